@@ -98,7 +98,7 @@ fuzz_target!(|data: &[u8]| {
         let events: Vec<Event> = bytes[54..60].iter().map(event).collect();
         let system = TaskSet { cores, ..set.clone() }.system();
         let view =
-            SystemView { now, system: &system, active: &active, jobs: &jobs, running: &running, events: &events };
+            SystemView { now, system: &system, active: &active, jobs: &jobs, running: &running, events: &events, locks: None };
         let mut assignment = Assignment::default();
         assignment.reset(cores);
         shield.decide(&view, &mut assignment);

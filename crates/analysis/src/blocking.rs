@@ -78,7 +78,12 @@ pub(crate) fn blocked_test(tasks: &[Demand], blocking: &[Blocking], budget: &mut
 }
 
 /// Whether all deadlines in `dates` leave room for the demand and for `blocked` beside it.
-fn piece_fits(tasks: &[Demand], blocked: u64, dates: std::ops::Range<u64>, budget: &mut StepBudget) -> Option<bool> {
+pub(crate) fn piece_fits(
+    tasks: &[Demand],
+    blocked: u64,
+    dates: std::ops::Range<u64>,
+    budget: &mut StepBudget,
+) -> Option<bool> {
     let mut date = latest_deadline_before(tasks, dates.end);
     while let Some(t) = date.filter(|date| *date >= dates.start) {
         budget.spend(2 * tasks.len())?;

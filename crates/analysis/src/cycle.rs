@@ -20,10 +20,10 @@ type Ready<K> = Reverse<(K, u64, usize, u64)>;
 
 /// Returns the longest response time of each task, in nanoseconds, on one core where the job with the least key runs.
 /// `key` gets the place of the task and the absolute deadline of the job. Returns none if the set is not strictly
-/// periodic, has costs, limits preemption or is overloaded, or if its cycle is too long.
+/// periodic, has costs, limits preemption, shares resources or is overloaded, or if its cycle is too long.
 pub(crate) fn responses<K: Ord + Copy>(worst_case: &WorstCase, key: impl Fn(usize, u64) -> K) -> Option<Vec<u64>> {
     let tasks = &worst_case.tasks;
-    if worst_case.is_limited() {
+    if worst_case.is_limited() || worst_case.is_sharing {
         return None;
     }
     let hyperperiod = hyperperiod(tasks)?;

@@ -5,6 +5,8 @@ use temponet_task::TaskSet;
 use super::global::Order;
 use super::packing::Fit;
 use super::response_time::{PriorityRule, response_times};
+use super::sections::{sharing_demand, sharing_response_times};
+use super::worst_case::NotAnalyzable;
 use super::{Outcome, WorstCase, blocking, bounds, global, mixed_criticality, partitioned, uniform, uniprocessor_edf};
 
 /// A test that can be applied to a set.
@@ -130,3 +132,33 @@ pub const TESTS: &[Test] = &[
     test("EDF-VD", "edf-vd, critical", false, mixed_criticality::is_mixed, mixed_criticality::edf_vd),
     test("AMC-rtb", "amc, critical", false, mixed_criticality::is_mixed, mixed_criticality::amc_rtb),
 ];
+
+/// Tests of sets whose tasks share resources. They get the worst case as if no job waited.
+pub const SHARING_TESTS: &[Test] = &[
+    test("demand with critical sections", "edf", false, |_| true, |set, _| sharing_demand(set).unwrap_or_else(refused)),
+    test(
+        "response times with critical sections",
+        "rm",
+        false,
+        |_| true,
+        |set, _| sharing(set, PriorityRule::RateMonotonic),
+    ),
+    test(
+        "response times with critical sections",
+        "dm",
+        false,
+        |_| true,
+        |set, _| sharing(set, PriorityRule::DeadlineMonotonic),
+    ),
+    test("response times with critical sections", "fp", false, has_priorities, |set, _| {
+        sharing(set, PriorityRule::Given)
+    }),
+];
+
+fn sharing(set: &TaskSet, rule: PriorityRule) -> Outcome {
+    sharing_response_times(set, rule).map_or_else(refused, |found| found.outcome)
+}
+
+fn refused(why: NotAnalyzable) -> Outcome {
+    Outcome::NotApplicable(why.to_string())
+}

@@ -14,14 +14,18 @@ use temponet_task::{Precedence, TaskSet, Time};
 
 use super::Outcome;
 use super::response_time::{PriorityRule, ResponseTimes, response_times};
+use super::sections::sharing_response_times;
 use super::uniprocessor_edf::qpa;
 use super::worst_case::{NotAnalyzable, WorstCase};
 
 /// Largest number of times that response times and jitters are found from each other.
 const MOST_ROUNDS: usize = 1_000;
 
-/// Computes bounds on the response times of a set under `rule` on one core, from the arrivals of the jobs. Tasks may follow each other.
+/// Computes bounds on the response times of a set under `rule` on one core, from the arrivals of the jobs. Tasks may follow each other or share resources.
 pub fn dependent_response_times(set: &TaskSet, rule: PriorityRule) -> Result<ResponseTimes, NotAnalyzable> {
+    if set.has_sections() {
+        return sharing_response_times(set, rule);
+    }
     let mut worst_case = WorstCase::ignoring_precedence(set)?;
     let Ok(Some(graph)) = Precedence::of(&set.tasks) else { return Ok(response_times(&worst_case, rule)) };
     let unknown =

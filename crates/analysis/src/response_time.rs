@@ -110,6 +110,7 @@ pub fn response_times(worst_case: &WorstCase, rule: PriorityRule) -> ResponseTim
     let misses = |(task, bound): (&Sporadic, &Option<Time>)| bound.map_or(!too_long, |bound| bound > task.deadline);
     let overloaded = worst_case.is_overloaded() == Some(true);
     let is_exact = !has_ties
+        && !worst_case.is_sharing
         && match worst_case.is_limited() {
             true => worst_case.blocks_at_worst(),
             false => worst_case.is_synchronous(),
@@ -139,7 +140,7 @@ fn longest_response(tasks: &[Sporadic], keys: &[Key], place: usize, budget: &mut
     let equal: Vec<&Sporadic> = having(Ordering::Equal).collect();
     // A job of lower priority that holds the core began a nanosecond before the busy period.
     let lower = having(Ordering::Greater).map(|task| task.region.0.saturating_sub(1));
-    let blocked = lower.max().unwrap_or_default();
+    let blocked = lower.max().unwrap_or_default().saturating_add(own.waits.0);
     let level = || higher.iter().chain(&equal).copied().chain([own]);
     let steps = level().count();
     // At full load, a busy period never ends if jitter adds work at its beginning.

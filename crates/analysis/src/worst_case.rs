@@ -43,6 +43,8 @@ pub struct Sporadic {
     pub region: Time,
     /// Work of a job after its last preemption point if it takes its wcet; at least a nanosecond.
     pub last_region: Time,
+    /// Longest time for which jobs of lower priority that hold resources delay a busy period of the task; zero without critical sections.
+    pub waits: Time,
 }
 
 impl Sporadic {
@@ -92,6 +94,8 @@ pub struct WorstCase {
     pub may_overrun: bool,
     /// Whether some burst ends, so that the long-term load is less than the utilization says.
     pub has_end: bool,
+    /// Whether tasks share resources. Their delays are in [`Sporadic::waits`].
+    pub is_sharing: bool,
 }
 
 /// Reason why a set does not fit the model of the tests.
@@ -106,6 +110,8 @@ pub enum NotAnalyzable {
     ListedJobs,
     /// A task follows others.
     Precedence,
+    /// Tasks share resources.
+    SharedResources,
 }
 
 impl fmt::Display for NotAnalyzable {
@@ -116,6 +122,7 @@ impl fmt::Display for NotAnalyzable {
                 "decisions cost time, which falls on whichever job runs and which no test covers"
             }
             NotAnalyzable::ListedJobs => "it is a list of single jobs, which do not recur",
+            NotAnalyzable::SharedResources => "tasks share resources, and most tests are about independent tasks",
             NotAnalyzable::Precedence => "tasks come after each other, and the tests are about independent tasks",
         })
     }
@@ -138,6 +145,12 @@ impl WorstCase {
 
     /// Returns the worst case of a set as if no task followed another. Whoever uses it has to account for precedence.
     pub fn ignoring_precedence(set: &TaskSet) -> Result<WorstCase, NotAnalyzable> {
+        let worst_case = WorstCase::ignoring_sections(set)?;
+        if set.has_sections() { Err(NotAnalyzable::SharedResources) } else { Ok(worst_case) }
+    }
+
+    /// Returns the worst case of a set as if no task followed another and no job waited for a resource. Whoever uses it has to account for both.
+    pub fn ignoring_sections(set: &TaskSet) -> Result<WorstCase, NotAnalyzable> {
         if !set.modes.is_empty() {
             return Err(NotAnalyzable::ModeSwitches);
         }
@@ -177,6 +190,7 @@ impl WorstCase {
                 can_wait: matches!(task.arrival, Arrival::Sporadic { gap: Gap::Exponential { .. }, .. }),
                 region: if region > Time::ZERO { region + switching } else { region },
                 last_region,
+                waits: Time::ZERO,
             });
         }
         let ends = |task: &Task| matches!(task.arrival, Arrival::Burst { until, .. } if until != Time::NEVER);
@@ -194,6 +208,7 @@ impl WorstCase {
             has_costs: switching > Time::ZERO || set.costs.migration > Time::ZERO,
             may_overrun: set.tasks.iter().any(may_overrun),
             has_end: set.tasks.iter().any(ends),
+            is_sharing: false,
         }
         .at_one_speed())
     }

@@ -12,7 +12,7 @@ use crate::{output, table};
 /// List the built-in task sets, or print one of them
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  temponet sets\n  temponet sets democar > mytasks.toml\n\n\
-    Tasks are independent unless a file says otherwise; shared resources of the originals are not modeled.")]
+    Tasks are independent unless a file says otherwise; most shared resources of the originals are not modeled.")]
 pub struct SetsArgs {
     /// Name of a set to print as a task-set file
     pub name: Option<String>,
@@ -68,7 +68,7 @@ pub fn sets(args: SetsArgs) -> Result<()> {
         [vec![name, row.tasks.to_string(), row.cores.to_string()], loads.to_vec()].concat()
     });
     let mut out = table::render(&header, &cells.collect::<Vec<_>>());
-    out += "\nLoad is per core, or of the total speed where cores differ. Tasks are independent unless a file says otherwise; shared resources are not modeled.\n";
+    out += "\nLoad is per core, or of the total speed where cores differ. Tasks are independent unless a file says otherwise; most shared resources are not modeled.\n";
     for row in &rows {
         out += &format!("\n{}: {}\n  {}\n", row.name, row.description, row.source);
     }

@@ -12,7 +12,7 @@ use temponet_lab::models::{self, BUILT_IN, ModelError};
 use temponet_lab::roster::{Roster, SHIELDED, UNSHIELDED};
 pub use temponet_sim::generate::text::{positive_time, time as any_time};
 use temponet_task::wording::{counted, did_you_mean};
-use temponet_task::{Aim, OnMiss, TaskSet, Time};
+use temponet_task::{Aim, OnMiss, Protocol, TaskSet, Time};
 
 use crate::{output, paths};
 
@@ -28,6 +28,9 @@ pub struct SetupArgs {
     /// Rule for a job that misses its deadline: abort or continue [default: as in the file]
     #[arg(long, value_name = "RULE", value_parser = on_miss)]
     pub on_miss: Option<OnMiss>,
+    /// Protocol for resources that tasks share: none, inheritance or ceiling [default: as in the file]
+    #[arg(long, value_name = "PROTOCOL", value_parser = protocol)]
+    pub protocol: Option<Protocol>,
     /// Seed of random execution times, jitter and sporadic arrivals [default: 1; train: as in the recipe]
     #[arg(long, value_name = "S")]
     pub seed: Option<u64>,
@@ -96,6 +99,11 @@ pub fn on_miss(text: &str) -> Result<OnMiss, String> {
     OnMiss::from_name(text).ok_or_else(|| "is none of abort, continue".into())
 }
 
+/// Parses the protocol for resources that tasks share.
+fn protocol(text: &str) -> Result<Protocol, String> {
+    Protocol::from_name(text).ok_or_else(|| format!("is none of {}", Protocol::ALL.map(Protocol::name).join(", ")))
+}
+
 /// Parses a measure to rank by.
 pub fn aim(text: &str) -> Result<Aim, String> {
     Aim::from_name(text).ok_or_else(|| format!("is none of {}", Aim::ALL.map(Aim::name).join(", ")))
@@ -114,6 +122,10 @@ impl SetupArgs {
             set.set_cores(usize::from(cores)).map_err(|why| anyhow!("--cores {cores}: {why}"))?;
         }
         set.on_miss = self.on_miss.unwrap_or(set.on_miss);
+        set.protocol = self.protocol.unwrap_or(set.protocol);
+        if let Some(problem) = set.protocol_problem() {
+            bail!("{problem}");
+        }
         set.costs.context_switch = self.switch_cost.unwrap_or(set.costs.context_switch);
         set.costs.migration = self.migration_cost.unwrap_or(set.costs.migration);
         set.costs.decision = self.decision_cost.unwrap_or(set.costs.decision);
@@ -170,13 +182,14 @@ pub fn heading(set: &TaskSet, horizon: Time) -> String {
         (false, _) => " of the total speed",
     };
     let rule = set.on_miss.name();
+    let protocol = if set.has_sections() { format!(", protocol: {}", set.protocol.name()) } else { String::new() };
     let costs =
         [("switch", set.costs.context_switch), ("migration", set.costs.migration), ("decision", set.costs.decision)];
     let costs =
         costs.iter().filter(|(_, cost)| *cost > Time::ZERO).map(|(what, cost)| format!(", a {what} costs {cost}"));
     let costs: String = costs.collect();
     format!(
-        "{}: {} on {cores}, {load}{per_core}{costs}; horizon {horizon}, on a miss: {rule}",
+        "{}: {} on {cores}, {load}{per_core}{costs}; horizon {horizon}, on a miss: {rule}{protocol}",
         set.name,
         counted(set.tasks.len(), "task")
     )

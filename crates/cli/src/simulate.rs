@@ -170,7 +170,10 @@ fn text(row: &ComparisonRow, plan: &ComparisonPlan) -> String {
         let [p50, p99, p999, max] = [0.5, 0.99, 0.999, 1.0].map(|q| whole(latency.quantile(q)));
         line("decision latency", format!("p50 {p50}, p99 {p99}, p99.9 {p999}, max {max}"));
     }
-    let header = ["task", "met", "missed", "mean response", "max response"];
+    let mut header = vec!["task", "met", "missed", "mean response", "max response"];
+    if plan.set.has_sections() {
+        header.extend(["mean blocked", "max blocked"]);
+    }
     let rows: Vec<Vec<String>> = plan
         .set
         .tasks
@@ -181,13 +184,17 @@ fn text(row: &ComparisonRow, plan: &ComparisonPlan) -> String {
             let mean = (figures.completed > 0).then(|| figures.response_sum as f64 / figures.completed as f64);
             let max = (figures.completed > 0).then_some(figures.response_max.0 as f64);
             let missed = figures.jobs.released - figures.jobs.met;
-            vec![
+            let mut cells = vec![
                 task.name.clone(),
                 if figures.jobs.released > 0 { percent(figures.jobs.compliance()) } else { "–".into() },
                 table::count(missed),
                 optional(mean),
                 optional(max),
-            ]
+            ];
+            if plan.set.has_sections() {
+                cells.extend([optional(figures.blocked_mean()), table::time(figures.blocked_max.0 as f64)]);
+            }
+            cells
         })
         .collect();
     out += "\n";

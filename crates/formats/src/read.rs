@@ -3,13 +3,14 @@
 //! This file reads the set as a whole. `task.rs` reads tasks and bursts, `execution.rs` the execution times of a task, `estimate.rs` what is said
 //! about them beforehand,
 //! `preemption.rs` where its jobs can be preempted, `cores.rs` the machine and the cores that a task may use, `precedence.rs` what it
-//! says about other tasks, and chains.
+//! says about other tasks, and chains, `sections.rs` what it shares with them.
 
 mod cores;
 mod estimate;
 mod execution;
 mod precedence;
 mod preemption;
+mod sections;
 mod task;
 
 use std::collections::HashMap;
@@ -44,6 +45,7 @@ const FILE_KEYS: &[&str] = &[
     "on_miss",
     "preemption",
     "communication",
+    "protocol",
     "goal",
     "costs",
     "speeds",
@@ -107,6 +109,10 @@ pub(super) fn task_set(root: &Node, name: String, origin: &Path) -> Result<Impor
         }
     }
     let communication = fields.take("communication").map_or(Ok(Default::default()), precedence::communication)?;
+    let mut protocol_line = None;
+    if let Some(node) = fields.take("protocol") {
+        (set.protocol, protocol_line) = (sections::protocol(node)?, Some(node.line));
+    }
     let mut names = Names::default();
     for node in list(&mut fields, "server")? {
         set.servers.push(server(node, time_unit, &mut names)?);
@@ -126,6 +132,7 @@ pub(super) fn task_set(root: &Node, name: String, origin: &Path) -> Result<Impor
         names,
         files: Vec::new(),
         links: Vec::new(),
+        resources: Vec::new(),
     };
     reader.names.0.clear();
     for node in tasks {
@@ -135,6 +142,10 @@ pub(super) fn task_set(root: &Node, name: String, origin: &Path) -> Result<Impor
         set.tasks.push(reader.burst(node)?);
     }
     let (mut warnings, files, links) = (reader.warnings, reader.files, reader.links);
+    set.resources = reader.resources;
+    if let (Some(line), Some(problem)) = (protocol_line, set.protocol_problem()) {
+        return Err(Problem::at(line, problem.to_string()));
+    }
     let chains = list(&mut fields, "chain")?;
     warnings.extend(precedence::connect(&mut set, &links, chains, communication)?);
     for node in list(&mut fields, "mode")? {

@@ -7,8 +7,8 @@
 //! Quoting and escaping of texts is left to those crates.
 
 use temponet_task::{
-    Arrival, Communication, Core, Costs, Estimate, ExecutionModel, Gap, ListedJob, OnMiss, Preemption, Speed, Task,
-    TaskSet, Time,
+    Arrival, Communication, Core, Costs, Estimate, ExecutionModel, Gap, ListedJob, OnMiss, Preemption, Protocol,
+    Section, Speed, Task, TaskSet, Time,
 };
 
 use crate::Format;
@@ -82,6 +82,9 @@ fn head(set: &TaskSet) -> Entries {
     }
     if set.on_miss != OnMiss::default() {
         entries.push(("on_miss", text(set.on_miss.name())));
+    }
+    if set.protocol != Protocol::default() {
+        entries.push(("protocol", text(set.protocol.name())));
     }
     if !set.aims.is_empty() {
         entries.push(("goal", Out::List(set.aims.iter().map(|aim| text(aim.name())).collect())));
@@ -217,7 +220,16 @@ fn task_entries(task: &Task, set: &TaskSet) -> Entries {
     }
     entries.extend(preemption(task));
     entries.extend(affinity(task, set));
+    if !task.sections.is_empty() {
+        entries.push(("section", Out::List(task.sections.iter().map(|section| sections(section, set)).collect())));
+    }
     entries
+}
+
+/// Returns a critical section.
+fn sections(section: &Section, set: &TaskSet) -> Out {
+    let resource = text(&set.resources[section.resource]);
+    Out::Table(vec![("resource", resource), ("at", time(section.at)), ("length", time(section.length))])
 }
 
 /// Returns the cores that a task may use, unless it may use all: their names if these say it, otherwise their numbers.
@@ -454,6 +466,7 @@ fn csv(set: &TaskSet) -> Result<String, NotRepresentable> {
                     format: "CSV",
                     hint: HINT,
                 })?,
+                ("section", _) => return refuse(&format!("the critical sections of {:?}", task.name)),
                 ("cores", Out::List(items)) => items.iter().map(toml_value).collect::<Vec<_>>().join(" "),
                 ("mk", Out::List(items)) => items.iter().map(toml_value).collect::<Vec<_>>().join("/"),
                 _ => return refuse(&format!("{key} with parameters")),
@@ -484,6 +497,7 @@ fn job_list(set: &TaskSet) -> Result<String, NotRepresentable> {
     let without_column = set.tasks.iter().find_map(|task| match task {
         Task { priority: Some(_), name, .. } => Some(("priority", name)),
         Task { guarantee: true, name, .. } => Some(("guarantee", name)),
+        Task { name, .. } if !task.sections.is_empty() => Some(("section", name)),
         Task { name, .. } if !task.reads.is_empty() || !set.chains.is_empty() => Some(("chains", name)),
         _ => None,
     });

@@ -5,7 +5,9 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use temponet_formats::{Format, Loaded, load, parse, to_rt_app, write};
-use temponet_task::{Arrival, CoreSet, Costs, ExecutionModel, ListedJob, OnMiss, Task, TaskSet, Time, TimeUnit};
+use temponet_task::{
+    Arrival, CoreSet, Costs, ExecutionModel, ListedJob, OnMiss, Protocol, Section, Task, TaskSet, Time, TimeUnit,
+};
 
 fn ms(n: u64) -> Time {
     Time::from_ms(n)
@@ -52,7 +54,12 @@ fn has(loaded: &Loaded, wanted: &str) -> bool {
 #[test]
 fn threads_of_rt_app_become_tasks_and_the_rest_is_named() {
     let loaded = fixture("robot.json");
-    let camera = |name: &str| Task { offset: us(500), priority: Some(40), ..Task::periodic(name, ms(33), ms(3)) };
+    let camera = |name: &str| Task {
+        offset: us(500),
+        priority: Some(40),
+        sections: vec![Section { resource: 0, at: Time::ZERO, length: ms(1) }],
+        ..Task::periodic(name, ms(33), ms(3))
+    };
     let expected = [
         Task { deadline: us(800), ..Task::periodic("servo", ms(1), us(400)) },
         camera("camera-0"),
@@ -65,8 +72,6 @@ fn threads_of_rt_app_become_tasks_and_the_rest_is_named() {
     assert_eq!((&name[..], *cores, *on_miss, *time_unit), ("robot", 2, OnMiss::Continue, TimeUnit::Us));
     assert!(loaded.warnings.is_empty());
     for note in [
-        "18: task \"camera\": \"lock\" is not represented",
-        "20: task \"camera\": \"unlock\" is not represented",
         "25: task \"logger\": \"priority\" = 5 of SCHED_OTHER is not represented",
         "29: task \"logger\": unknown key \"colour\" is ignored",
         "24: task \"logger\": its sleep begins when its run ends",
@@ -75,7 +80,6 @@ fn threads_of_rt_app_become_tasks_and_the_rest_is_named() {
         "39: task \"worker\": is left out: it has no timer, no sleep and no dl-period, but waits (suspend)",
         "40: task \"spinner\": is left out: it runs without a pause",
         "41: task \"uneven\": is left out: it has several periods, such as 2ms and 3ms",
-        "48: \"resources\" are not represented",
         "49: \"global\": calibration, logdir concern rt-app itself",
         "50: \"duration\" is not part of a task set: --horizon 6s",
         "54: \"global\": unknown key \"zeal\" is ignored",
@@ -86,7 +90,44 @@ fn threads_of_rt_app_become_tasks_and_the_rest_is_named() {
     ] {
         assert!(has(&loaded, note), "{note} is not in {:#?}", loaded.notes);
     }
-    assert_eq!(loaded.notes.len(), 19, "{:#?}", loaded.notes);
+    assert_eq!((loaded.set.resources.as_slice(), loaded.set.protocol), (&["frame".to_string()][..], Protocol::None));
+    assert_eq!(loaded.notes.len(), 16, "{:#?}", loaded.notes);
+}
+
+#[test]
+fn mutexes_of_rt_app_become_critical_sections() {
+    let sections = |body: &str| {
+        let loaded = thread(body).unwrap();
+        let at = |section: &Section| (section.resource, section.at.0 / 1000, section.length.0 / 1000);
+        (loaded.set.tasks[0].sections.iter().map(at).collect::<Vec<_>>(), loaded.set.resources.clone())
+    };
+    let names = |names: &[&str]| names.iter().map(|name| name.to_string()).collect::<Vec<_>>();
+    let timer = r#""timer": {"ref": "unique", "period": 90}"#;
+    let nested =
+        format!(r#""run": 5, "lock": "a", "run": 2, "lock1": "b", "run": 3, "unlock1": "b", "unlock": "a", {timer}"#);
+    assert_eq!(sections(&nested), (vec![(0, 7, 3), (1, 5, 5)], names(&["b", "a"])));
+    // What comes after the timer belongs to the beginning of the next job.
+    let split = format!(r#""lock": "a", "run": 4, "unlock": "a", {timer}, "lock": "b", "run": 3, "unlock": "b""#);
+    assert_eq!(sections(&split), (vec![(0, 0, 3), (1, 3, 4)], names(&["b", "a"])));
+    let crossed = thread(&format!(
+        r#""lock": "a", "run": 1, "lock": "b", "run": 1, "unlock": "a", "run": 1, "unlock": "b", {timer}"#
+    ));
+    assert!(has(
+        &crossed.unwrap(),
+        "2: task \"a\": \"lock\" of \"b\" is not represented: the section from 1us to 3us overlaps"
+    ));
+    let open = thread(&format!(r#""lock": "a", "run": 1, "unlock": "b", {timer}"#)).unwrap();
+    assert!(
+        has(&open, "2: task \"a\": \"lock\" of \"a\" without an unlock")
+            && has(&open, "2: task \"a\": \"unlock\" of \"b\" without")
+    );
+    assert!(open.set.resources.is_empty() && open.set.protocol == Protocol::Inheritance, "nothing is shared");
+    let turns = thread(&format!(r#""lock": "a", "run": 1, "unlock": "a", {timer}, "run": 2, {timer}"#)).unwrap();
+    assert!(has(&turns, "2: task \"a\": its jobs differ by turns"), "{:?}", turns.notes);
+    let inherits = json(
+        r#"{ "global": { "pi_enabled": true }, "tasks": { "a": { "lock": "m", "run": 1, "unlock": "m", "timer": { "ref": "unique", "period": 9 } } } }"#,
+    );
+    assert_eq!(inherits.unwrap().set.protocol, Protocol::Inheritance);
 }
 
 #[test]

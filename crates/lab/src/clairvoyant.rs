@@ -141,9 +141,10 @@ pub(crate) fn optimum_of_run(
 /// interrupts a job, and it is returned, too. The upper bound is that of schedules without any preemption if no task allows
 /// it, else of schedules with preemption at any time.
 ///
-/// Where tasks come after each other, the jobs must be those of [`counted`]. Only the upper bound holds then, and no schedule is known.
+/// Where tasks come after each other, the jobs must be those of [`counted`]. There, and where tasks share resources, only the upper bound holds, and no
+/// schedule is known.
 pub fn optimum_of(set: &TaskSet, jobs: &[OracleJob], steps: u64) -> (Optimum, Option<Vec<Piece>>) {
-    if set.has_precedence() {
+    if set.has_precedence() || set.has_sections() {
         let upper = optimum(jobs, set.cores, steps).upper;
         return (Optimum { upper, lower: 0.0, chosen: vec![false; jobs.len()] }, None);
     }
@@ -299,7 +300,7 @@ pub fn clairvoyant(set: &TaskSet, horizon: Time, seed: u64, runs: u64, seconds: 
         all.iter().for_each(|run| sum.add(of(run)));
         OptimumRange { lower: sum.lower * times, upper: sum.upper * times }
     };
-    let is_bound = !set.has_identical_cores() || set.has_precedence();
+    let is_bound = !set.has_identical_cores() || set.has_precedence() || set.has_sections();
     let met_first: Option<u64> = all.iter().map(|run| run.met_critical_first).sum();
     Ok(Clairvoyant {
         first_run: if is_bound { Vec::new() } else { first_run },

@@ -3,9 +3,10 @@
 //!
 //! Sets of up to [`MOST_TASK_ROWS`] tasks get a row per task, with marks of releases and deadlines; larger sets get a
 //! row per core. With rows per task, an arrow leads from the end of a job to the start of each job that comes after it, and
-//! a dashed one from a value to the job that reads it, unless they are many.
+//! a dashed one from a value to the job that reads it, unless they are many. Critical sections are hatched.
 
 mod arrows;
+mod sections;
 
 use temponet_sim::{End, JobRecord, Recorder};
 use temponet_task::{TaskSet, Time};
@@ -39,7 +40,8 @@ pub fn svg(set: &TaskSet, scheduler: &str, recording: &Recorder, until: Time) ->
     let missed = recording.jobs.iter().filter(|job| is_missed(job, until)).count();
     let title = format!("{} under {scheduler}", set.name);
     let cores = if set.cores == 1 { "1 core".into() } else { format!("{} cores", set.cores) };
-    let subtitle = format!("{cores}, the first {until}, {missed} deadlines missed");
+    let protocol = if set.has_sections() { format!(", protocol: {}", set.protocol.name()) } else { String::new() };
+    let subtitle = format!("{cores}{protocol}, the first {until}, {missed} deadlines missed");
     let legend = legend(set, by_task);
     let (places, lines) = arranged(&legend);
     let height = TOP + rows as f64 * ROW + 64.0 + LEGEND_LINE * (lines - 1) as f64;
@@ -71,6 +73,8 @@ pub fn svg(set: &TaskSet, scheduler: &str, recording: &Recorder, until: Time) ->
         let words = format!("{} #{number} on {}: {start} to {end}", task.name, set.core_label(core as usize));
         out.add(rect(left, top, (right - left).max(0.4), BAR).class(&class).title(&words));
     }
+    let top = |task: u32, core: u32| y(row_of(task, core)) + (ROW - BAR) / 2.0;
+    sections::draw(&mut out, set, recording, until, &sections::Places { x, top, by_task });
     if by_task {
         arrows::draw(&mut out, set, recording, until, |task, time| (x(time), y(task) + ROW / 2.0));
     }
@@ -181,6 +185,7 @@ fn legend(set: &TaskSet, by_task: bool) -> Vec<(SvgShape, String)> {
     } else if set.cores > 1 {
         (0..set.cores.min(8)).for_each(|core| entry(square(&fill(core)), &set.core_label(core)));
     }
+    entries.extend(sections::legend(set, by_task));
     entries
 }
 
@@ -234,6 +239,27 @@ mod tests {
         let picture = svg(&set, "fcfs", &recorder, ms(30));
         assert_eq!(picture.matches("preempted every 6ms").count(), 1);
         assert!(picture.contains("aborted 2ms after its deadline, when it could be preempted, with 12ms done"));
+    }
+
+    #[test]
+    fn sections_are_hatched_and_waits_are_boxes() {
+        let ms = Time::from_ms;
+        let section = |at: u64, length: u64| temponet_task::Section { resource: 0, at: ms(at), length: ms(length) };
+        let mut tasks = vec![Task::periodic("low", ms(30), ms(20)), Task::periodic("high", ms(30), ms(4))];
+        (tasks[0].sections, tasks[1].sections) = (vec![section(1, 9)], vec![section(0, 2)]);
+        (tasks[1].offset, tasks[1].deadline) = (ms(5), ms(10));
+        let set = TaskSet { resources: vec!["a<b".into()], ..TaskSet::new("s", tasks, 1) };
+        let mut recorder = Recorder::until(ms(30));
+        simulate(&set, 0, ms(30), &mut *temponet_sched::build("edf").unwrap(), &mut recorder).unwrap();
+        let picture = svg(&set, "edf", &recorder, ms(30));
+        for words in [
+            "low #0 holds a&lt;b: 1ms to 10ms",
+            "high #0 holds a&lt;b: 10ms to 12ms",
+            "high #0 waits for a&lt;b: 5ms to 10ms",
+        ] {
+            assert!(picture.contains(words), "{words}");
+        }
+        assert!(picture.contains("waits for it"));
     }
 
     #[test]

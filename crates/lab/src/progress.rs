@@ -143,4 +143,12 @@ impl<O: Observer> Observer for Watched<O> {
     fn left(&mut self, job: &Job, first_start: Option<Time>, end: End, now: Time) {
         self.inner.left(job, first_start, end, now);
     }
+
+    fn held(&mut self, resource: usize, job: &Job, start: Time, end: Time) {
+        self.inner.held(resource, job, start, end);
+    }
+
+    fn blocked(&mut self, resource: usize, job: &Job, start: Time, end: Time) {
+        self.inner.blocked(resource, job, start, end);
+    }
 }

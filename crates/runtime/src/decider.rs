@@ -162,6 +162,7 @@ impl Decider {
                 jobs: &question.jobs,
                 running: &question.running,
                 events: &question.events,
+                locks: None,
             };
             let begin = now();
             proposed.reset(self.system.cores);

@@ -146,6 +146,12 @@ impl Trial<'_> {
                 task.name
             )));
         }
+        if let Some(task) = self.set.tasks.iter().find(|task| !task.sections.is_empty()) {
+            return Err(RuntimeError::Setup(format!(
+                "task {:?} has critical sections, which threads do not have: simulate the set, or leave section out",
+                task.name
+            )));
+        }
         for task in &self.set.tasks {
             let (name, preemption) = (&task.name, task.preemption);
             if matches!(preemption, Preemption::Every(_)) {

@@ -14,7 +14,7 @@ use std::ops::Range;
 use temponet_analysis::packing::{Admits, Fit, fills_cores, hyperbolic_bound, pack};
 use temponet_analysis::{
     Order, Outcome, PriorityRule, WorstCase, bak, bcl, dependent_response_times, due_date_edf, fgb, fluid, gfb,
-    is_in_quanta, meets_virtual_deadlines, pfair, qpa, response_times, rta,
+    is_in_quanta, meets_virtual_deadlines, pfair, qpa, response_times, rta, sharing_demand, sharing_response_times,
 };
 use temponet_task::{ExecutionModel, Speed, System, Task, TaskSet, Time};
 
@@ -33,12 +33,34 @@ pub struct Proof {
 
 /// Returns every scheduler that is proved to meet all deadlines, in the catalog's order. Returns none if the set cannot be analyzed.
 pub fn proofs(set: &TaskSet) -> Vec<Proof> {
+    if set.has_sections() {
+        return sharing_proofs(set);
+    }
     if set.has_precedence() {
         return dependent_proofs(set);
     }
     let Some(facts) = Facts::of(set) else { return Vec::new() };
     let proof = |entry: &'static Entry| Some(Proof { scheduler: entry.name, by: entry.proof(&facts)? });
     ALL.iter().filter_map(proof).collect()
+}
+
+/// Proofs where tasks share resources: fixed priorities and EDF, on one core.
+fn sharing_proofs(set: &TaskSet) -> Vec<Proof> {
+    ALL.iter().filter_map(|entry| Some(Proof { scheduler: entry.name, by: sharing_proof(set, entry)? })).collect()
+}
+
+/// Proof of a scheduler where tasks share resources.
+pub(crate) fn sharing_proof(set: &TaskSet, entry: &Entry) -> Option<String> {
+    let fixed = |rule| sharing_response_times(set, rule).is_ok_and(|found| found.outcome == Outcome::Schedulable);
+    let by = match entry.name {
+        "fcfs" if fixed(PriorityRule::Equal) => Some("response times with critical sections"),
+        "fp" if fixed(PriorityRule::Given) => Some("response times with critical sections"),
+        "rm" if fixed(PriorityRule::RateMonotonic) => Some("response times with critical sections"),
+        "dm" if fixed(PriorityRule::DeadlineMonotonic) => Some("response times with critical sections"),
+        "edf" if sharing_demand(set) == Ok(Outcome::Schedulable) => Some("demand with critical sections"),
+        _ => None,
+    };
+    by.map(String::from)
 }
 
 /// Proofs where tasks follow each other: fixed priorities and EDF by due dates, on one core.

@@ -3,7 +3,7 @@
 use temponet_task::TaskSet;
 
 use crate::catalog::Entry;
-use crate::proofs::Facts;
+use crate::proofs::{Facts, sharing_proof};
 
 /// Sensitivity of one scheduler.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,8 +42,16 @@ pub fn scalings(set: &TaskSet) -> Vec<Scaling> {
 /// one returned is proved.
 fn largest(set: &TaskSet, scheduler: &'static str) -> Option<Scaling> {
     let entry = Entry::find(scheduler)?;
-    Facts::of(set)?;
-    let at = |parts: u64| entry.proof(&Facts::of(&set.with_work(parts, WHOLE))?);
+    if !set.has_sections() {
+        Facts::of(set)?;
+    }
+    let at = |parts: u64| {
+        let scaled = set.with_work(parts, WHOLE);
+        match set.has_sections() {
+            true => sharing_proof(&scaled, entry),
+            false => entry.proof(&Facts::of(&scaled)?),
+        }
+    };
     let fits = set.cores as f64 / set.utilization();
     let mut above = ((fits * WHOLE as f64) as u64).saturating_add(2).min(MOST);
     let mut best = (0, None);

@@ -498,8 +498,15 @@ fn malformed_views_do_no_harm() {
             };
             let events: Vec<Event> = (0..5).map(&mut event).collect();
             let other = TaskSet { cores, ..set.clone() }.system();
-            let view =
-                SystemView { now, system: &other, active: &active, jobs: &jobs, running: &running, events: &events };
+            let view = SystemView {
+                now,
+                system: &other,
+                active: &active,
+                jobs: &jobs,
+                running: &running,
+                events: &events,
+                locks: None,
+            };
             let mut assignment = Assignment::default();
             assignment.reset(cores);
             shield.decide(&view, &mut assignment);

@@ -187,7 +187,8 @@ fn advice_does_not_depend_on_earlier_decisions() {
             run.step(&mut rng, &system);
             let running = vec![None; system.cores];
             let Drawn { now, jobs, active, .. } = &run;
-            let view = SystemView { now: *now, system: &system, active, jobs, running: &running, events: &[] };
+            let view =
+                SystemView { now: *now, system: &system, active, jobs, running: &running, events: &[], locks: None };
             let mut fresh = Panel::default();
             fresh.start(&system);
             assert_eq!(said(&mut panel, &view), said(&mut fresh, &view));

@@ -9,6 +9,7 @@ mod guarantee;
 mod limited_preemption;
 mod panel;
 mod proofs;
+mod sections;
 mod shield;
 #[path = "../../analysis/tests/task_sets/mod.rs"]
 mod task_sets;

@@ -6,10 +6,12 @@
 //!
 //! - running jobs without remaining work complete (`complete_jobs`);
 //! - jobs that reach a preemption point no longer hold their core (`reach_points` in `held.rs`);
+//! - jobs that reach the end of a critical section unlock, and those that reach a taken one give up their core (`sections.rs`);
 //! - unfinished jobs that reach their deadline are aborted or stay, by the set's rule (`pass_deadlines`);
 //! - new jobs are released (`release`), except at the horizon, where the run ends: those that arrive, and those whose
 //!   predecessors have completed (`waiting.rs`);
-//! - if any of this happened, or the scheduler asked for a decision at this time, it decides once (`apply`).
+//! - if any of this happened, or the scheduler asked for a decision at this time, it decides once (`apply`);
+//! - running jobs lock what they are about to use; one that comes too late gives up its core, and the scheduler decides again.
 //!
 //! A completion exactly at the deadline therefore meets the deadline, and a job that is released when another one
 //! completes competes for that core. The engine reads no clock and draws no random numbers: all randomness comes from
@@ -57,6 +59,7 @@ mod decision;
 mod error;
 mod held;
 mod resumed;
+mod sections;
 mod waiting;
 
 use std::ops::Deref;
@@ -71,6 +74,7 @@ use crate::metrics::{Count, End, Metrics};
 use crate::trace::{Observer, Unobserved};
 use crate::workload::{Release, Workload};
 pub use error::SimError;
+use sections::Sections;
 pub(crate) use waiting::Waiting;
 
 /// Largest number of jobs that may be ready at once. They take a few hundred megabytes.
@@ -159,6 +163,8 @@ pub struct Engine<S> {
     next_point: Time,
     /// Jobs that wait for others; `None` if no task follows another.
     waiting: Option<Box<Waiting>>,
+    /// Critical sections; `None` if no task has any.
+    sections: Option<Box<Sections>>,
     /// Whether every core runs at full speed, or at the one that the machine gives it.
     all_full: bool,
     /// Whether some task may not use every core.
@@ -263,6 +269,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             points: vec![Time::NEVER; set.cores],
             next_point: Time::NEVER,
             waiting: Waiting::of(&set.tasks),
+            sections: Sections::of(&system),
             all_full: true,
             is_bound: system.machine.is_bound(),
             system,
@@ -295,6 +302,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             jobs: &self.jobs,
             running: &self.running,
             events: &self.events,
+            locks: self.sections.as_ref().map(|sections| &sections.locks),
         }
     }
 
@@ -338,6 +346,9 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         }
         self.leaving.push(id);
         self.count(id, end, observer);
+        if self.sections.is_some() {
+            self.leave_sections(id, observer);
+        }
         if self.waiting.is_some() {
             self.tell_followers(id, end, observer);
         }
@@ -405,6 +416,9 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
     pub fn finish(mut self, observer: &mut impl Observer) -> Metrics {
         for core in 0..self.cores.len() {
             self.vacate(core, observer);
+        }
+        if self.sections.is_some() {
+            self.finish_sections(observer);
         }
         for id in std::mem::take(&mut self.active) {
             self.count(id, End::Unfinished, observer);

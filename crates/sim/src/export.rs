@@ -101,7 +101,8 @@ impl<W: Write> Observer for JobsCsv<'_, W> {
 }
 
 /// Observer that writes the Chrome trace-event format (JSON): cores are threads, slices are complete events, and missed
-/// deadlines are instant events. Flows lead from a job to those that come after it. Events are written when they end;
+/// deadlines are instant events. Flows lead from a job to those that come after it. Resources are threads with the times in which jobs hold them, and so are the
+/// tasks that wait for them. Events are written when they end;
 /// viewers sort them.
 pub struct ChromeTrace<'a, W: Write> {
     set: &'a TaskSet,
@@ -132,6 +133,17 @@ impl<'a, W: Write> ChromeTrace<'a, W> {
                 true => task.name.clone(),
             };
             trace.write(&json!({"ph": "M", "pid": 2, "tid": index, "name": "thread_name", "args": {"name": name}}));
+        }
+        if set.has_sections() {
+            trace.write(&process(3, "resources"));
+            for (index, name) in set.resources.iter().enumerate() {
+                trace.write(&json!({"ph": "M", "pid": 3, "tid": index, "name": "thread_name", "args": {"name": name}}));
+            }
+            trace.write(&process(4, "waiting for resources"));
+            for (index, task) in set.tasks.iter().enumerate() {
+                let args = json!({"name": task.name});
+                trace.write(&json!({"ph": "M", "pid": 4, "tid": index, "name": "thread_name", "args": args}));
+            }
         }
         Ok(trace)
     }
@@ -172,6 +184,22 @@ impl<W: Write> Observer for ChromeTrace<'_, W> {
                 "ph": "X", "pid": 1, "tid": core, "cat": "job", "name": self.set.tasks[job.task as usize].name,
                 "ts": us(start), "dur": us(end - start),
                 "args": {"job": job.number, "speed": f64::from(speed.0) / 1000.0},
+            }));
+        }
+    }
+
+    fn held(&mut self, resource: usize, job: &Job, start: Time, end: Time) {
+        self.write(&json!({
+            "ph": "X", "pid": 3, "tid": resource, "cat": "section", "name": self.set.tasks[job.task as usize].name,
+            "ts": us(start), "dur": us(end - start), "args": {"job": job.number},
+        }));
+    }
+
+    fn blocked(&mut self, resource: usize, job: &Job, start: Time, end: Time) {
+        if start < end {
+            self.write(&json!({
+                "ph": "X", "pid": 4, "tid": job.task, "cat": "wait", "name": self.set.resources[resource],
+                "ts": us(start), "dur": us(end - start), "args": {"job": job.number},
             }));
         }
     }

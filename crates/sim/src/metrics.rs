@@ -72,6 +72,17 @@ pub struct TaskMetrics {
     pub response_max: Time,
     /// Windows of the task's (m,k) constraint.
     pub windows: Windows,
+    /// Sum of the times for which jobs waited for a resource, in nanoseconds.
+    pub blocked_sum: u128,
+    /// Longest time for which a job waited for resources.
+    pub blocked_max: Time,
+}
+
+impl TaskMetrics {
+    /// Returns the mean time for which a job waited for resources, in nanoseconds; `None` if no job counts.
+    pub fn blocked_mean(&self) -> Option<f64> {
+        (self.jobs.released > 0).then(|| self.blocked_sum as f64 / self.jobs.released as f64)
+    }
 }
 
 /// Metrics of one run, or of several runs added up.
@@ -237,6 +248,13 @@ impl Metrics {
         }
     }
 
+    /// Adds the time for which a job that leaves has waited for resources. Its deadline must be within the horizon.
+    pub fn record_blocked(&mut self, job: &Job, blocked: Time) {
+        let task = &mut self.tasks[job.task as usize];
+        task.blocked_sum += u128::from(blocked.0);
+        task.blocked_max = task.blocked_max.max(blocked);
+    }
+
     /// Returns the count of a criticality level.
     #[inline]
     fn level(&mut self, level: usize) -> &mut Count {
@@ -274,6 +292,8 @@ impl Metrics {
             task.response_sum += more.response_sum;
             task.response_max = task.response_max.max(more.response_max);
             task.windows.add(more.windows);
+            task.blocked_sum += more.blocked_sum;
+            task.blocked_max = task.blocked_max.max(more.blocked_max);
         }
         self.value += other.value;
         self.value_possible += other.value_possible;

@@ -14,6 +14,10 @@ pub trait Observer {
     fn ran(&mut self, _core: usize, _job: &Job, _start: Time, _end: Time, _speed: Speed) {}
     /// A job left the system at `now`. `first_start` is the time of its first dispatch.
     fn left(&mut self, _job: &Job, _first_start: Option<Time>, _end: End, _now: Time) {}
+    /// A job held a resource from `start` to `end`. Reported at the end.
+    fn held(&mut self, _resource: usize, _job: &Job, _start: Time, _end: Time) {}
+    /// A job waited for a resource from `start` to `end`. Reported at the end.
+    fn blocked(&mut self, _resource: usize, _job: &Job, _start: Time, _end: Time) {}
     /// Whether no event is of interest, so that none needs to be reported.
     fn ignores_everything(&self) -> bool {
         false
@@ -46,6 +50,14 @@ impl<O: Observer + ?Sized> Observer for &mut O {
     fn left(&mut self, job: &Job, first_start: Option<Time>, end: End, now: Time) {
         (**self).left(job, first_start, end, now);
     }
+
+    fn held(&mut self, resource: usize, job: &Job, start: Time, end: Time) {
+        (**self).held(resource, job, start, end);
+    }
+
+    fn blocked(&mut self, resource: usize, job: &Job, start: Time, end: Time) {
+        (**self).blocked(resource, job, start, end);
+    }
 }
 
 /// Forwards to the observer if there is one.
@@ -73,6 +85,18 @@ impl<O: Observer> Observer for Option<O> {
             observer.left(job, first_start, end, now);
         }
     }
+
+    fn held(&mut self, resource: usize, job: &Job, start: Time, end: Time) {
+        if let Some(observer) = self {
+            observer.held(resource, job, start, end);
+        }
+    }
+
+    fn blocked(&mut self, resource: usize, job: &Job, start: Time, end: Time) {
+        if let Some(observer) = self {
+            observer.blocked(resource, job, start, end);
+        }
+    }
 }
 
 /// Forwards to both observers.
@@ -95,6 +119,16 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn left(&mut self, job: &Job, first_start: Option<Time>, end: End, now: Time) {
         self.0.left(job, first_start, end, now);
         self.1.left(job, first_start, end, now);
+    }
+
+    fn held(&mut self, resource: usize, job: &Job, start: Time, end: Time) {
+        self.0.held(resource, job, start, end);
+        self.1.held(resource, job, start, end);
+    }
+
+    fn blocked(&mut self, resource: usize, job: &Job, start: Time, end: Time) {
+        self.0.blocked(resource, job, start, end);
+        self.1.blocked(resource, job, start, end);
     }
 }
 
@@ -148,6 +182,27 @@ pub struct Slice {
     pub speed: Speed,
 }
 
+/// A stretch of time in which a job holds a resource or waits for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// Index of the resource.
+    pub resource: u32,
+    /// Index of the job's task.
+    pub task: u32,
+    /// Number of the job within its task, from 0.
+    pub number: u64,
+    /// Start of the stretch.
+    pub start: Time,
+    /// End of the stretch.
+    pub end: Time,
+}
+
+impl Stretch {
+    fn new(resource: usize, job: &Job, start: Time, end: Time) -> Stretch {
+        Stretch { resource: resource as u32, task: job.task, number: job.number, start, end }
+    }
+}
+
 /// Observer that records all slices and jobs up to a point in time. Memory grows with that time.
 #[derive(Clone, Debug)]
 pub struct Recorder {
@@ -157,12 +212,16 @@ pub struct Recorder {
     pub slices: Vec<Slice>,
     /// Jobs in the order in which they left.
     pub jobs: Vec<JobRecord>,
+    /// Times in which jobs held resources, in the order in which they ended.
+    pub holds: Vec<Stretch>,
+    /// Times in which jobs waited for resources, in the order in which they ended.
+    pub waits: Vec<Stretch>,
 }
 
 impl Recorder {
     /// Creates a recorder of everything before `until`.
     pub fn until(until: Time) -> Recorder {
-        Recorder { until, slices: Vec::new(), jobs: Vec::new() }
+        Recorder { until, slices: Vec::new(), jobs: Vec::new(), holds: Vec::new(), waits: Vec::new() }
     }
 }
 
@@ -185,6 +244,18 @@ impl Observer for Recorder {
                 end,
                 executed: job.executed,
             });
+        }
+    }
+
+    fn held(&mut self, resource: usize, job: &Job, start: Time, end: Time) {
+        if start < self.until {
+            self.holds.push(Stretch::new(resource, job, start, end));
+        }
+    }
+
+    fn blocked(&mut self, resource: usize, job: &Job, start: Time, end: Time) {
+        if start < self.until && start < end {
+            self.waits.push(Stretch::new(resource, job, start, end));
         }
     }
 }

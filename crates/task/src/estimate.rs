@@ -247,8 +247,15 @@ mod tests {
         let plain = job(Estimate::new(Time(40), Time(60)));
         let planned = |set: &TaskSet, job: &Job| {
             let system = set.system();
-            let view =
-                SystemView { now: Time::ZERO, system: &system, active: &[], jobs: &[], running: &[None], events: &[] };
+            let view = SystemView {
+                now: Time::ZERO,
+                system: &system,
+                active: &[],
+                jobs: &[],
+                running: &[None],
+                events: &[],
+                locks: None,
+            };
             view.planned_time_to_finish(job)
         };
         assert_eq!(planned(&set, &plain), Time(60));

@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use crate::{Arrival, Costs, ExecutionModel, Gap, PrecedenceProblem, Server, Speed, System, Task, Time};
+use crate::{
+    Arrival, Costs, ExecutionModel, Gap, PrecedenceProblem, SectionProblem, Server, Speed, System, Task, Time,
+};
 
 /// Reason why a [`System`] cannot be scheduled.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -81,6 +83,22 @@ pub enum InvalidSystem {
         /// What is wrong.
         what: PrecedenceProblem,
     },
+    /// A task cannot have its critical sections.
+    #[error("task {task:?}: {what}")]
+    Section {
+        /// Name of the task.
+        task: String,
+        /// What is wrong.
+        what: SectionProblem,
+    },
+    /// A program that runs its own jobs describes critical sections.
+    #[error(
+        "task {0:?} has critical sections, which only the simulator follows; leave them out of a system that runs its own jobs"
+    )]
+    Sections(String),
+    /// The system has a protocol that its cores do not allow.
+    #[error("{0}")]
+    Protocol(SectionProblem),
 }
 
 /// What is wrong with a setting of a task.
@@ -154,6 +172,14 @@ impl System {
             return Err(InvalidSystem::SpeedsOfCores);
         }
         self.tasks.iter().try_for_each(|task| self.validate_task(task))?;
+        for task in &self.tasks {
+            if let Some((_, what)) = task.section_problem(&self.resources) {
+                return Err(InvalidSystem::Section { task: task.name.clone(), what });
+            }
+        }
+        if let Some(problem) = self.protocol_problem() {
+            return Err(InvalidSystem::Protocol(problem));
+        }
         let precedence = crate::precedence::validate(&self.tasks, &self.chains);
         precedence.map_err(|(name, what)| InvalidSystem::Precedence { name, what })
     }

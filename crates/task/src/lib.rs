@@ -7,13 +7,16 @@ pub mod cancel;
 mod estimate;
 mod goal;
 mod invalid;
+mod locks;
 mod log_normal;
 mod machine;
 mod placement;
 mod precedence;
 pub mod ready_jobs;
 mod scheduler;
+mod sections;
 mod set;
+mod sharing;
 mod task;
 mod time;
 mod view;
@@ -22,11 +25,13 @@ pub mod wording;
 pub use estimate::Estimate;
 pub use goal::{Aim, Goal, Measure, Worths};
 pub use invalid::{InvalidSystem, TaskSettingProblem};
+pub use locks::Locks;
 pub use log_normal::LogNormal;
 pub use machine::{Core, CoreSet, Machine, Speed};
 pub use precedence::{Chain, Communication, DueDates, Precedence, PrecedenceProblem, levels};
 pub use ready_jobs::{Decision, JobHandle, ReadyJobs, ReadyJobsError, Release, StoppedJob};
 pub use scheduler::{Assignment, MOST_LOOKED_AT, NotApplicable, Scheduler};
+pub use sections::{Protocol, Section, SectionProblem, ceilings, preemption_levels};
 pub use set::{Costs, Mode, OnMiss, Server, TaskSet};
 pub use task::{Arrival, ExecutionModel, Gap, ListedJob, Preemption, Task};
 pub use time::{Time, TimeError, TimeUnit};
@@ -42,6 +47,8 @@ impl TaskSet {
             speeds: if system.speeds.is_empty() { vec![Speed::FULL] } else { system.speeds.clone() },
             servers: system.servers.clone(),
             chains: system.chains.clone(),
+            resources: system.resources.clone(),
+            protocol: system.protocol,
             machine: system.machine.cores().to_vec(),
             ..TaskSet::new(name, system.tasks.clone(), system.cores)
         }
@@ -57,6 +64,8 @@ impl TaskSet {
             speeds: self.speeds.clone(),
             servers: self.servers.clone(),
             chains: self.chains.clone(),
+            resources: self.resources.clone(),
+            protocol: self.protocol,
             costs: self.costs,
             goal: self.goal(),
         }

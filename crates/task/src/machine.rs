@@ -171,10 +171,10 @@ impl System {
     }
 
     /// Returns the largest number of jobs that a scheduler passes to [`crate::Assignment::place`]: the number of cores, or
-    /// any number where tasks are bound to cores, because the best jobs may then compete for the same ones.
+    /// any number where tasks are bound to cores or share resources, because the best jobs may then compete for the same ones.
     #[inline]
     pub fn most_offered(&self) -> usize {
-        if self.machine.is_bound { usize::MAX } else { self.cores }
+        if self.machine.is_bound || self.has_sections() { usize::MAX } else { self.cores }
     }
 
     /// Returns the first task that may not use every core, if there is one.

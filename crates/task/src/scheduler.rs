@@ -23,6 +23,10 @@ use crate::{JobId, Speed, System, SystemView, Time};
 /// ([`System::machine`]). A decision that puts a job on a core that its task may not use is illegal. [`Assignment::place`]
 /// minds both: a scheduler passes it the jobs in its order, as many as [`System::most_offered`] says. A scheduler whose rule
 /// makes no sense on such a machine refuses it in [`Scheduler::start`].
+///
+/// **Jobs may wait for each other.** A job in need of a resource that another one holds cannot run ([`SystemView::is_blocked`]), and a decision that puts it on a
+/// core is illegal. [`Assignment::place`] minds that, too: it runs the job that the chosen one waits for, as far as the protocol of the set says so. A scheduler
+/// that has to know which job will run refuses such a system in [`Scheduler::start`].
 pub trait Scheduler: Send {
     /// Resets the scheduler and prepares it for `system`. Called once before each run.
     fn start(&mut self, system: &System) -> Result<(), NotApplicable>;
@@ -103,6 +107,18 @@ impl NotApplicable {
         }
     }
 
+    /// Refuses a system whose tasks share resources. `scheduler` is the name of the scheduler, and `needs` says what it does with its jobs: "runs jobs at times of
+    /// its own".
+    pub fn if_resources_are_shared(scheduler: &str, needs: &str, system: &System) -> Result<(), NotApplicable> {
+        match system.task_with_sections() {
+            None => Ok(()),
+            Some(task) => Err(NotApplicable(format!(
+                "{scheduler} {needs}, but task {:?} has critical sections, in which it can have to wait for others",
+                task.name
+            ))),
+        }
+    }
+
     /// Refuses a system whose cores are not identical. `scheduler` is the name of the scheduler, and `needs` says what it
     /// needs them for: "moves jobs among identical cores".
     pub fn if_cores_differ(scheduler: &str, needs: &str, system: &System) -> Result<(), NotApplicable> {
@@ -125,15 +141,26 @@ pub struct Assignment {
     speeds: Vec<Speed>,
     dropped: Vec<JobId>,
     wake: Option<Time>,
+    /// Jobs that would have had a core, had another job not held a resource.
+    passed_over: Vec<JobId>,
+    /// Scratch memory of placement among jobs that share resources.
+    pub(crate) runners: Vec<JobId>,
     /// Scratch memory of placement.
     pub(crate) matching: Matching,
 }
 
 impl Clone for Assignment {
     fn clone(&self) -> Assignment {
-        let Assignment { cores, speeds, dropped, wake, matching: _ } = self;
-        let (cores, speeds, dropped) = (cores.clone(), speeds.clone(), dropped.clone());
-        Assignment { cores, speeds, dropped, wake: *wake, matching: Matching::default() }
+        let Assignment { cores, speeds, dropped, wake, passed_over, runners: _, matching: _ } = self;
+        Assignment {
+            cores: cores.clone(),
+            speeds: speeds.clone(),
+            dropped: dropped.clone(),
+            wake: *wake,
+            passed_over: passed_over.clone(),
+            runners: Vec::new(),
+            matching: Matching::default(),
+        }
     }
 
     /// Allocates nothing if the assignment has held as many cores and jobs before.
@@ -142,6 +169,7 @@ impl Clone for Assignment {
         self.speeds.clone_from(&source.speeds);
         self.dropped.clone_from(&source.dropped);
         self.wake = source.wake;
+        self.passed_over.clone_from(&source.passed_over);
     }
 }
 
@@ -153,6 +181,7 @@ impl Assignment {
         self.speeds.clear();
         self.dropped.clear();
         self.wake = None;
+        self.passed_over.clear();
     }
 
     /// Puts `job` on `core`.
@@ -172,6 +201,9 @@ impl Assignment {
     /// Where cores differ in speed or tasks are bound to cores, the best jobs that can have cores together run, and in turn
     /// each gets the fastest core that leaves the others one. Only among cores of one speed do running jobs stay.
     ///
+    /// Where tasks share resources, a job that waits for another one is replaced by the job that it waits for, if the protocol says so, and is passed over
+    /// otherwise; see [`crate::Protocol`].
+    ///
     /// # Panics
     ///
     /// If there are more jobs than cores on a machine whose cores are alike for every task, or if an id is not in the view.
@@ -186,6 +218,14 @@ impl Assignment {
     ///
     /// As [`Assignment::place`].
     pub fn place_on(&mut self, view: &SystemView<'_>, chosen: &[JobId], cores: std::ops::Range<usize>) {
+        if let Some(locks) = view.locks {
+            return self.place_sharing(view, locks, chosen, cores);
+        }
+        self.place_independent(view, chosen, cores);
+    }
+
+    /// Like [`Assignment::place_on`], for jobs that can all run.
+    pub(crate) fn place_independent(&mut self, view: &SystemView<'_>, chosen: &[JobId], cores: std::ops::Range<usize>) {
         if !view.system.machine.is_plain() {
             return self.place_by_core(view, chosen, cores);
         }
@@ -322,6 +362,16 @@ impl Assignment {
     /// Returns whether a speed was set for any core.
     pub fn has_speeds(&self) -> bool {
         !self.speeds.is_empty()
+    }
+
+    /// Returns the jobs that would have had a core, had another job not held a resource; see [`Assignment::place`].
+    pub fn passed_over(&self) -> &[JobId] {
+        &self.passed_over
+    }
+
+    /// Notes that a job would have had a core, had another job not held a resource.
+    pub(crate) fn pass_over(&mut self, job: JobId) {
+        self.passed_over.push(job);
     }
 
     /// Returns the abandoned jobs.

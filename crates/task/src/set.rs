@@ -1,6 +1,6 @@
 //! A task set: the tasks, the machine they run on, and the modes that change their load over time.
 
-use crate::{Aim, Arrival, Chain, Core, ListedJob, Speed, Task, Time, TimeUnit};
+use crate::{Aim, Arrival, Chain, Core, ListedJob, Protocol, Speed, Task, Time, TimeUnit};
 
 /// Rule for a job that is not complete at its deadline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -94,6 +94,10 @@ pub struct TaskSet {
     pub servers: Vec<Server>,
     /// Chains of tasks whose reaction time and data age are measured.
     pub chains: Vec<Chain>,
+    /// Names of the resources that tasks lock in their critical sections.
+    pub resources: Vec<String>,
+    /// Rule for jobs that want a resource that another one holds.
+    pub protocol: Protocol,
 }
 
 impl TaskSet {
@@ -113,6 +117,8 @@ impl TaskSet {
             modes: Vec::new(),
             servers: Vec::new(),
             chains: Vec::new(),
+            resources: Vec::new(),
+            protocol: Protocol::default(),
         }
     }
 

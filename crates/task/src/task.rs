@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::{CoreSet, Estimate, LogNormal, Time};
+use crate::{CoreSet, Estimate, LogNormal, Section, Time};
 
-/// A recurring activity that releases jobs. Tasks share no resources. They are independent unless they state precedence ([`Task::after`]).
+/// A recurring activity that releases jobs. Tasks are independent unless they state precedence ([`Task::after`]) or share resources ([`Task::sections`]).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Task {
     /// Name, unique among the tasks of the set.
@@ -52,6 +52,8 @@ pub struct Task {
     pub after: Vec<usize>,
     /// Indices of the tasks whose newest values the jobs of this task read. A read releases nothing; it matters for [`crate::Chain`]s.
     pub reads: Vec<usize>,
+    /// Critical sections of every job, nested or apart.
+    pub sections: Vec<Section>,
     /// Cores that jobs of this task may run on.
     pub cores: CoreSet,
 }
@@ -291,6 +293,7 @@ impl Task {
             preemption: Preemption::Free,
             after: Vec::new(),
             reads: Vec::new(),
+            sections: Vec::new(),
             cores: CoreSet::ALL,
         }
     }
@@ -387,6 +390,14 @@ impl Task {
         (task.wcet, task.bcet) = (scaled(task.wcet), scaled(task.bcet));
         (task.acet, task.wcet_high) = (task.acet.map(scaled), task.wcet_high.map(scaled));
         scale_model(&mut task.execution, &scaled);
+        // Boundaries are rounded down, so that nested sections stay nested. One that has less than a nanosecond left vanishes.
+        let moved =
+            |time: Time| Time((u128::from(time.0) * u128::from(task.wcet.0) / u128::from(self.wcet.0.max(1))) as u64);
+        for section in &mut task.sections {
+            let (at, end) = (moved(section.at), moved(section.end()));
+            (section.at, section.length) = (at, end - at);
+        }
+        task.sections.retain(|section| section.length > Time::ZERO);
         if let Arrival::Listed(jobs) = &mut task.arrival {
             let job = |job: &ListedJob| ListedJob {
                 execution: scaled(job.execution),

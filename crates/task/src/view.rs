@@ -1,7 +1,7 @@
 //! The state that a scheduler sees at a decision point. Nothing here depends on the simulator: a real-time program fills
 //! the same structures from its own queues.
 
-use crate::{Arrival, Estimate, Machine, OnMiss, Speed, Task, Time};
+use crate::{Arrival, Estimate, Locks, Machine, OnMiss, Speed, Task, Time};
 
 /// Identifier of a job while it is active. After the job has left the system, the number may be reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -141,6 +141,10 @@ pub struct System {
     pub servers: Vec<crate::Server>,
     /// Chains of tasks with end-to-end deadlines; see [`crate::DueDates`].
     pub chains: Vec<crate::Chain>,
+    /// Names of the resources that tasks lock in their critical sections.
+    pub resources: Vec<String>,
+    /// Rule for jobs that want a resource that another one holds.
+    pub protocol: crate::Protocol,
     /// Overheads of scheduling, which come on top of the wcets.
     pub costs: crate::Costs,
     /// Measures by which schedules of this system are judged.
@@ -223,6 +227,8 @@ pub struct SystemView<'a> {
     pub running: &'a [Option<JobId>],
     /// Events since the last decision, in the order in which they happened.
     pub events: &'a [Event],
+    /// Who holds and who wants which resource; `None` if the system has no resources.
+    pub locks: Option<&'a Locks>,
 }
 
 impl<'a> SystemView<'a> {
@@ -265,14 +271,20 @@ impl<'a> SystemView<'a> {
         self.active.iter().map(move |id| (*id, &jobs[id.index()]))
     }
 
+    /// Returns whether a job cannot run now, because another one holds a resource.
+    pub fn is_blocked(&self, id: JobId) -> bool {
+        self.locks.is_some_and(|locks| locks.is_blocked(id))
+    }
+
     /// Returns the number of cores.
     pub fn cores(&self) -> usize {
         self.system.cores
     }
 
-    /// Returns whether every ready job can have a core, and none is better off on another one.
+    /// Returns whether every ready job can have a core, and none is better off on another one. Jobs that share resources cannot all run.
     pub fn leaves_no_choice(&self) -> bool {
-        self.active.len() <= self.system.cores && self.system.machine.is_plain()
+        let most = if self.locks.is_none() { self.system.cores } else { 1 };
+        self.active.len() <= most && self.system.machine.is_plain()
     }
 
     /// Returns whether a job may run on a core. A job of a task that the system does not have may run anywhere.

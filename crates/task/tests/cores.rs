@@ -103,8 +103,15 @@ fn placement_is_the_best_of_all_assignments_by_the_rule() {
             }
         }
         let active: Vec<JobId> = (0..jobs_count as u32).map(JobId).collect();
-        let view =
-            SystemView { now: Time(0), system: &system, active: &active, jobs: &jobs, running: &running, events: &[] };
+        let view = SystemView {
+            now: Time(0),
+            system: &system,
+            active: &active,
+            jobs: &jobs,
+            running: &running,
+            events: &[],
+            locks: None,
+        };
         let mut order = active.clone();
         (1..order.len()).rev().for_each(|last| order.swap(last, random.below(last + 1)));
         if !system.machine.is_bound() {

@@ -54,7 +54,7 @@ fn with_cores<'a>(
     placed: &'a mut Assignment,
 ) -> impl Iterator<Item = JobId> + use<'a> {
     placed.reset(view.cores());
-    let is_bound = view.system.machine.is_bound();
+    let is_bound = view.system.machine.is_bound() || view.locks.is_some();
     if is_bound {
         placed.place(view, chosen);
     }

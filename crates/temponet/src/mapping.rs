@@ -143,6 +143,8 @@ impl Mapper {
         assignment: &mut Assignment,
     ) {
         let cores = view.cores();
+        // A job that waits is replaced by the one that it waits for, which placement by order does.
+        let mapping = if view.locks.is_some() { Mapping::Greedy } else { mapping };
         let limit = match mapping {
             Mapping::Greedy => view.system.most_offered(),
             Mapping::Sinkhorn { .. } | Mapping::Hungarian { .. } => CANDIDATES_PER_CORE * cores,
@@ -151,8 +153,8 @@ impl Mapper {
         self.kept.clear();
         let migration = match mapping {
             Mapping::Greedy => {
-                // Where tasks are bound to cores, the candidates are not yet those that run.
-                if !view.system.machine.is_bound() {
+                // Where tasks are bound to cores or share resources, the candidates are not yet those that run.
+                if !view.system.machine.is_bound() && view.locks.is_none() {
                     let Mapper { staying, candidates, lost, kept, .. } = self;
                     let jobs = jobs.map(|job| Candidate::of(job, view));
                     staying.keep(candidates, lost, jobs, idle, view, |one| kept.push(one));
@@ -247,7 +249,15 @@ mod tests {
         let jobs: Vec<Job> = (0..).zip(&system.tasks).map(|(index, task)| Job::first(index, task)).collect();
         let active: Vec<JobId> = (0..deadlines.len() as u32).map(JobId).collect();
         let now = Time::ZERO;
-        check(&SystemView { now, system: &system, active: &active, jobs: &jobs, running: &[None; 4], events: &[] });
+        check(&SystemView {
+            now,
+            system: &system,
+            active: &active,
+            jobs: &jobs,
+            running: &[None; 4],
+            events: &[],
+            locks: None,
+        });
     }
 
     #[test]

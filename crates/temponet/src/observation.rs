@@ -308,6 +308,7 @@ mod tests {
                 jobs: &ready,
                 running: &[None],
                 events: &[],
+                locks: None,
             };
             let scale = Scale::of(&tokenizer, &system);
             let (mut one, mut other) = (Observation::default(), Observation::default());

@@ -285,8 +285,15 @@ mod tests {
             let running: Vec<_> = (0..cores).map(|core| (core == 0).then_some(JobId(0))).collect();
             let active = [JobId(0), JobId(1)];
             let now = Time::ZERO;
-            let view =
-                SystemView { now, system: &system, active: &active, jobs: &jobs, running: &running, events: &[] };
+            let view = SystemView {
+                now,
+                system: &system,
+                active: &active,
+                jobs: &jobs,
+                running: &running,
+                events: &[],
+                locks: None,
+            };
             Scale::of(&Tokenizer::full(), &system).cost(&jobs[1], &view)
         };
         let (new, free) = (|job: Job| job, |job: Job| Job { last_core: Some(1), ..job });

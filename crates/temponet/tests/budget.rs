@@ -39,7 +39,7 @@ impl Backlog {
 
     fn view<'a>(&'a self, active: &'a [JobId], events: &'a [Event]) -> SystemView<'a> {
         let Backlog { system, jobs, running, .. } = self;
-        SystemView { now: Time::ZERO, system, active, jobs, running, events }
+        SystemView { now: Time::ZERO, system, active, jobs, running, events, locks: None }
     }
 
     /// Starts a scheduler and shows it the releases of all jobs.

@@ -101,6 +101,7 @@ fn the_order_of_tasks_does_not_matter_to_sparse_attention() {
             jobs: &jobs,
             running: &running,
             events: &events,
+            locks: None,
         };
         let mut observation = Observation::default();
         observation.read(&model.tokenizer, &Scale::of(&model.tokenizer, &system), &view, false);

@@ -152,6 +152,7 @@ impl Scene {
             jobs: &self.jobs,
             running: &running,
             events: &[],
+            locks: None,
         };
         let mut mapper = Mapper::default();
         mapper.staying = Staying::on(&system, self.stay);

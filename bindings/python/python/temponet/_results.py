@@ -29,6 +29,8 @@ class TaskFigures(NamedTuple):
     response_mean_ns: float | None
     response_max_ns: int | None
     mk_violated: int
+    blocked_mean_ns: float | None = None
+    blocked_max_ns: int | None = None
 
 
 class Figures:
@@ -88,6 +90,8 @@ class Figures:
                 row["response_mean_ns"],
                 row["response_max_ns"],
                 row.get("mk_violated", 0),
+                row.get("blocked_mean_ns"),
+                row.get("blocked_max_ns"),
             )
             for row in figures["tasks"]
         ]

@@ -64,7 +64,11 @@ pub fn text(comparison: &Comparison, is_whole: bool) -> String {
             ];
             let counted: Vec<&str> =
                 counted.into_iter().filter_map(|(applies, what)| applies.then_some(what)).collect();
-            format!("no schedule has more than {upper} jobs in time; the bound counts {} only\n", counted.join(" and "))
+            let how = match counted.is_empty() {
+                true => "the bound counts no waiting for resources".into(),
+                false => format!("the bound counts {} only", counted.join(" and ")),
+            };
+            format!("no schedule has more than {upper} jobs in time; {how}\n")
         } else {
             format!(
                 "the optimum is not known exactly: {lower} to {upper} jobs in time; a larger --oracle-budget may tell\n"

@@ -192,12 +192,13 @@ fn checkpoint_path(output: &Path) -> PathBuf {
 
 /// Loads the task set that the user names, if any. Options that only concern a set are rejected without one.
 fn prepare_set(args: &Args) -> Result<Option<TaskSet>> {
-    let SetupArgs { cores, horizon, on_miss, switch_cost, migration_cost, decision_cost, .. } = &args.setup;
+    let SetupArgs { cores, horizon, on_miss, protocol, switch_cost, migration_cost, decision_cost, .. } = &args.setup;
     if horizon.is_some() {
         bail!("--horizon: the recipe says how long episodes and validation runs are");
     }
     let costs = [switch_cost, migration_cost, decision_cost];
-    if args.set.is_none() && (cores.is_some() || on_miss.is_some() || costs.iter().any(|cost| cost.is_some())) {
+    let changes = cores.is_some() || on_miss.is_some() || protocol.is_some();
+    if args.set.is_none() && (changes || costs.iter().any(|cost| cost.is_some())) {
         bail!("there is no task set to change; the recipe's workload says what is drawn");
     }
     Ok(args.set.as_deref().map(|name| args.setup.prepare(Some(name))).transpose()?.map(|(set, ..)| set))

@@ -6,6 +6,7 @@ use temponet_task::wording::did_you_mean;
 use temponet_task::{Arrival, Core, Gap, Preemption, Server, Speed, Task, Time, TimeUnit};
 
 use super::precedence::Links;
+use super::sections::sections;
 use super::{MOST_VALUE, Names, affinity, criticality, hopeless, limit, preemption};
 use crate::Problem;
 use crate::node::{Fields, Node, Value};
@@ -40,6 +41,7 @@ pub const TASK_KEYS: &[&str] = &[
     "preemption",
     "after",
     "reads",
+    "section",
     "cores",
 ];
 /// Keys of `[[burst]]`.
@@ -77,6 +79,8 @@ pub(super) struct TaskReader<'a> {
     pub files: Vec<PathBuf>,
     /// What each `[[task]]` says about other tasks.
     pub links: Vec<Links>,
+    /// Names of the resources so far.
+    pub resources: Vec<String>,
 }
 
 impl TaskReader<'_> {
@@ -121,6 +125,9 @@ impl TaskReader<'_> {
             task.server = Some(index.ok_or_else(unknown)?);
         }
         self.preemption(&mut fields, &mut task)?;
+        if let Some(node) = fields.take("section") {
+            sections(node, &mut task, &mut self.resources, unit)?;
+        }
         let fastest = self.cores(&mut fields, &mut task)?;
         fields.finish()?;
         if !links.follows() {

@@ -106,6 +106,7 @@ fn unsaid(task: &Task) -> Vec<&'static str> {
         (task.preemption.is_limited(), "its limit on preemption is"),
         (!task.after.is_empty(), "after is"),
         (!task.reads.is_empty(), "reads is"),
+        (!task.sections.is_empty(), "section is"),
     ];
     facts.into_iter().filter(|(holds, _)| *holds).map(|(_, what)| what).collect()
 }

@@ -1,18 +1,19 @@
 //! Workloads of rt-app (<https://github.com/scheduler-tools/rt-app>): JSON with an object `tasks` of threads and times in
 //! microseconds.
 //!
-//! A thread that recurs with a period becomes a task. What else it does (locks, memory, signals) has no place in a set of
-//! independent tasks and becomes a note.
+//! A thread that recurs with a period becomes a task. Its locks become critical sections. What else it does (memory, signals) has
+//! no place in a task set and becomes a note.
 
 mod export;
 mod lenient;
+mod locks;
 mod pattern;
 mod policy;
 mod thread;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use temponet_task::{CoreSet, OnMiss, Speed, TaskSet, Time, TimeUnit};
+use temponet_task::{CoreSet, OnMiss, Protocol, Speed, TaskSet, Time, TimeUnit};
 
 use crate::json;
 use crate::node::{Fields, Node, Value};
@@ -37,9 +38,15 @@ pub(super) fn read(text: &str, name: &str) -> Option<Result<Imported, Problem>> 
 fn workload(root: &Node, name: &str) -> Result<Imported, Problem> {
     let mut notes = Notes::default();
     let mut fields = Fields::of(root, "the workload")?;
-    let default_policy = fields.take("global").map_or(Ok(LinuxPolicy::Other), |node| global(node, &mut notes))?;
+    let no_global = (LinuxPolicy::Other, Protocol::None);
+    let (default_policy, protocol) = fields.take("global").map_or(Ok(no_global), |node| global(node, &mut notes))?;
     if let Some(node) = fields.take("resources").filter(|node| !is_empty(node)) {
-        notes.add(node.line, "\"resources\" are not represented: tasks share none here");
+        for (name, resource) in &node.table("resources")?.entries {
+            let kind = Fields::of(resource, "a resource")?.take("type");
+            if kind.is_none_or(|kind| kind.text("type").is_ok_and(|kind| kind != "mutex")) {
+                notes.add(resource.line, format!("resource {name:?} is not represented: only a mutex is"));
+            }
+        }
     }
     let tasks = fields.need("tasks")?.table("tasks")?;
     for (key, node) in fields.rest()? {
@@ -55,6 +62,7 @@ fn workload(root: &Node, name: &str) -> Result<Imported, Problem> {
     }
     let set = TaskSet {
         on_miss: OnMiss::Continue,
+        protocol,
         time_unit: TimeUnit::Us,
         cores: cpus.len().max(1),
         ..TaskSet::new(name, Vec::new(), 1)
@@ -65,10 +73,13 @@ fn workload(root: &Node, name: &str) -> Result<Imported, Problem> {
 }
 
 /// Adds the task of each thread to the set, once per instance.
-fn with_tasks(mut set: TaskSet, threads: &[Thread], notes: Notes) -> Result<Imported, Problem> {
+fn with_tasks(mut set: TaskSet, threads: &[Thread], mut notes: Notes) -> Result<Imported, Problem> {
     let (mut names, mut warnings) = (Names::default(), Vec::new());
     for thread in threads {
         let Some(task) = &thread.task else { continue };
+        let mut task = task.clone();
+        let name = task.name.clone();
+        locks::give(&mut task, &thread.sections, &mut set, &name, &mut notes);
         if set.tasks.len() + thread.instances > MOST_THREADS {
             return Err(Problem::at(thread.line, format!("more than {MOST_THREADS} threads")));
         }
@@ -87,11 +98,14 @@ fn with_tasks(mut set: TaskSet, threads: &[Thread], notes: Notes) -> Result<Impo
         let why = why.map_or(String::new(), |note| format!(": {}", note.message));
         return Err(Problem::whole_file(format!("has no thread that can become a task{why}")));
     }
+    if !set.has_sections() {
+        set.protocol = Protocol::default();
+    }
     Ok(Imported { set, warnings, notes, files: Vec::new() })
 }
 
-/// Reads the default policy. The rest of `global` concerns rt-app itself.
-fn global(node: &Node, notes: &mut Notes) -> Result<LinuxPolicy, Problem> {
+/// Reads the default policy, and whether mutexes have priority inheritance, which they do not by default. The rest of `global` concerns rt-app itself.
+fn global(node: &Node, notes: &mut Notes) -> Result<(LinuxPolicy, Protocol), Problem> {
     let mut fields = Fields::of(node, "global")?;
     let policy = fields.take("default_policy").map_or(Ok(LinuxPolicy::Other), LinuxPolicy::of)?;
     if let Some(node) = fields.take("duration") {
@@ -101,9 +115,9 @@ fn global(node: &Node, notes: &mut Notes) -> Result<LinuxPolicy, Problem> {
             notes.add(node.line, message);
         }
     }
-    const OF_THE_TOOL: [&str; 11] = [
+    let inherits = fields.take("pi_enabled").map_or(Ok(false), |node| node.boolean("pi_enabled"))?;
+    const OF_THE_TOOL: [&str; 10] = [
         "calibration",
-        "pi_enabled",
         "lock_pages",
         "logdir",
         "log_basename",
@@ -122,7 +136,7 @@ fn global(node: &Node, notes: &mut Notes) -> Result<LinuxPolicy, Problem> {
     for (key, node) in unknown {
         notes.add(node.line, format!("\"global\": unknown key {key:?} is ignored"));
     }
-    Ok(policy)
+    Ok((policy, if inherits { Protocol::Inheritance } else { Protocol::None }))
 }
 
 /// Returns the CPUs that threads name, which are the cores of the set in this order. rt-app runs on the machine it finds, so

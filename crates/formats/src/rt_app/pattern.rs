@@ -2,6 +2,7 @@
 
 use temponet_task::Time;
 
+use super::locks::LockEvent;
 use super::micros;
 use crate::Problem;
 use crate::node::{Fields, Node};
@@ -40,6 +41,8 @@ pub(super) struct Phase {
     waits_for: Option<&'static str>,
     /// Names of the timers, except those that every thread has for itself.
     pub shared_timers: Vec<String>,
+    /// Locks and unlocks, in order.
+    pub locks: Vec<LockEvent>,
 }
 
 impl Phase {
@@ -57,6 +60,13 @@ impl Phase {
                         phase.stretches.push(Stretch { timer: Some(period), ..std::mem::take(&mut stretch) });
                     }
                 }
+                Some(event @ ("lock" | "unlock")) => phase.locks.push(LockEvent {
+                    stretch: phase.stretches.len(),
+                    run: stretch.run,
+                    locks: event == "lock",
+                    mutex: node.text(key)?.to_string(),
+                    line: node.line,
+                }),
                 Some(event) => {
                     notes.task(node.line, thread, format_args!("{event:?} is not represented"));
                     if WAITS.contains(&event) {
@@ -67,6 +77,12 @@ impl Phase {
             }
         }
         // Events after the last timer happen before the first timer of the next repetition.
+        let timers = phase.stretches.len();
+        if timers > 0 {
+            phase.locks.iter_mut().filter(|event| event.stretch == 0).for_each(|event| event.run += stretch.run);
+            phase.locks.iter_mut().filter(|event| event.stretch == timers).for_each(|event| event.stretch = 0);
+            phase.locks.sort_by_key(|event| (event.stretch, event.run));
+        }
         match phase.stretches.first_mut() {
             Some(first) => (first.run, first.sleep) = (first.run + stretch.run, first.sleep + stretch.sleep),
             None => phase.stretches.push(stretch),
@@ -94,10 +110,15 @@ impl Phase {
         Ok(period)
     }
 
+    /// Returns the number of jobs in a repetition.
+    pub fn stretches(&self) -> usize {
+        self.stretches.len()
+    }
+
     /// Returns the duration of a phase that only sleeps, which is a pause before the other phases.
     pub fn pause(&self) -> Option<Time> {
         match self.stretches[..] {
-            [Stretch { run: Time::ZERO, sleep, timer: None }] if self.waits_for.is_none() => {
+            [Stretch { run: Time::ZERO, sleep, timer: None }] if self.waits_for.is_none() && self.locks.is_empty() => {
                 let pause = sleep.0.checked_mul(self.loops?).map(Time)?;
                 (pause > Time::ZERO && pause <= Time::MAX_INPUT).then_some(pause)
             }

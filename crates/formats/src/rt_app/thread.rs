@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use temponet_task::{Task, Time};
 
+use super::locks::{self, Locked};
 use super::pattern::{Pattern, Phase, event};
 use super::policy::LinuxPolicy;
 use super::{is_empty, micros};
@@ -23,6 +24,8 @@ pub(super) struct Thread {
     pub timers: Vec<String>,
     /// Task of the thread; `None` if it cannot become one, with a note on the reason.
     pub task: Option<Task>,
+    /// Critical sections of the task.
+    pub sections: Vec<Locked>,
 }
 
 /// Keys of a thread or phase that state its scheduling.
@@ -109,6 +112,7 @@ pub(super) fn read(name: &str, node: &Node, default: LinuxPolicy, all_notes: &mu
         offset = leading_pauses(&mut phases, delay);
     }
     let line = node.line;
+    let sections = locks::sections(&phases, name, notes);
     let task = match task(name, line, policy, &scheduling, &phases, notes)? {
         Ok(_) if instances == 0 => {
             all_notes.task(line, name, "is left out: with \"instance\" = 0 it only runs when another thread forks it");
@@ -130,7 +134,7 @@ pub(super) fn read(name: &str, node: &Node, default: LinuxPolicy, all_notes: &mu
             None
         }
     };
-    Ok(Thread { line, instances, policy, cpus, timers, task })
+    Ok(Thread { line, instances, policy, cpus, timers, task, sections })
 }
 
 /// Reads the phases in order. Returns the scheduling of the thread, overridden by that of its phase if there is only one.

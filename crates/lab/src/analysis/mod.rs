@@ -3,8 +3,8 @@
 pub mod json;
 
 use temponet_analysis::{
-    ChainBound, NotAnalyzable, Outcome, PriorityRule, ResponseTimes, TESTS, Test, WorstCase, chain_bounds,
-    dependent_response_times,
+    ChainBound, NotAnalyzable, Outcome, PriorityRule, ResponseTimes, SHARING_TESTS, TESTS, Test, WorstCase,
+    chain_bounds, dependent_response_times,
 };
 use temponet_sched::{LARGEST_SCALING, Proof, Scaling, proofs, scalings};
 use temponet_task::{TaskSet, Time};
@@ -40,8 +40,15 @@ impl Analysis {
         let progress = Progress::busy("analysis");
         let worst_case = WorstCase::of(&set);
         let (mut tests, mut responses) = (Vec::new(), Vec::new());
-        if let Ok(worst_case) = &worst_case {
-            let concerned = TESTS.iter().filter(|test| (test.concerns)(&set));
+        let base = match &worst_case {
+            Ok(worst_case) => Some((TESTS, worst_case.clone())),
+            Err(NotAnalyzable::SharedResources) => {
+                WorstCase::ignoring_sections(&set).ok().map(|worst_case| (SHARING_TESTS, worst_case))
+            }
+            Err(_) => None,
+        };
+        if let Some((tests_of_set, worst_case)) = &base {
+            let concerned = tests_of_set.iter().filter(|test| (test.concerns)(&set));
             for test in concerned {
                 progress.say(test.name);
                 tests.push((test, (test.run)(&set, worst_case)));
@@ -65,7 +72,7 @@ impl Analysis {
     pub fn verdict(&self) -> String {
         let worst_case = match &self.worst_case {
             Ok(worst_case) => worst_case,
-            Err(NotAnalyzable::Precedence) if !self.proofs.is_empty() => {
+            Err(NotAnalyzable::Precedence | NotAnalyzable::SharedResources) if !self.proofs.is_empty() => {
                 let names = listed(&self.proved_names());
                 return format!("On 1 core every deadline is proved to be met under {names}.");
             }

@@ -68,6 +68,7 @@ impl Scenario {
         let modes = std::mem::take(&mut set.modes);
         self.shape.join(&mut set, seed);
         self.shape.hold(&mut set);
+        self.shape.share(&mut set);
         let horizon = horizon_of(&set, self.jobs as f64);
         let last = modes.last().map_or(1, |mode| mode.at.0.max(1)) as f64;
         let factor = (LAST_MODE * horizon.0 as f64 / last).min(1.0);

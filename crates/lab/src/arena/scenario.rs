@@ -81,6 +81,8 @@ const FILES: &[(&str, &str)] = scenarios![
     "affinity",
     "good-estimates",
     "rough-estimates",
+    "shared-bus",
+    "no-protocol",
 ];
 
 /// Returns the figure of a run that an aim is about, 0 to 1; `None` if the run has nothing to measure. Critical jobs of all

@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 use temponet_sim::generate::Graphs;
-use temponet_task::{Arrival, Core, CoreSet, Mode, Preemption, Speed, Task, TaskSet, Time};
+use temponet_task::{Arrival, Core, CoreSet, Mode, Preemption, Protocol, Section, Speed, Task, TaskSet, Time};
 
 /// Properties of the sets of a scenario that no training range draws. The default adds none.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -30,6 +30,22 @@ pub struct Shape {
     pub speeds: Vec<f64>,
     /// Tasks that are bound to some of the cores.
     pub bound: Option<Bound>,
+    /// Resources that tasks share.
+    pub shared: Option<Shared>,
+}
+
+/// Critical sections, one in the middle of each job of some tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shared {
+    /// Number of resources, which the tasks use in turn.
+    pub resources: usize,
+    /// Share of the tasks that use one, 0 to 1, evenly spread over the set.
+    pub share: f64,
+    /// Length of a section as a share of the wcet, above 0 and at most 1.
+    pub length: f64,
+    /// Whether the protocol is inheritance; otherwise there is none.
+    pub inherits: bool,
 }
 
 /// Tasks that may use some of the cores only.
@@ -94,6 +110,18 @@ impl Shape {
             |bound: Bound| (0.0..=1.0).contains(&bound.share) && (1..=bound.cores[1]).contains(&bound.cores[0]);
         if self.bound.is_some_and(|bound| !is_good(bound)) {
             return Some("shape.bound needs a share from 0 to 1, and a range of numbers of cores from 1 on".into());
+        }
+        let is_good = |shared: Shared| {
+            (1..=1000).contains(&shared.resources)
+                && (0.0..=1.0).contains(&shared.share)
+                && shared.length > 0.0
+                && shared.length <= 1.0
+        };
+        if self.shared.is_some_and(|shared| !is_good(shared)) {
+            return Some(
+                "shape.shared needs 1 to 1000 resources, a share from 0 to 1, and a length above 0 and at most 1"
+                    .into(),
+            );
         }
         let wave = self.wave.as_ref()?;
         let is_good = (1..=100).contains(&wave.waves)
@@ -166,6 +194,13 @@ impl Shape {
         }
     }
 
+    /// Gives tasks critical sections. The work of the set must be final, because shares of it are counted.
+    pub(super) fn share(&self, set: &mut TaskSet) {
+        if let Some(shared) = self.shared {
+            shared.apply(set);
+        }
+    }
+
     /// Adds the modes of the wave over a run of this length.
     pub(super) fn add_wave(&self, set: &mut TaskSet, horizon: Time) {
         let Some(Wave { waves, steps, low, high }) = self.wave else { return };
@@ -176,6 +211,21 @@ impl Shape {
             let name = format!("hour{step}");
             set.modes.push(Mode { name, at, work: (work * 1e6).round() / 1e6, rate: 1.0, tasks: None });
         }
+    }
+}
+
+impl Shared {
+    fn apply(&self, set: &mut TaskSet) {
+        let place = |index: usize| (index as f64 * self.share).floor() as usize;
+        for (index, task) in set.tasks.iter_mut().enumerate() {
+            if place(index + 1) > place(index) {
+                let length = Time(((task.wcet.0 as f64 * self.length) as u64).clamp(1, task.wcet.0));
+                let at = Time((task.wcet.0 - length.0) / 2);
+                task.sections = vec![Section { resource: place(index) % self.resources, at, length }];
+            }
+        }
+        set.resources = (0..self.resources).map(|index| format!("r{index}")).collect();
+        set.protocol = if self.inherits { Protocol::Inheritance } else { Protocol::None };
     }
 }
 
@@ -261,6 +311,21 @@ mod tests {
         assert_eq!(bound.system().validate(), Ok(()));
         let none = Some(Bound { share: 0.5, cores: [0, 2] });
         assert!(Shape { bound: none, ..Shape::default() }.problem().is_some());
+    }
+
+    #[test]
+    fn tasks_share_resources_in_turn() {
+        let mut set = set();
+        let shape = |length| Shape {
+            shared: Some(Shared { resources: 2, share: 0.5, length, inherits: true }),
+            ..Shape::default()
+        };
+        shape(0.4).share(&mut set);
+        assert_eq!(set.system().validate(), Ok(()));
+        let used: Vec<usize> =
+            set.tasks.iter().flat_map(|task| &task.sections).map(|section| section.resource).collect();
+        assert_eq!(used, [0, 1, 0, 1]);
+        assert!(shape(0.0).problem().is_some() && shape(0.4).problem().is_none());
     }
 
     #[test]

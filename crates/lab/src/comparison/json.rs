@@ -236,6 +236,11 @@ struct JsonTask<'a> {
     mk_violated: u64,
     response_mean_ns: Option<f64>,
     response_max_ns: Option<u64>,
+    /// Mean and longest time for which its jobs waited for resources, if tasks share any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blocked_mean_ns: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blocked_max_ns: Option<u64>,
 }
 
 impl<'a> JsonReport<'a> {
@@ -329,6 +334,8 @@ impl<'a> JsonRow<'a> {
                     response_mean_ns: (figures.completed > 0)
                         .then(|| figures.response_sum as f64 / figures.completed as f64),
                     response_max_ns: (figures.completed > 0).then_some(figures.response_max.0),
+                    blocked_mean_ns: figures.blocked_mean().filter(|_| plan.set.has_sections()),
+                    blocked_max_ns: plan.set.has_sections().then_some(figures.blocked_max.0),
                 })
                 .collect(),
             unreleased: metrics.unreleased,

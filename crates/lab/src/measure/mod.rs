@@ -93,7 +93,7 @@ impl Scene {
     /// Returns the scene as a scheduler sees it. No job runs yet.
     pub fn view(&self) -> SystemView<'_> {
         let Scene { system, jobs, active, events } = self;
-        SystemView { now: Time::ZERO, system, active, jobs, running: &[None; CORES], events }
+        SystemView { now: Time::ZERO, system, active, jobs, running: &[None; CORES], events, locks: None }
     }
 }
 

@@ -299,7 +299,15 @@ mod tests {
         let jobs = [Job::first(0, &system.tasks[0]), Job { release: Time(90), ..Job::first(2, &system.tasks[2]) }];
         let active = [JobId(0), JobId(1)];
         let now = Time(100);
-        let view = SystemView { now, system: &system, active: &active, jobs: &jobs, running: &[None], events: &[] };
+        let view = SystemView {
+            now,
+            system: &system,
+            active: &active,
+            jobs: &jobs,
+            running: &[None],
+            events: &[],
+            locks: None,
+        };
         let mut order = DeadlineOrder::default();
         order.gather(&view);
         order.look_ahead(&view);

@@ -235,6 +235,7 @@ mod tests {
             jobs: &jobs,
             running: &[None],
             events: &[],
+            locks: None,
         };
         let choice = |scheduler: &mut dyn Scheduler| {
             let mut assignment = Assignment::default();

@@ -56,7 +56,7 @@ impl Scheduler for Muf {
             (critical, job.slack(now), Reverse(view.task_of(job).priority))
         });
         assignment.place(view, chosen);
-        if view.active.len() > view.cores() || !view.system.machine.is_plain() {
+        if view.active.len() > view.cores() || !view.system.machine.is_plain() || view.locks.is_some() {
             assignment.wake_at(now.next_multiple(self.quantum));
         }
     }

@@ -97,6 +97,10 @@ impl Scheduler for RoundRobin {
         }
         self.chosen.clear();
         self.chosen.extend(self.turns.iter().map(|(id, _)| *id));
+        if view.locks.is_some() {
+            // A core whose job waits for a resource goes to the next one in turn.
+            self.chosen.extend(&self.waiting);
+        }
         assignment.place(view, &self.chosen);
     }
 }

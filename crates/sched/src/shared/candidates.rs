@@ -346,7 +346,7 @@ mod tests {
         let jobs: Vec<Job> = (0..count).map(|index| Job::first(index, &system.tasks[index as usize])).collect();
         let active: Vec<JobId> = (0..count).map(JobId).collect();
         let (now, running, events) = (Time::ZERO, &[None], &[]);
-        let view = SystemView { now, system: &system, active: &active, jobs: &jobs, running, events };
+        let view = SystemView { now, system: &system, active: &active, jobs: &jobs, running, events, locks: None };
         let mut order = active.clone();
         order.reverse();
         let earliest = &order[..MOST_PLANNED];

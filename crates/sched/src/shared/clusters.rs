@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use temponet_analysis::packing::{Admits, Fit, pack};
-use temponet_task::{Assignment, Event, Job, NotApplicable, Scheduler, System, SystemView};
+use temponet_task::{Assignment, Event, Job, NotApplicable, Protocol, Scheduler, System, SystemView};
 
 use super::ranked::Ranked;
 
@@ -40,7 +40,14 @@ impl<K: Ord + Copy + Send> Scheduler for Clustered<K> {
         self.clusters = ranges.map(|cores| Cluster { cores, ready: Ranked::new() }).collect();
         let ranges: Vec<Range<usize>> = self.clusters.iter().map(|cluster| cluster.cores.clone()).collect();
         self.cluster_of_task = pack(system, &ranges, self.fit, self.admits);
-        Ok(())
+        // Without inheritance, a job that waits runs nothing in its place, wherever that is.
+        match system.shared_across(&self.cluster_of_task) {
+            Some((one, other, resource)) if system.protocol != Protocol::None => Err(NotApplicable(format!(
+                "tasks {:?} and {:?} share {resource:?} but are on different cores, where neither inherits from the other",
+                one.name, other.name
+            ))),
+            _ => Ok(()),
+        }
     }
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
@@ -55,7 +62,7 @@ impl<K: Ord + Copy + Send> Scheduler for Clustered<K> {
             }
         }
         for cluster in &mut self.clusters {
-            let most = if view.system.machine.is_bound() { usize::MAX } else { cluster.cores.len() };
+            let most = if view.system.most_offered() == usize::MAX { usize::MAX } else { cluster.cores.len() };
             assignment.place_on(view, cluster.ready.best(most), cluster.cores.clone());
         }
     }

@@ -148,6 +148,10 @@ const WHOLE: u128 = 1_000;
 
 /// Returns what is proved about a system, or why nothing is.
 pub(super) fn prove(system: &System) -> Result<Premise, NoGuarantee> {
+    if system.has_sections() {
+        // A guaranteed job may have to wait for one that the inner scheduler chose.
+        return Err(NotAnalyzable::SharedResources.into());
+    }
     if let Some(task) = system.limited_task() {
         let name = task.name.clone();
         if system.cores > 1 {

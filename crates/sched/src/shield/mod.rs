@@ -253,6 +253,10 @@ fn kept_tasks(premise: &Result<Premise, NoGuarantee>) -> Option<&Guarantee> {
 /// the number of these cores.
 fn make_way(view: &SystemView<'_>, proposal: &mut Assignment) -> u64 {
     let mut replaced = 0;
+    if view.locks.is_some() {
+        // Others may wait for what an impossible job holds, and those that could take its place may have to wait themselves.
+        return replaced;
+    }
     for core in (0..view.cores()).filter(|core| !view.is_held(*core)) {
         let Some(id) = proposal.cores()[core].filter(|id| view.job(*id).is_impossible(view.now)) else { continue };
         let can_take_over = |id: &JobId, job: &Job| {

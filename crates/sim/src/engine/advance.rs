@@ -19,10 +19,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             if self.next_completion == next {
                 self.complete_jobs(observer);
             }
-            let reached = self.next_point == next;
-            if reached {
-                self.reach_points(observer);
-            }
+            let reached = self.next_point == next && self.reach_points(observer);
             self.pass_deadlines(observer);
             if next == self.horizon {
                 return false;
@@ -45,10 +42,13 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             if asked || reached || !self.events.is_empty() {
                 return true;
             }
+            if self.sections.is_some() {
+                self.lock_resources(observer);
+            }
         }
     }
 
-    /// Returns the time of the next event: a completion, a preemption point, a release, a wake-up or the deadline of an
+    /// Returns the time of the next event: a completion, a preemption point, a lock or unlock, a release, a wake-up or the deadline of an
     /// active job.
     #[inline]
     fn next_instant(&mut self) -> Time {
@@ -150,6 +150,9 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             }
         };
         self.active.push(id);
+        if self.sections.is_some() {
+            self.enter_sections(id);
+        }
         observer.released(&job);
         self.events.push(Event::Released(id));
         if release.deadline <= self.now {

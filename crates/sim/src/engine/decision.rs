@@ -13,6 +13,9 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
     /// Carries out a decision: abandoned jobs leave, cores change their jobs and speeds, and overheads are charged.
     pub fn apply(&mut self, assignment: &Assignment, observer: &mut impl Observer) -> Result<(), SimError> {
         self.metrics.decisions += 1;
+        if self.sections.is_some() {
+            self.begin_sections();
+        }
         for id in assignment.abandoned() {
             self.check_active(*id, "given up")?;
             self.remove(*id, End::Abandoned, observer);
@@ -42,6 +45,10 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         if !self.leaving.is_empty() {
             self.free.append(&mut self.leaving);
         }
+        if self.sections.is_some() {
+            // Jobs that leave here are events of the next decision.
+            self.apply_sections(assignment, observer);
+        }
         Ok(())
     }
 
@@ -60,6 +67,9 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             self.check_active(id, "put on a core")?;
             if self.is_bound {
                 self.check_allowed(id, core)?;
+            }
+            if self.sections.is_some() {
+                self.check_blocked(id)?;
             }
             let decision = self.metrics.decisions;
             let job = &self.jobs[id.index()];

@@ -50,19 +50,23 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         self.now + self.time_for(core, id, work - job.executed + job.overhead)
     }
 
-    fn find_next_point(&mut self) {
-        self.next_point = self.points.iter().copied().min().unwrap_or(Time::NEVER);
+    pub(super) fn find_next_point(&mut self) {
+        let of_sections = self.sections.as_ref().map_or(Time::NEVER, |sections| sections.next_point(self.now));
+        self.next_point = self.points.iter().copied().min().unwrap_or(Time::NEVER).min(of_sections);
     }
 
-    /// Ends the hold of the jobs that reach a preemption point now. Those that are to be removed leave.
+    /// Ends the hold of the jobs that reach a preemption point now. Those that are to be removed leave. Jobs that reach a lock or unlock take it. Returns
+    /// whether the scheduler has to decide.
     #[cold]
     #[inline(never)]
-    pub(super) fn reach_points(&mut self, observer: &mut impl Observer) {
+    pub(super) fn reach_points(&mut self, observer: &mut impl Observer) -> bool {
+        let mut decides = false;
         for core in 0..self.cores.len() {
             if self.points[core] != self.now {
                 continue;
             }
             self.points[core] = Time::NEVER;
+            decides = true;
             let Some(id) = self.running[core] else { continue };
             self.jobs[id.index()].held = false;
             if let Some(end) = self.hidden[id.index()].removal {
@@ -71,7 +75,11 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
                 self.events.push(Event::Aborted(id));
             }
         }
+        if self.sections.is_some() {
+            decides |= self.reach_sections(observer);
+        }
         self.find_next_point();
+        decides
     }
 
     /// Removes a job, or notes that it has to leave at its next preemption point if it is held. Returns whether it has

@@ -4,9 +4,9 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use temponet_task::{Job, JobId, OnMiss, System, SystemView, TaskSet, Time};
+use temponet_task::{Job, JobId, Locks, OnMiss, System, SystemView, TaskSet, Time};
 
-use super::{Engine, GONE, Hidden, Waiting, idle_cores};
+use super::{Engine, GONE, Hidden, Sections, Waiting, idle_cores};
 use crate::deadline_queue::DeadlineQueue;
 use crate::metrics::{End, Metrics};
 use crate::workload::Workload;
@@ -15,7 +15,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
     /// Creates a run that continues at the decision point of `view`. Jobs keep their ids. `execution` gives the execution
     /// time of each active job, which is longer than the job has executed; `waiting` are the jobs that wait for others.
     ///
-    /// Jobs that hold their cores go on holding them. One that was abandoned while it held its core is not known to be.
+    /// Jobs that hold their cores go on holding them, and so do those that hold resources. One that was abandoned while it held its core is not known to be.
     /// Every core is at full speed, or at the speed that the machine gives it. A core that is idle in the view does not know its previous job.
     pub(crate) fn resumed(
         system: Arc<System>,
@@ -49,7 +49,16 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         }
         let is_free = |id: &JobId| hidden[id.index()].place == GONE;
         let free = (0..view.jobs.len() as u32).map(JobId).filter(is_free).collect();
+        // Whoever does not know the resources takes all of them to be free.
+        let fresh = || {
+            let mut locks = Locks::of(&system)?;
+            view.ready().for_each(|(id, job)| locks.enter(id, job));
+            Some(locks)
+        };
+        let locks = view.locks.filter(|_| system.has_sections()).cloned().or_else(fresh);
+        let sections = locks.map(|locks| Sections::resumed(locks, view.cores(), view.jobs.len(), view.now));
         let mut engine = Engine {
+            sections,
             cores: idle_cores(&system, view.now),
             is_bound: system.machine.is_bound(),
             system,
@@ -87,6 +96,9 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         engine.find_next_completion();
         if engine.is_limited {
             engine.find_points();
+        }
+        if engine.sections.is_some() {
+            engine.find_section_points();
         }
         engine
     }

@@ -127,6 +127,9 @@ impl ReadyJobs {
     /// A system at time zero without ready jobs.
     pub fn new(system: System) -> Result<ReadyJobs, InvalidSystem> {
         system.validate()?;
+        if let Some(task) = system.task_with_sections() {
+            return Err(InvalidSystem::Sections(task.name.clone()));
+        }
         let room = system.tasks.len();
         Ok(ReadyJobs {
             now: Time::ZERO,
@@ -325,6 +328,7 @@ impl ReadyJobs {
             jobs: &self.jobs,
             running: &self.running,
             events: &self.events,
+            locks: None,
         }
     }
 

@@ -258,6 +258,7 @@ impl Scene {
             jobs: &self.jobs[turn % 2],
             running: &self.running,
             events: &[],
+            locks: None,
         }
     }
 }

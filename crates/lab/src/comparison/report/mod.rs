@@ -45,6 +45,8 @@ struct PageData<'a> {
     by_task: bool,
     /// Indices of the tasks that each task comes after; empty if no task does.
     after: Vec<&'a [usize]>,
+    /// Names of the resources that tasks share.
+    resources: Vec<String>,
     #[serde(flatten)]
     schedules: SchedulesJson,
     /// Indices of the schedules that are shown when the page opens.
@@ -77,6 +79,7 @@ pub fn html(comparison: &Comparison) -> String {
         first_view_ns: picture_window(set, plan.record_until, FIRST_VIEW_JOBS).0,
         by_task: set.tasks.len() <= MOST_TASK_ROWS,
         after: if set.has_precedence() { set.tasks.iter().map(|task| &task.after[..]).collect() } else { Vec::new() },
+        resources: set.resources.iter().map(|name| printable(name)).collect(),
         chosen: first_chosen(comparison, schedules.schedules.len()),
         schedules,
         responses: comparison.rows.iter().enumerate().map(|(rank, row)| curve(rank, row, comparison)).collect(),
@@ -93,9 +96,10 @@ pub fn html(comparison: &Comparison) -> String {
         set.on_miss.name()
     );
     let [schedules_script, toolbar_script, responses_script] = SCRIPTS;
-    let premise = match set.has_precedence() {
-        true => "Tasks share no resources.",
-        false => "Tasks are independent: no shared resources, no precedence.",
+    let premise = match (set.has_precedence(), set.has_sections()) {
+        (true, false) => "Tasks share no resources.".into(),
+        (false, false) => "Tasks are independent: no shared resources, no precedence.".into(),
+        (_, true) => format!("Tasks share resources; the protocol is {}.", set.protocol.name()),
     };
     let page = Page::new(&set.name)
         .style(STYLE)

@@ -24,7 +24,7 @@ const known = new Map();
 function schedule(index) {
   if (known.has(index)) return known.get(index);
   const { name, same } = page.schedules[index];
-  const { slices = [], missed = [], open = [], until } = page.schedules[same ?? index];
+  const { slices = [], missed = [], open = [], holds = [], waits = [], until } = page.schedules[same ?? index];
   let start = 0;
   const read = { name, same, until: until === undefined ? page.until_ns : until * unit, why: new Map(), open: new Set(open), ends: new Map() };
   read.slices = tuples(slices, 4).map(([core, job, after, length]) => {
@@ -32,6 +32,9 @@ function schedule(index) {
     read.ends.set(job, Math.max(read.ends.get(job) ?? 0, start + length * unit));
     return { core, job, start, end: start + length * unit };
   });
+  const stretches = (list) => tuples(list, 4).map(([resource, job, start, length]) => ({ resource, job, start: start * unit, end: (start + length) * unit }));
+  read.holds = stretches(holds);
+  read.waits = stretches(waits);
   read.starts = new Map();
   for (const { job, start } of read.slices) if (!read.starts.has(job)) read.starts.set(job, start);
   for (const [job, reason, value] of tuples(missed, 3)) read.why.set(job, page.reasons[reason].replace("{}", time(value * unit)));
@@ -160,6 +163,7 @@ class Chart {
     c.clip();
     this.axis();
     this.schedule.slices.forEach((slice) => this.bar(slice));
+    this.sections();
     this.veil();
     if (page.by_task) jobs.forEach((job, index) => this.window(job, index));
     if (page.by_task && page.after.length) this.arrows();
@@ -204,6 +208,33 @@ class Chart {
       c.fillStyle = inkOn(ground);
       c.textAlign = "left";
       c.fillText(page.tasks[task], x + 3, y + tall / 2 + 4);
+    }
+  }
+
+  /** Draws a stripe below bars whose job holds a resource, and a box with a stripe where a job waits for one. */
+  sections() {
+    const c = this.context, tall = this.rowHeight * 0.55, stripe = 3;
+    const y = (row) => TOP + row * this.rowHeight + (this.rowHeight - tall) / 2;
+    const line = (resource, row, start, end) => {
+      c.fillStyle = colour(page.tasks.length + resource);
+      c.fillRect(this.x(start), y(row) + tall, Math.max(0.7, this.x(end) - this.x(start)), stripe);
+    };
+    for (const hold of this.schedule.holds) {
+      for (const slice of this.schedule.slices) {
+        const start = Math.max(slice.start, hold.start), end = Math.min(slice.end, hold.end);
+        if (slice.job === hold.job && start < end && end > shown.from && start < shown.to) line(hold.resource, this.row(slice), start, end);
+      }
+    }
+    if (!page.by_task) return;
+    for (const { resource, job, start, end } of this.schedule.waits) {
+      if (end < shown.from || start > shown.to) continue;
+      const { task } = jobs[job];
+      c.strokeStyle = theme.bad;
+      c.lineWidth = 1;
+      c.setLineDash([4, 3]);
+      c.strokeRect(this.x(start), y(task) + 3, this.x(end) - this.x(start), tall - 6);
+      c.setLineDash([]);
+      line(resource, task, start, end);
     }
   }
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use temponet_sim::{End, JobRecord, Recorder};
+use temponet_sim::{End, JobRecord, Recorder, Stretch};
 use temponet_task::Time;
 
 use crate::clairvoyant::Clairvoyant;
@@ -51,6 +51,12 @@ struct Course {
     /// Job, reason and time of each missed deadline, in one flat list.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     missed: Vec<u64>,
+    /// Resource, job, start and length of each time in which a job holds a resource, in one flat list.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    holds: Vec<u64>,
+    /// The same of the times in which jobs wait for resources.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    waits: Vec<u64>,
     /// Jobs whose end is not drawn.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     open: Vec<u64>,
@@ -74,6 +80,9 @@ struct Full {
     /// Job, index into [`REASONS`], and time of each missed deadline.
     missed: Vec<(Id, u64, u64)>,
     open: Vec<Id>,
+    /// Times in which jobs hold resources, and in which they wait for them.
+    holds: Vec<Stretch>,
+    waits: Vec<Stretch>,
 }
 
 /// Returns the schedules of all schedulers, in the order of the comparison, and then the optimum's.
@@ -101,7 +110,10 @@ pub(super) fn schedules(comparison: &Comparison) -> SchedulesJson {
     let windows_ends = windows.values().flat_map(|(release, deadline)| [*release, *deadline]);
     let slice_ends = all.iter().flat_map(|of| of.slices.iter().flat_map(|(.., start, end)| [*start, *end]));
     let late = all.iter().flat_map(|of| of.missed.iter().map(|(.., time)| *time));
-    let unit_ns = windows_ends.chain(slice_ends).chain(late).chain([until.0]).fold(0, common_divisor).max(1);
+    let stretches = all.iter().flat_map(|of| of.holds.iter().chain(&of.waits));
+    let stretch_ends = stretches.flat_map(|stretch| [stretch.start.0, stretch.end.0]);
+    let unit_ns =
+        windows_ends.chain(slice_ends).chain(stretch_ends).chain(late).chain([until.0]).fold(0, common_divisor).max(1);
     let mut ids: Vec<Id> = windows.keys().copied().collect();
     ids.sort_by_key(|id| (windows[id].0, *id));
     let places: BTreeMap<Id, u64> = ids.iter().enumerate().map(|(place, id)| (*id, place as u64)).collect();
@@ -152,7 +164,15 @@ impl Full {
             open.remove(&missed);
         });
         let missed = self.missed.iter().filter_map(|(id, why, time)| Some([place(id)?, *why, time / unit_ns]));
-        Course { slices, missed: missed.flatten().collect(), open: open.into_iter().collect(), until }
+        let encoded = |stretch: &Stretch| {
+            let job = place(&(stretch.task, stretch.number))?;
+            let (start, length) = (stretch.start.0 / unit_ns, (stretch.end - stretch.start).0 / unit_ns);
+            Some([u64::from(stretch.resource), job, start, length])
+        };
+        let is_drawn = |stretch: &&Stretch| until.is_none_or(|until| stretch.start.0 / unit_ns < until);
+        let all = |list: &[Stretch]| list.iter().filter(is_drawn).filter_map(encoded).flatten().collect();
+        let (holds, waits) = (all(&self.holds), all(&self.waits));
+        Course { slices, missed: missed.flatten().collect(), holds, waits, open: open.into_iter().collect(), until }
     }
 }
 
@@ -168,7 +188,9 @@ fn of_recording(name: &str, recording: &Recorder, until: Time) -> Full {
             open.push(id);
         }
     }
-    Full { name: name.into(), slices: recording.slices.iter().map(slice).collect(), missed, open }
+    let slices = recording.slices.iter().map(slice).collect();
+    let (holds, waits) = (recording.holds.clone(), recording.waits.clone());
+    Full { name: name.into(), slices, missed, open, holds, waits }
 }
 
 /// Returns the index into [`REASONS`] for a missed job, and the time that belongs to it.
@@ -195,7 +217,7 @@ fn of_optimum(optimum: &Clairvoyant, cores: usize, until: Time) -> Full {
         }
     }
     let name = if optimum.met.is_exact() { "clairvoyant optimum" } else { "clairvoyant, best schedule found" };
-    Full { name: name.into(), slices, missed, open }
+    Full { name: name.into(), slices, missed, open, holds: Vec::new(), waits: Vec::new() }
 }
 
 #[cfg(test)]
@@ -212,7 +234,9 @@ mod tests {
     fn full() -> Full {
         let (a, b) = ((0, 0), (1, 0));
         let slices = vec![(0, b, 30, 50), (0, a, 10, 30), (1, b, 10, 20)];
-        Full { name: "x".into(), slices, missed: vec![(b, 1, 20)], open: vec![a] }
+        let stretch = |task, start, end| Stretch { resource: 2, task, number: 0, start: Time(start), end: Time(end) };
+        let (holds, waits) = (vec![stretch(0, 20, 30)], vec![stretch(1, 20, 40)]);
+        Full { name: "x".into(), slices, missed: vec![(b, 1, 20)], open: vec![a], holds, waits }
     }
 
     #[test]
@@ -220,6 +244,7 @@ mod tests {
         let short = full().shortened(10, &[((0, 0), 0), ((1, 0), 1)].into(), MOST_SLICES);
         assert_eq!(short.slices, [0, 0, 1, 2, 1, 1, 0, 1, 0, 1, 2, 2]);
         assert_eq!((short.missed, short.open, short.until), (vec![1, 1, 2], vec![0], None));
+        assert_eq!((short.holds, short.waits), (vec![2, 0, 2, 1], vec![2, 1, 2, 2]));
     }
 
     #[test]

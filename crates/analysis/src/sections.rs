@@ -1,0 +1,236 @@
+//! Sets whose tasks share resources, on one core.
+//!
+//! A job of lower priority delays others only within a critical section that it was in when they arrived, because it runs only in their place. It leaves its
+//! outermost section once, so each task of lower priority delays a busy period by one section at most.
+//!
+//! *Inheritance.* Every task of lower priority can do so: the delay is the sum over these tasks of their longest outermost section that can keep a job of the
+//! level waiting (Sha, Rajkumar and Lehoczky, IEEE Transactions on Computers 39, 1990). Where no section is within another, it is also at most the sum over the
+//! resources of the longest section on each. A section can keep a job waiting if some job of its priority or a higher one locks the resource, or a job that
+//! inherits such a priority in the section around. Resources that are locked in a circle can end in a deadlock; nothing is claimed then.
+//!
+//! *Ceiling.* A job starts only above the ceilings of what others hold, so only one of these sections is under way: the delay is the longest (Baker, Real-Time
+//! Systems 3, 1991). That needs preemption levels in the order of the priorities: a job that goes before another one has the higher level.
+//!
+//! *EDF.* The demand within t is delayed by jobs with a relative deadline beyond t, by sums or by the longest as above.
+//!
+//! Costs, speeds, limits on preemption and precedence beside critical sections are not covered.
+
+use temponet_task::{Preemption, Protocol, Section, Speed, Task, TaskSet, Time, ceilings, preemption_levels};
+
+use super::Outcome;
+use super::blocking::piece_fits;
+use super::response_time::{Key, PriorityRule, ResponseTimes, response_times};
+use super::step_budget::StepBudget;
+use super::uniprocessor_edf::{Demand, Interval, interval};
+use super::worst_case::{NotAnalyzable, WorstCase};
+
+/// Returns why the tests of this module do not cover a set that they are about.
+fn uncovered(set: &TaskSet, worst_case: &WorstCase) -> Option<&'static str> {
+    let reasons = [
+        (set.cores > 1, "tasks share resources on several cores"),
+        (set.protocol == Protocol::None, "without a protocol, nothing bounds how long a job waits"),
+        (set.has_precedence(), "tasks share resources and come after each other"),
+        (
+            set.tasks.iter().any(|task| task.preemption != Preemption::Free),
+            "tasks share resources, and one limits preemption",
+        ),
+        (worst_case.has_costs, "tasks share resources, and switches cost time"),
+        (set.core_speed(0) != Speed::FULL, "tasks share resources on a core with a speed of its own"),
+        (
+            set.protocol == Protocol::Inheritance && is_circular(set),
+            "resources are locked in a circle, which can end in a deadlock",
+        ),
+    ];
+    reasons.into_iter().find(|(holds, _)| *holds).map(|(_, why)| why)
+}
+
+fn is_within(inner: &Section, outer: &Section) -> bool {
+    inner != outer && outer.at <= inner.at && inner.end() <= outer.end()
+}
+
+/// Pairs of resources of which a task locks the second while it holds the first.
+fn nested(set: &TaskSet) -> impl Iterator<Item = (usize, usize)> + '_ {
+    set.tasks.iter().flat_map(|task| {
+        task.sections.iter().flat_map(move |outer| {
+            let inner = task.sections.iter().filter(|inner| is_within(inner, outer));
+            inner.map(|inner| (outer.resource, inner.resource))
+        })
+    })
+}
+
+/// Whether resources are locked within each other in a circle.
+fn is_circular(set: &TaskSet) -> bool {
+    let count = set.resources.len();
+    let mut reaches = vec![vec![false; count]; count];
+    nested(set).for_each(|(outer, inner)| reaches[outer][inner] = true);
+    for middle in 0..count {
+        for first in 0..count {
+            for last in 0..count {
+                reaches[first][last] |= reaches[first][middle] && reaches[middle][last];
+            }
+        }
+    }
+    (0..count).any(|resource| reaches[resource][resource])
+}
+
+/// Returns for each resource the least key of a job that can wait for it, be it its own or inherited.
+fn waiting_keys<K: Ord + Copy>(set: &TaskSet, keys: &[K], last: K) -> Vec<K> {
+    let mut least = vec![last; set.resources.len()];
+    for (task, key) in set.tasks.iter().zip(keys) {
+        for section in &task.sections {
+            least[section.resource] = least[section.resource].min(*key);
+        }
+    }
+    // Each round extends the chains of inheritance by one resource.
+    for _ in 0..set.resources.len() {
+        for (outer, inner) in nested(set) {
+            least[inner] = least[inner].min(least[outer]);
+        }
+    }
+    least
+}
+
+/// Length of the longest outermost section of a task in which it holds a resource that `keeps` others waiting, be it for a part of the section.
+fn longest(task: &Task, keeps: impl Fn(usize) -> bool) -> u64 {
+    let counts = |outer: &&Section| {
+        let mut within = task.sections.iter().filter(|inner| *inner == *outer || is_within(inner, outer));
+        within.any(|section| keeps(section.resource))
+    };
+    task.outermost_sections().filter(counts).map(|section| section.length.0).max().unwrap_or_default()
+}
+
+/// Length of the longest section of a task on a resource.
+fn longest_on(task: &Task, resource: usize) -> u64 {
+    task.sections
+        .iter()
+        .filter(|section| section.resource == resource)
+        .map(|section| section.length.0)
+        .max()
+        .unwrap_or_default()
+}
+
+/// How long jobs of lower priority can delay a busy period of the task at `place`.
+fn delay(set: &TaskSet, keys: &[Key], place: usize) -> u64 {
+    let lower = || set.tasks.iter().zip(keys).filter(|(_, key)| **key > keys[place]).map(|(task, _)| task);
+    if set.protocol == Protocol::Ceiling {
+        let (levels, ceilings) = (preemption_levels(&set.tasks), ceilings(&set.tasks, set.resources.len()));
+        // A job of equal priority that came before and waits delays this one.
+        let first = keys.iter().zip(levels).filter(|(key, _)| **key <= keys[place]);
+        let level = first.map(|(_, level)| level).min().unwrap_or(i64::MAX);
+        return lower().map(|task| longest(task, |resource| ceilings[resource] >= level)).max().unwrap_or_default();
+    }
+    let waiting = waiting_keys(set, keys, (i128::MAX, u64::MAX));
+    let keeps = |resource: usize| waiting[resource] <= keys[place];
+    summed(set, lower().map(|task| longest(task, keeps)), lower, keeps)
+}
+
+/// Whether a task that goes before another one has the higher preemption level.
+fn levels_follow<K: Ord>(set: &TaskSet, keys: &[K]) -> bool {
+    let levels = preemption_levels(&set.tasks);
+    let places = || 0..set.tasks.len();
+    places().all(|first| places().all(|second| keys[first] >= keys[second] || levels[first] > levels[second]))
+}
+
+/// Reason for nothing to be claimed of the ceiling protocol.
+const OTHER_LEVELS: &str = "the preemption levels are not in the order of the priorities";
+
+/// Computes bounds on the response times of a set whose tasks share resources, under `rule` on one core.
+pub fn sharing_response_times(set: &TaskSet, rule: PriorityRule) -> Result<ResponseTimes, NotAnalyzable> {
+    let mut worst_case = WorstCase::ignoring_sections(set)?;
+    let unknown = |why: &str| ResponseTimes {
+        bounds: vec![None; set.tasks.len()],
+        from_schedule: false,
+        outcome: Outcome::NotApplicable(why.into()),
+    };
+    if let Some(why) = uncovered(set, &worst_case) {
+        return Ok(unknown(why));
+    }
+    let keys = rule.keys(&worst_case.tasks);
+    if set.protocol == Protocol::Ceiling && !levels_follow(set, &keys) {
+        return Ok(unknown(OTHER_LEVELS));
+    }
+    worst_case.is_sharing = true;
+    for place in 0..worst_case.tasks.len() {
+        worst_case.tasks[place].waits = Time(delay(set, &keys, place));
+    }
+    Ok(response_times(&worst_case, rule))
+}
+
+/// Tests EDF on one core for a set whose tasks share resources.
+pub fn sharing_demand(set: &TaskSet) -> Result<Outcome, NotAnalyzable> {
+    let worst_case = WorstCase::ignoring_sections(set)?;
+    let why = uncovered(set, &worst_case).or_else(|| {
+        let has_jitter = set.tasks.iter().any(|task| task.jitter > Time::ZERO);
+        let deadlines: Vec<Time> = set.tasks.iter().map(|task| task.deadline).collect();
+        match set.protocol {
+            Protocol::Ceiling if !levels_follow(set, &deadlines) => Some(OTHER_LEVELS),
+            Protocol::Ceiling if has_jitter => {
+                Some("releases are delayed, so that levels say less about who preempts whom")
+            }
+            _ => None,
+        }
+    });
+    if let Some(why) = why {
+        return Ok(Outcome::NotApplicable(why.into()));
+    }
+    let demands: Vec<Demand> = worst_case.tasks.iter().map(Demand::from).collect();
+    Ok(match delayed_test(set, &demands, &mut StepBudget::standard()) {
+        Some(true) => Outcome::Schedulable,
+        Some(false) if worst_case.is_overloaded() == Some(true) => Outcome::NotSchedulable,
+        Some(false) => Outcome::NotProved,
+        None => Outcome::Undecided,
+    })
+}
+
+/// Whether the tasks fit beside the delays, in pieces between which these change. Returns none if the budget is spent.
+fn delayed_test(set: &TaskSet, demands: &[Demand], budget: &mut StepBudget) -> Option<bool> {
+    let until = match interval(demands, budget)? {
+        Interval::Decided(false) => return Some(false),
+        Interval::Decided(true) => 0,
+        Interval::Until(limit) => limit,
+    };
+    let longest_deadline = set.tasks.iter().map(|task| task.deadline.0).max().unwrap_or_default();
+    let edges = set.tasks.iter().map(|task| task.deadline.0).chain(demands.iter().map(|task| task.deadline.0));
+    let mut edges: Vec<u64> = edges.chain([0]).collect();
+    edges.sort_unstable();
+    edges.dedup();
+    let mut above = until.max(longest_deadline.saturating_add(1));
+    for edge in edges.into_iter().rev() {
+        budget.spend(set.tasks.len())?;
+        // Within a piece, the tasks with deadlines up to `edge` are those with deadlines up to any of its dates.
+        if !piece_fits(demands, delay_within(set, demands, edge), edge..above, budget)? {
+            return Some(false);
+        }
+        above = edge;
+    }
+    Some(true)
+}
+
+/// How long jobs that are due later can delay the demand within `t`. A job that is released late has less than its relative deadline left.
+fn delay_within(set: &TaskSet, demands: &[Demand], t: u64) -> u64 {
+    let later = || set.tasks.iter().filter(|task| task.deadline.0 > t);
+    let deadlines: Vec<u64> = demands.iter().map(|task| task.deadline.0).collect();
+    let waiting = waiting_keys(set, &deadlines, u64::MAX);
+    let keeps = |resource: usize| waiting[resource] <= t;
+    let delays = later().map(|task| longest(task, keeps));
+    match set.protocol {
+        Protocol::Ceiling => delays.max().unwrap_or_default(),
+        _ => summed(set, delays, later, keeps),
+    }
+}
+
+/// Sum of the delays by each task; where no section is within another, at most that of the longest section on each resource, which one job holds at a time.
+fn summed<'a, T: Iterator<Item = &'a Task>>(
+    set: &TaskSet,
+    by_task: impl Iterator<Item = u64>,
+    tasks: impl Fn() -> T,
+    keeps: impl Fn(usize) -> bool,
+) -> u64 {
+    let by_task = by_task.fold(0, u64::saturating_add);
+    if nested(set).next().is_some() {
+        return by_task;
+    }
+    let resources = (0..set.resources.len()).filter(|resource| keeps(*resource));
+    let on_each = resources.map(|resource| tasks().map(|task| longest_on(task, resource)).max().unwrap_or_default());
+    by_task.min(on_each.fold(0, u64::saturating_add))
+}

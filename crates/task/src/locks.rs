@@ -1,0 +1,209 @@
+//! Who holds which resource, who waits for whom, and which job runs if a waiting one is chosen.
+//!
+//! Whoever runs jobs keeps the state up to date: it says when jobs enter and leave and how far they have come, and gives a running job what it wants while that
+//! is free. A resource has no queue. Once it is free, every job that wants it can run, and the one that runs first takes it; the order among them is the
+//! scheduler's.
+
+use std::sync::Arc;
+
+use crate::sections::{Step, ceilings, preemption_levels, steps};
+use crate::{Job, JobId, Protocol, System};
+
+/// State of the resources of a system with critical sections.
+#[derive(Clone, Debug)]
+pub struct Locks {
+    rules: Arc<Rules>,
+    /// Job that holds each resource.
+    holders: Vec<Option<JobId>>,
+    /// By job id.
+    states: Vec<State>,
+}
+
+/// What does not change during a run.
+#[derive(Debug)]
+struct Rules {
+    protocol: Protocol,
+    /// Locks and unlocks, by task.
+    steps: Vec<Vec<Step>>,
+    /// Worst-case execution times, by task.
+    wcets: Vec<crate::Time>,
+    /// Preemption levels, by task.
+    levels: Vec<i64>,
+    /// By resource.
+    ceilings: Vec<i64>,
+}
+
+/// State of a job.
+#[derive(Clone, Copy, Debug, Default)]
+struct State {
+    /// Number of locks and unlocks behind the job.
+    passed: u32,
+    /// Resource that the job has to lock before it can go on.
+    wants: Option<u32>,
+    /// Resource that keeps the job from running, and the job that holds it.
+    waits: Option<(u32, JobId)>,
+}
+
+impl Locks {
+    /// Creates the state in which no job is there; `None` if the system has no resources.
+    pub fn of(system: &System) -> Option<Locks> {
+        if !system.has_sections() {
+            return None;
+        }
+        let resources = system.resources.len();
+        let rules = Rules {
+            protocol: system.protocol,
+            steps: system.tasks.iter().map(|task| steps(task, resources)).collect(),
+            wcets: system.tasks.iter().map(|task| task.wcet).collect(),
+            levels: preemption_levels(&system.tasks),
+            ceilings: ceilings(&system.tasks, resources),
+        };
+        Some(Locks { rules: Arc::new(rules), holders: vec![None; resources], states: Vec::new() })
+    }
+
+    /// Returns the protocol.
+    pub fn protocol(&self) -> Protocol {
+        self.rules.protocol
+    }
+
+    /// Returns the number of resources.
+    pub fn resources(&self) -> usize {
+        self.holders.len()
+    }
+
+    /// Returns the job that holds a resource.
+    pub fn holder(&self, resource: usize) -> Option<JobId> {
+        self.holders.get(resource).copied().flatten()
+    }
+
+    /// Returns the resource that a job has to lock before it can go on, be it free or not.
+    pub fn wanted_by(&self, id: JobId) -> Option<usize> {
+        self.state(id).wants.map(|resource| resource as usize)
+    }
+
+    /// Returns the resource that keeps a job from running and the job that holds it; `None` if the job can run.
+    pub fn blocker(&self, id: JobId) -> Option<(usize, JobId)> {
+        self.state(id).waits.map(|(resource, holder)| (resource as usize, holder))
+    }
+
+    /// Returns whether a job cannot run now.
+    pub fn is_blocked(&self, id: JobId) -> bool {
+        self.state(id).waits.is_some()
+    }
+
+    /// Returns the job that runs if `id` is chosen: the job itself, or the one at the end of what it waits for. `None` if nothing can run in its place, because
+    /// the protocol has no inheritance or because jobs wait for each other in a circle.
+    pub fn runs_as(&self, id: JobId) -> Option<JobId> {
+        let (mut runner, mut steps) = (id, 0);
+        while let Some((_, holder)) = self.state(runner).waits {
+            if self.rules.protocol == Protocol::None || steps > self.holders.len() {
+                return None;
+            }
+            (runner, steps) = (holder, steps + 1);
+        }
+        Some(runner)
+    }
+
+    fn state(&self, id: JobId) -> State {
+        self.states.get(id.index()).copied().unwrap_or_default()
+    }
+
+    /// Takes a job that has just been released.
+    pub fn enter(&mut self, id: JobId, job: &Job) {
+        if id.index() >= self.states.len() {
+            self.states.resize(id.index() + 1, State::default());
+        }
+        self.states[id.index()] = State::default();
+        self.advance(id, job, |_| {});
+        self.states[id.index()].waits = self.found_blocker(id, job);
+    }
+
+    /// Forgets a job that leaves. `unlocked` is called for every resource that it held.
+    pub fn leave(&mut self, id: JobId, mut unlocked: impl FnMut(usize)) {
+        for resource in 0..self.holders.len() {
+            if self.holders[resource] == Some(id) {
+                self.holders[resource] = None;
+                unlocked(resource);
+            }
+        }
+        if let Some(state) = self.states.get_mut(id.index()) {
+            *state = State::default();
+        }
+    }
+
+    /// Returns the work at the next lock or unlock of a job; `None` if it has none.
+    pub fn next_work(&self, id: JobId, job: &Job) -> Option<crate::Time> {
+        self.step(id, job).map(|step| step.work_in(job, self.rules.wcets[job.task as usize]))
+    }
+
+    fn step(&self, id: JobId, job: &Job) -> Option<Step> {
+        self.rules.steps.get(job.task as usize)?.get(self.state(id).passed as usize).copied()
+    }
+
+    /// Unlocks what the job has come to the end of, and stops at the next lock that it has come to. `unlocked` is called for every resource that it unlocks.
+    pub fn advance(&mut self, id: JobId, job: &Job, mut unlocked: impl FnMut(usize)) {
+        while let (Some(step), Some(work)) = (self.step(id, job), self.next_work(id, job)) {
+            if work > job.executed {
+                break;
+            }
+            if step.locks {
+                self.states[id.index()].wants = Some(step.resource);
+                break;
+            }
+            self.states[id.index()].passed += 1;
+            if self.holders[step.resource as usize] == Some(id) {
+                self.holders[step.resource as usize] = None;
+                unlocked(step.resource as usize);
+            }
+        }
+    }
+
+    /// Gives a running job everything that it wants now. Returns whether it can go on; if not, another job holds what it wants next. `changed` is called for
+    /// every resource that it locks (`true`) or unlocks again at once (`false`).
+    pub fn take(&mut self, id: JobId, job: &Job, mut changed: impl FnMut(usize, bool)) -> bool {
+        while let Some(resource) = self.state(id).wants {
+            match self.holders[resource as usize] {
+                Some(holder) if holder != id => return false,
+                _ => {}
+            }
+            self.holders[resource as usize] = Some(id);
+            let state = &mut self.states[id.index()];
+            (state.wants, state.passed) = (None, state.passed + 1);
+            changed(resource as usize, true);
+            self.advance(id, job, |resource| changed(resource, false));
+        }
+        true
+    }
+
+    /// Finds out anew who waits for whom among the active jobs. `freed` is called for every job that no longer waits. Returns whether there is one.
+    pub fn update(&mut self, active: &[JobId], jobs: &[Job], mut freed: impl FnMut(JobId)) -> bool {
+        let mut is_freed = false;
+        for id in active {
+            let before = self.state(*id).waits;
+            let now = self.found_blocker(*id, &jobs[id.index()]);
+            self.states[id.index()].waits = now;
+            if before.is_some() && now.is_none() {
+                is_freed = true;
+                freed(*id);
+            }
+        }
+        is_freed
+    }
+
+    /// Returns what keeps a job from running.
+    fn found_blocker(&self, id: JobId, job: &Job) -> Option<(u32, JobId)> {
+        let held_by_other = |resource: u32| self.holders[resource as usize].filter(|holder| *holder != id);
+        if let Some(resource) = self.state(id).wants
+            && let Some(holder) = held_by_other(resource)
+        {
+            return Some((resource, holder));
+        }
+        if self.rules.protocol != Protocol::Ceiling || job.last_core.is_some() {
+            return None;
+        }
+        let level = *self.rules.levels.get(job.task as usize)?;
+        let held = (0..self.holders.len() as u32).filter_map(|resource| Some((resource, held_by_other(resource)?)));
+        let above = held.filter(|(resource, _)| self.rules.ceilings[*resource as usize] >= level);
+        above.max_by_key(|(resource, _)| (self.rules.ceilings[*resource as usize], std::cmp::Reverse(*resource)))
+    }
+}

@@ -1,0 +1,256 @@
+//! Critical sections: stretches of a job's work in which it holds a shared resource, and the protocol that keeps others waiting.
+//!
+//! Sections are counted in the work of a job at its wcet, overhead not included. They do not stretch or shrink with the true execution time, which a scheduler
+//! could otherwise read off them: a job that completes within a section releases its resource there, and one that completes before does not lock it.
+//! A job whose wcet differs from that of its task, in a mode or a list of jobs, has its sections in proportion to its wcet.
+
+use crate::{Job, System, Task, TaskSet, Time};
+
+/// A stretch of every job of a task in which it holds a resource that one job at a time can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Section {
+    /// Index in [`crate::TaskSet::resources`].
+    pub resource: usize,
+    /// Work of the job at which it locks the resource.
+    pub at: Time,
+    /// Work that it does before it unlocks the resource; greater than zero.
+    pub length: Time,
+}
+
+impl Section {
+    /// Returns the work of the job at which it unlocks the resource.
+    pub fn end(&self) -> Time {
+        self.at + self.length
+    }
+}
+
+/// Rule for jobs that want a resource that another job holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// A job that waits does not compete for the cores. The job that it waits for competes by its own urgency only.
+    None,
+    /// A scheduler that chooses a job that waits runs the job that it waits for, which thereby inherits its urgency, whatever that is (Sha, Rajkumar and
+    /// Lehoczky, IEEE Transactions on Computers 39, 1990). This is the default.
+    #[default]
+    Inheritance,
+    /// Stack resource policy (Baker, Real-Time Systems 3, 1991), for one core: a job starts only if its preemption level exceeds the ceilings of all resources
+    /// that others hold. Under fixed priorities this is the immediate priority ceiling. In all else it is inheritance.
+    Ceiling,
+}
+
+impl Protocol {
+    /// All protocols.
+    pub const ALL: [Protocol; 3] = [Protocol::None, Protocol::Inheritance, Protocol::Ceiling];
+
+    /// Name in files and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Protocol::None => "none",
+            Protocol::Inheritance => "inheritance",
+            Protocol::Ceiling => "ceiling",
+        }
+    }
+
+    /// Returns the protocol with this name.
+    pub fn from_name(name: &str) -> Option<Protocol> {
+        Protocol::ALL.into_iter().find(|known| known.name() == name)
+    }
+}
+
+/// Reason why a task cannot have its critical sections.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SectionProblem {
+    /// There is no resource with this index.
+    #[error("there is no resource {0}")]
+    UnknownResource(usize),
+    /// The length is zero.
+    #[error("the section has no length")]
+    Empty,
+    /// The section ends after the wcet.
+    #[error("the section ends at {end}, after the wcet of {wcet}")]
+    BeyondWcet {
+        /// Work at its end.
+        end: Time,
+        /// Worst-case execution time of the task.
+        wcet: Time,
+    },
+    /// Two sections overlap, and none of them is within the other.
+    #[error(
+        "the section from {at} to {end} overlaps the one from {other_at} to {other_end}; sections must be nested or apart"
+    )]
+    Overlap {
+        /// Work at its beginning.
+        at: Time,
+        /// Work at its end.
+        end: Time,
+        /// Beginning of the other section.
+        other_at: Time,
+        /// End of the other section.
+        other_end: Time,
+    },
+    /// A section locks a resource that the job holds already.
+    #[error("the section locks {0:?} within a section that holds it already")]
+    Again(String),
+    /// The ceiling protocol on several cores.
+    #[error("the protocol ceiling is for one core, and there are {0}; inheritance works on several")]
+    CeilingOnCores(usize),
+}
+
+impl Task {
+    /// Returns what is wrong with the sections of the task, with the index of the section. `resources` are the names of the set's resources.
+    pub fn section_problem(&self, resources: &[String]) -> Option<(usize, SectionProblem)> {
+        for (index, section) in self.sections.iter().enumerate() {
+            if section.resource >= resources.len() {
+                return Some((index, SectionProblem::UnknownResource(section.resource)));
+            }
+            if section.length == Time::ZERO {
+                return Some((index, SectionProblem::Empty));
+            }
+            let end = Time(section.at.0.saturating_add(section.length.0));
+            if end > self.wcet {
+                return Some((index, SectionProblem::BeyondWcet { end, wcet: self.wcet }));
+            }
+            for other in &self.sections[..index] {
+                let is_apart = section.end() <= other.at || other.end() <= section.at;
+                let is_within = |inner: &Section, outer: &Section| outer.at <= inner.at && inner.end() <= outer.end();
+                if is_apart {
+                    continue;
+                }
+                if !is_within(section, other) && !is_within(other, section) {
+                    let (at, end, other_at, other_end) = (section.at, section.end(), other.at, other.end());
+                    return Some((index, SectionProblem::Overlap { at, end, other_at, other_end }));
+                }
+                if section.resource == other.resource {
+                    return Some((index, SectionProblem::Again(resources[section.resource].clone())));
+                }
+            }
+        }
+        None
+    }
+
+    /// Returns the sections that are within no other one.
+    pub fn outermost_sections(&self) -> impl Iterator<Item = &Section> {
+        let is_inner = |inner: &Section, at: usize| {
+            self.sections.iter().enumerate().any(|(other, outer)| {
+                let is_around = outer.at <= inner.at && inner.end() <= outer.end();
+                is_around && other != at && (outer.length > inner.length || other < at)
+            })
+        };
+        self.sections
+            .iter()
+            .enumerate()
+            .filter(move |(at, section)| !is_inner(section, *at))
+            .map(|(_, section)| section)
+    }
+}
+
+impl TaskSet {
+    /// Returns whether tasks share resources.
+    pub fn has_sections(&self) -> bool {
+        !self.resources.is_empty()
+    }
+
+    /// Returns why the set cannot run under its protocol on its cores.
+    pub fn protocol_problem(&self) -> Option<SectionProblem> {
+        protocol_problem(self.has_sections(), self.protocol, self.cores)
+    }
+}
+
+fn protocol_problem(has_sections: bool, protocol: Protocol, cores: usize) -> Option<SectionProblem> {
+    let is_wrong = has_sections && protocol == Protocol::Ceiling && cores > 1;
+    is_wrong.then_some(SectionProblem::CeilingOnCores(cores))
+}
+
+impl System {
+    /// Returns whether tasks share resources.
+    #[inline]
+    pub fn has_sections(&self) -> bool {
+        !self.resources.is_empty()
+    }
+
+    /// Returns why the system cannot run under its protocol on its cores.
+    pub(crate) fn protocol_problem(&self) -> Option<SectionProblem> {
+        protocol_problem(self.has_sections(), self.protocol, self.cores)
+    }
+
+    /// Returns the first task with a critical section, if there is one.
+    pub fn task_with_sections(&self) -> Option<&Task> {
+        self.tasks.iter().find(|task| !task.sections.is_empty())
+    }
+
+    /// Returns two tasks of different groups that share a resource, with its name. `group` is the group of each task.
+    pub fn shared_across(&self, group: &[usize]) -> Option<(&Task, &Task, &str)> {
+        let mut first: Vec<Option<usize>> = vec![None; self.resources.len()];
+        for (index, task) in self.tasks.iter().enumerate() {
+            for section in &task.sections {
+                let user = *first.get_mut(section.resource)?.get_or_insert(index);
+                if group.get(user) != group.get(index) {
+                    return Some((&self.tasks[user], task, &self.resources[section.resource]));
+                }
+            }
+        }
+        None
+    }
+}
+
+/// Returns the preemption level of each task: the higher, the sooner its jobs may preempt others.
+///
+/// Where every task states a priority, the levels are the priorities; otherwise the level of a task is the higher the shorter its relative deadline is. Tasks
+/// that are equal in it have equal levels.
+pub fn preemption_levels(tasks: &[Task]) -> Vec<i64> {
+    let given: Option<Vec<i64>> = tasks.iter().map(|task| task.priority).collect();
+    given.unwrap_or_else(|| tasks.iter().map(|task| -(task.deadline.0.min(i64::MAX as u64) as i64)).collect())
+}
+
+/// Returns the ceiling of each resource: the highest preemption level of the tasks that lock it.
+pub fn ceilings(tasks: &[Task], resources: usize) -> Vec<i64> {
+    let levels = preemption_levels(tasks);
+    let mut ceilings = vec![i64::MIN; resources];
+    for (task, level) in tasks.iter().zip(levels) {
+        for section in &task.sections {
+            if let Some(ceiling) = ceilings.get_mut(section.resource) {
+                *ceiling = level.max(*ceiling);
+            }
+        }
+    }
+    ceilings
+}
+
+/// A lock or an unlock in the course of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Step {
+    /// Work of the job at which it happens, at the wcet of the task.
+    pub work: Time,
+    pub resource: u32,
+    pub locks: bool,
+}
+
+impl Step {
+    /// Returns the work at which the step happens in `job`, whose task has this wcet.
+    pub fn work_in(&self, job: &Job, wcet: Time) -> Time {
+        if job.wcet == wcet {
+            return self.work;
+        }
+        Time((u128::from(self.work.0) * u128::from(job.wcet.0) / u128::from(wcet.0.max(1))) as u64)
+    }
+}
+
+/// Returns the locks and unlocks of a task in the order of its work, of that many resources. At equal work, unlocks come first, inner ones before outer ones, and then locks, outer ones
+/// before inner ones.
+pub(crate) fn steps(task: &Task, resources: usize) -> Vec<Step> {
+    let known = |section: &&Section| section.resource < resources;
+    let mut sections: Vec<&Section> = task.sections.iter().filter(known).collect();
+    sections.sort_by_key(|section| (section.at, std::cmp::Reverse(section.length)));
+    let (mut steps, mut open) = (Vec::new(), Vec::<&Section>::new());
+    let unlock = |section: &Section| Step { work: section.end(), resource: section.resource as u32, locks: false };
+    for section in sections {
+        while let Some(inner) = open.pop_if(|inner| inner.end() <= section.at) {
+            steps.push(unlock(inner));
+        }
+        steps.push(Step { work: section.at, resource: section.resource as u32, locks: true });
+        open.push(section);
+    }
+    steps.extend(open.iter().rev().map(|section| unlock(section)));
+    steps
+}
