@@ -96,7 +96,7 @@ fuzz_target!(|data: &[u8]| {
                 [usize::from(byte / JOBS % 4)]
         };
         let events: Vec<Event> = bytes[54..60].iter().map(event).collect();
-        let system = TaskSet { cores, ..set.clone() }.system();
+        let system = System { is_limited: true, ..TaskSet { cores, ..set.clone() }.system() };
         let view =
             SystemView { now, system: &system, active: &active, jobs: &jobs, running: &running, events: &events, locks: None };
         let mut assignment = Assignment::default();

@@ -233,19 +233,15 @@ impl Assignment {
             let job = view.job(id);
             job.last_core.map(|core| core as usize).filter(|core| job.running && cores.contains(core))
         };
-        let (mut settled, mut is_held) = (0, false);
+        if view.system.is_limited && cores.clone().any(|core| view.is_held(core)) {
+            return self.place_beside_held(view, chosen, cores.clone(), own_core);
+        }
+        let mut settled = 0;
         for id in chosen {
-            is_held |= view.job(*id).held;
             if let Some(core) = own_core(*id) {
                 self.cores[core] = Some(*id);
                 settled += 1;
             }
-        }
-        // Beside the chosen jobs, only a running one that is not chosen can hold a core.
-        let running = || view.running.get(cores.clone()).unwrap_or_default().iter().flatten();
-        if is_held || (running().count() > settled && running().any(|id| view.job(*id).held)) {
-            chosen.iter().filter_map(|id| own_core(*id)).for_each(|core| self.cores[core] = None);
-            return self.place_beside_held(view, chosen, cores.clone(), own_core);
         }
         if settled == chosen.len() {
             return;

@@ -74,11 +74,13 @@ impl Job {
 
     /// Returns the remaining work if the job takes its whole wcet, overhead included. It is at least one nanosecond,
     /// because the job is not complete.
+    #[inline]
     pub fn remaining(&self) -> Time {
         Time(self.wcet.0.saturating_sub(self.executed.0).max(1) + self.overhead.0)
     }
 
     /// Returns the remaining work if the job takes only its bcet, overhead included; at least one nanosecond.
+    #[inline]
     pub fn least_remaining(&self) -> Time {
         Time(self.bcet.0.saturating_sub(self.executed.0).max(1) + self.overhead.0)
     }
@@ -98,24 +100,28 @@ impl Job {
 
     /// Returns the slack (laxity) in nanoseconds: time to the deadline minus the time for the remaining work at the wcet on
     /// the fastest core that the job may use. A job with negative slack is *late by wcet*.
+    #[inline]
     pub fn slack(&self, now: Time) -> i64 {
         self.deadline.signed_sub(now + self.time_to_finish())
     }
 
     /// Returns whether the job would miss its deadline with its whole wcet, even if it ran from now on, on the fastest core
     /// that it may use.
+    #[inline]
     pub fn is_late_by_wcet(&self, now: Time) -> bool {
         self.slack(now) < 0
     }
 
     /// Returns whether the job would miss its deadline even with only its bcet and running from now on, on the fastest core
     /// that it may use.
+    #[inline]
     pub fn is_impossible(&self, now: Time) -> bool {
         now + self.least_time_to_finish() > self.deadline
     }
 
     /// Returns the tie-break among jobs with equal keys: earlier release, then lower task index, then lower job number.
     /// No two jobs are equal in it.
+    #[inline]
     pub fn tie(&self) -> Tie {
         (self.release, self.task, self.number)
     }
@@ -133,6 +139,8 @@ pub struct System {
     pub cores: usize,
     /// Speeds of the cores, and which of them the tasks may use.
     pub machine: Machine,
+    /// Whether jobs of some task hold their cores; see [`crate::Preemption`].
+    pub is_limited: bool,
     /// Rule for jobs that are not complete at their deadline.
     pub on_miss: OnMiss,
     /// Speeds that a scheduler may choose from, ascending. The last is full speed.

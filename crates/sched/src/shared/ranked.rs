@@ -68,12 +68,14 @@ impl<K: Ord + Copy> Ranked<K> {
 
     /// Puts the best jobs on all cores.
     pub fn assign(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
-        match (view.cores(), self.order.front()) {
-            // On one core no placement is needed, except where a job holds it or waits for another one.
-            (1, Some((_, _, id))) if view.locks.is_none() => assignment.run(0, view.held_on(0).unwrap_or(*id)),
-            (1, None) if view.locks.is_none() => _ = assignment.keep_held(view, 0..1),
-            _ => assignment.place(view, self.best(view.system.most_offered())),
+        // On one core no placement is needed, except where jobs hold it or wait for each other.
+        if view.cores() == 1 && !view.system.is_limited && view.locks.is_none() {
+            if let Some((_, _, id)) = self.order.front() {
+                assignment.run(0, *id);
+            }
+            return;
         }
+        assignment.place(view, self.best(view.system.most_offered()));
     }
 
     /// Returns the `n` best jobs, best first.

@@ -26,10 +26,10 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             }
             // A burst that is too large is released in part; the rest follows after the next decision.
             while self.workload.next_time() == next && self.active.len() <= MOST_READY {
-                match self.workload.pop() {
-                    Some(release) if self.waiting.is_some() => self.release_or_wait(release, observer),
-                    Some(release) => self.release(release, observer),
-                    None => break,
+                let Some(release) = self.workload.pop() else { break };
+                match self.waiting {
+                    None => self.release(release, observer),
+                    Some(_) => self.release_or_wait(release, observer),
                 }
             }
             if self.waiting.is_some() {
@@ -125,6 +125,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
     }
 
     /// Makes a released job active, under a reused or a new id.
+    #[inline(always)]
     pub(super) fn release(&mut self, release: Release, observer: &mut impl Observer) {
         let job = new_job(&release, &self.system);
         let hidden = Hidden {
