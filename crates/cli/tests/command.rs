@@ -260,7 +260,7 @@ fn a_workload_of_rt_app_is_a_task_set_with_notes() {
     assert!(notes[0].starts_with("w.json:5: task \"spin\": is left out: it runs without a pause"), "{notes:?}");
     assert_eq!(stderr, notes.iter().map(|note| format!("note: {note}\n")).collect::<String>());
     assert!(folder.read("set.toml").contains(
-        "period = \"10ms\"\nwcet = \"4ms\"\nsection = [{ resource = \"m\", at = \"0s\", length = \"4ms\" }]\n"
+        "period = \"10ms\"\nwcet = \"4ms\"\nsection = [{ resource = \"m\", at = \"0ms\", length = \"4ms\" }]\n"
     ));
     // Every command that reads a task set reads this file too.
     let report = folder.json(&["compare", "w.json", "--schedulers", "edf,rm", "--json"]);
@@ -658,7 +658,7 @@ fn the_versions_of_the_arena_are_listed_and_hold_rivals_and_levels() {
     let listed = |version: &'static str| folder.json(&["arena", "--version", version, "--list", "--json"]);
     let (first, second, all) = (listed("1"), listed("2"), listed("all"));
     let count = |list: &serde_json::Value| list.as_array().unwrap().len();
-    assert_eq!((count(&first), count(&second), count(&all)), (21, 35, 56));
+    assert_eq!((count(&first), count(&second), count(&all)), (21, 37, 58));
     assert!(second.as_array().unwrap().iter().all(|scenario| scenario["arena"] == 2));
     let text = folder.stdout(&["arena", "--version", "2", "--list"]);
     assert!(text.contains("video-frames           version 2  held out  value"), "{text}");

@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use temponet_sched::build;
-use temponet_sim::{Engine, Observer, Outlook, Unobserved};
+use temponet_sim::{Engine, JobRecord, Observer, Outlook, Recorder, Unobserved};
 use temponet_task::{
-    Arrival, Assignment, ExecutionModel, Gap, Job, JobId, ListedJob, Mode, SystemView, Task, TaskSet, Time,
+    Arrival, Assignment, ExecutionModel, Gap, Job, JobId, ListedJob, Mode, Protocol, Section, SystemView, Task,
+    TaskSet, Time,
 };
 
 fn ms(time: u64) -> Time {
@@ -219,4 +220,51 @@ fn ids_and_views_stay_consistent_when_a_future_goes_on() {
         }
     }
     assert!(decisions > 200);
+}
+
+/// Records of the jobs that leave under `edf-skip`, which keeps no state.
+fn left(mut engine: Engine<Arc<TaskSet>>, until: Time) -> Vec<JobRecord> {
+    engine.set_horizon(until);
+    let mut scheduler = build("edf-skip").unwrap();
+    scheduler.start(engine.system()).unwrap();
+    let (mut assignment, mut recorder) = (Assignment::default(), Recorder::until(Time::NEVER));
+    loop {
+        assignment.reset(engine.view().cores());
+        scheduler.decide(&engine.view(), &mut assignment);
+        engine.apply(&assignment, &mut recorder).unwrap();
+        if !engine.advance(&mut recorder) {
+            return recorder.jobs;
+        }
+    }
+}
+
+#[test]
+fn a_future_knows_who_holds_what() {
+    let section = |resource, at: u64, length: u64| Section { resource, at: ms(at), length: ms(length) };
+    let task = |name: &str, period, wcet, sections: &[Section]| Task {
+        sections: sections.to_vec(),
+        ..Task::periodic(name, ms(period), ms(wcet))
+    };
+    let tasks = vec![
+        task("a", 10, 3, &[section(0, 0, 2)]),
+        task("b", 14, 5, &[section(1, 1, 4), section(0, 2, 2)]),
+        task("c", 33, 12, &[section(0, 3, 5), section(1, 9, 3)]),
+    ];
+    let mut held = 0;
+    for (cores, protocol) in
+        [(1, Protocol::None), (1, Protocol::Inheritance), (1, Protocol::Ceiling), (2, Protocol::Inheritance)]
+    {
+        let set =
+            TaskSet { resources: vec!["r".into(), "s".into()], protocol, ..TaskSet::new("s", tasks.clone(), cores) };
+        for until in 40..120 {
+            let (engine, outlook) = seen(&set, 0, ms(until));
+            let (view, end) = (engine.view(), engine.now() + ms(60));
+            held += usize::from((0..2).any(|resource| view.locks.unwrap().holder(resource).is_some()));
+            let key = |job: &JobRecord| (job.task, job.number, job.left, job.end);
+            let expected: Vec<_> = left(engine.clone(), end).iter().map(key).collect();
+            let found: Vec<_> = left(outlook.draw(&view, 1, end), end).iter().map(key).collect();
+            assert_eq!(found, expected, "{cores} {protocol:?} {until}");
+        }
+    }
+    assert!(held > 60, "{held}");
 }
