@@ -35,6 +35,7 @@ pub const ALL: &[Builtin] = builtin![
     "autoware-dags",
     "mars-pathfinder",
     "odroid-xu4",
+    "warehouse-robot",
 ];
 
 /// Name of the set that `temponet compare` runs by default: an overloaded robot.

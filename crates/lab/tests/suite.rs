@@ -1,6 +1,7 @@
 //! All integration tests of the crate in one program: it is linked once, and the slow ones run beside each other.
 
 mod diagnostics;
+mod everything;
 mod held_cores;
 mod precedence;
 mod shared_resources;
