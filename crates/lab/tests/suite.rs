@@ -3,4 +3,5 @@
 mod diagnostics;
 mod held_cores;
 mod precedence;
+mod shared_resources;
 mod unlike_cores;
