@@ -26,7 +26,7 @@ const MOST_LEFT: f64 = 320.0;
 /// Distance of the labels from both edges of their column.
 const GAP: f64 = 10.0;
 /// Width of a letter of the small labels, on average.
-const SMALL_LETTER: f64 = 5.4;
+const SMALL_LETTER: f64 = 5.7;
 const RIGHT: f64 = 24.0;
 const TOP: f64 = 58.0;
 /// Height of a line of the legend.
@@ -58,13 +58,12 @@ pub fn svg(set: &TaskSet, scheduler: &str, recording: &Recorder, until: Time) ->
     out.add(text(left, 22.0, &title).size(16.0).bold());
     out.add(text(left, 41.0, &subtitle).class("soft"));
     axis(&mut out, until, y(rows), x);
-    for row in 0..rows {
+    for (row, limit) in limits.iter().enumerate() {
         let label = match row {
             _ if by_task => set.tasks[row].name.clone(),
             core if core < set.cores => set.core_label(core),
             _ => "missed".into(),
         };
-        let limit = &limits[row];
         let middle = y(row) + ROW / 2.0 + if limit.is_some() { -2.0 } else { 4.0 };
         out.add(text(left - GAP, middle, &shortened(&label, MOST_LETTERS)).end());
         if let Some(limit) = limit {
