@@ -10,11 +10,17 @@ use crate::table;
 
 /// Greatest number of rows of the table.
 const MOST_ROWS: usize = 40;
-/// Greatest number of schedulers in a table that names them.
+/// Greatest number of schedulers in a table that is not shown whole.
 const MOST_SCHEDULERS: usize = 4;
 
-/// Renders the chains of a set under the first schedulers, after an empty line; an empty string without chains.
-pub fn table<'a>(set: &TaskSet, rows: impl Iterator<Item = &'a ComparisonRow>, names_schedulers: bool) -> String {
+/// Renders the chains of a set under schedulers, after an empty line; an empty string without chains. Unless the table `is_whole`, it has the first schedulers only, and
+/// says so.
+pub fn table<'a>(
+    set: &TaskSet,
+    rows: impl Iterator<Item = &'a ComparisonRow>,
+    names_schedulers: bool,
+    is_whole: bool,
+) -> String {
     if set.chains.is_empty() {
         return String::new();
     }
@@ -22,7 +28,9 @@ pub fn table<'a>(set: &TaskSet, rows: impl Iterator<Item = &'a ComparisonRow>, n
     if names_schedulers {
         header.insert(1, "scheduler");
     }
-    let shown: Vec<&ComparisonRow> = rows.take(MOST_SCHEDULERS).collect();
+    let mut shown: Vec<&ComparisonRow> = rows.collect();
+    let most = if is_whole { shown.len() } else { MOST_SCHEDULERS };
+    let hidden = shown.split_off(most.min(shown.len())).len();
     let mut cells = Vec::new();
     for index in 0..set.chains.len() {
         for row in &shown {
@@ -38,6 +46,10 @@ pub fn table<'a>(set: &TaskSet, rows: impl Iterator<Item = &'a ComparisonRow>, n
     let left = cells.len().saturating_sub(MOST_ROWS);
     cells.truncate(MOST_ROWS);
     let words = 1 + usize::from(names_schedulers);
-    let more = if left > 0 { format!("… and {}, all in --json\n", counted(left, "more row")) } else { String::new() };
+    let mut more =
+        if left > 0 { format!("… and {}, all in --json\n", counted(left, "more row")) } else { String::new() };
+    if hidden > 0 {
+        more += &format!("left out: the chains under {}; --all shows every one\n", counted(hidden, "more scheduler"));
+    }
     format!("\n{}{more}", table::render_with(&header, &cells, words))
 }

@@ -202,5 +202,5 @@ fn text(row: &ComparisonRow, plan: &ComparisonPlan) -> String {
     if plan.set.tasks.len() > MOST_ROWS {
         out += &format!("… and {}, all in --json\n", counted(plan.set.tasks.len() - MOST_ROWS, "more task"));
     }
-    out + &chains::table(&plan.set, [row].into_iter(), false)
+    out + &chains::table(&plan.set, [row].into_iter(), false, true)
 }

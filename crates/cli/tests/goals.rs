@@ -60,3 +60,15 @@ fn figures_of_the_optimum_that_no_schedule_has_together_are_bounds() {
     let (_, table, _) = compare(&["standard-125", "--schedulers", "edf", "--switch-cost", "90ms"]);
     assert!(table.contains("clairvoyant bound") && table.contains("a switch costs 90ms"), "{table}");
 }
+
+#[test]
+fn the_table_of_chains_has_every_scheduler_that_was_asked_for() {
+    let file = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
+    let text = "[[task]]\nname = \"a\"\nperiod = 10\nwcet = 2\n[[task]]\nname = \"b\"\nafter = [\"a\"]\nwcet = 2\n\
+        [[chain]]\nname = \"path\"\ntasks = [\"a\", \"b\"]\ndeadline = 9\n";
+    std::fs::write(file.path(), text).unwrap();
+    let names = ["edf", "edf-chain", "hlfet", "srpt", "rm", "dm"];
+    let (_, table, _) = compare(&[file.path().to_str().unwrap(), "--schedulers", &names.join(",")]);
+    let rows = table.lines().filter(|line| line.starts_with("path (within 9ms)")).count();
+    assert_eq!(rows, names.len(), "{table}");
+}

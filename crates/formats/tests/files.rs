@@ -288,6 +288,19 @@ fn wcet_beyond_the_deadline_is_a_warning_with_its_line() {
 }
 
 #[test]
+fn a_chain_whose_jobs_take_longer_than_its_deadline_is_a_warning_with_its_line() {
+    let chain = |more: &str| {
+        let tasks = "[[task]]\nname = \"a\"\nperiod = 10\nwcet = 3\n[[task]]\nname = \"b\"\nafter = [\"a\"]\nwcet = 3\ndeadline = 10\n";
+        let text = format!("{tasks}[[chain]]\nname = \"k\"\ntasks = [\"a\", \"b\"]\ndeadline = 5\n{more}");
+        read(&text, Format::Toml).unwrap().warnings
+    };
+    assert_eq!(chain(""), ["set.toml:10: warning: chain \"k\" has wcets of 6ms in all > deadline 5ms"]);
+    assert!(chain("[[core]]\nname = \"big\"\nspeed = 1.5\n").is_empty(), "4 ms on the fast core");
+    let slow = chain("[[core]]\nname = \"little\"\nspeed = 0.5\n");
+    assert!(slow[0].contains("6ms in all, 12ms on their fastest cores, > deadline 5ms"), "{slow:?}");
+}
+
+#[test]
 fn empirical_times_come_from_a_column_of_a_csv_beside_the_file() {
     let folder = std::env::temp_dir().join(format!("temponet-files-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();

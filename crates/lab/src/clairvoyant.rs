@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use temponet_oracle::{
     Optimum, OracleJob, Piece, STEPS_PER_SECOND, bound_by_speed, optimum, optimum_without_preemption,
 };
-use temponet_sim::{Release, Workload};
+use temponet_sim::{Metrics, Release, Workload};
 use temponet_task::{OnMiss, Precedence, Preemption, Speed, TaskSet, Time};
 
 /// Bounds on the greatest possible figure; the optimum is known exactly if they are equal.
@@ -58,7 +58,7 @@ pub struct Clairvoyant {
     pub met_critical_first: Option<u64>,
     /// Jobs of the first run that count, and whether the best schedule found has each in time.
     pub first_run: Vec<(Release, bool)>,
-    /// Whether only upper bounds are computed, because cores differ in speed, tasks are bound to some of them, or tasks come after each other.
+    /// Whether only upper bounds are computed; see [`has_only_bounds`].
     pub is_bound: bool,
     /// Schedule of the first run where tasks limit preemption; the pieces hold indices into `first_run`.
     pub pieces: Option<Vec<Piece>>,
@@ -71,6 +71,22 @@ impl Clairvoyant {
         let ranges = [Some(&mut self.met), self.value.as_mut(), self.critical.as_mut()].into_iter().flatten();
         ranges.chain(self.levels.iter_mut().map(|(_, range)| range)).for_each(|range| range.lower = 0.0);
         self.met_critical_first = None;
+    }
+
+    /// Raises the lower bounds to what a scheduler reached on the same jobs. Where only bounds are known, it may have found a better schedule than the oracle.
+    pub fn raise_to(&mut self, reached: &Metrics) {
+        let raise = |range: &mut OptimumRange, to: f64| range.lower = range.lower.max(to);
+        let (met, critical) = (reached.jobs.met as f64, reached.critical().met as f64);
+        raise(&mut self.met, met);
+        self.value.iter_mut().for_each(|range| raise(range, reached.value));
+        self.critical.iter_mut().for_each(|range| raise(range, critical));
+        for (level, range) in &mut self.levels {
+            let jobs = reached.by_criticality.get(usize::from(*level)).copied().unwrap_or_default();
+            raise(range, jobs.met as f64);
+        }
+        if met >= self.met.upper && self.critical.is_some_and(|range| critical >= range.upper) {
+            self.met_critical_first = Some(reached.jobs.met);
+        }
     }
 
     /// Returns the best schedule found for the first run, with the jobs released before `until`. The pieces hold
@@ -135,6 +151,12 @@ pub(crate) fn optimum_of_run(
     let upper = bound_on_unlike_cores(set, releases, &weight, steps);
     let chosen = vec![false; releases.iter().filter(|release| weight(release) > 0.0).count()];
     (Optimum { upper, lower: 0.0, chosen }, Some(Vec::new()))
+}
+
+/// Whether only upper bounds on the optimum of a set are computed: cores differ in speed, tasks are bound to some of them, come after each other or share
+/// resources. No schedule that reaches a bound is known then.
+pub fn has_only_bounds(set: &TaskSet) -> bool {
+    !set.has_identical_cores() || set.has_precedence() || set.has_sections()
 }
 
 /// Finds the optimum of jobs of a set with identical cores. Where its tasks limit preemption, the schedule behind the lower bound never
@@ -300,7 +322,7 @@ pub fn clairvoyant(set: &TaskSet, horizon: Time, seed: u64, runs: u64, seconds: 
         all.iter().for_each(|run| sum.add(of(run)));
         OptimumRange { lower: sum.lower * times, upper: sum.upper * times }
     };
-    let is_bound = !set.has_identical_cores() || set.has_precedence() || set.has_sections();
+    let is_bound = has_only_bounds(set);
     let met_first: Option<u64> = all.iter().map(|run| run.met_critical_first).sum();
     Ok(Clairvoyant {
         first_run: if is_bound { Vec::new() } else { first_run },

@@ -20,7 +20,13 @@ pub const MOST_TASK_ROWS: usize = 24;
 pub const PICTURE_JOBS: f64 = 40.0;
 
 const WIDTH: f64 = 1200.0;
+/// Least and greatest width of the labels of rows.
 const LEFT: f64 = 150.0;
+const MOST_LEFT: f64 = 320.0;
+/// Distance of the labels from both edges of their column.
+const GAP: f64 = 10.0;
+/// Width of a letter of the small labels, on average.
+const SMALL_LETTER: f64 = 5.7;
 const RIGHT: f64 = 24.0;
 const TOP: f64 = 58.0;
 /// Height of a line of the legend.
@@ -34,7 +40,9 @@ pub fn svg(set: &TaskSet, scheduler: &str, recording: &Recorder, until: Time) ->
     // With a row per core, missed deadlines get an extra row, because a job that never ran has no core.
     let rows = if by_task { set.tasks.len() } else { set.cores + 1 };
     let span = until.0.max(1) as f64;
-    let x = |time: Time| LEFT + (WIDTH - LEFT - RIGHT) * (time.0 as f64 / span).min(1.0);
+    let limits: Vec<Option<String>> = (0..rows).map(|row| if by_task { limits(set, row) } else { None }).collect();
+    let left = label_width(limits.iter().flatten());
+    let x = |time: Time| left + (WIDTH - left - RIGHT) * (time.0 as f64 / span).min(1.0);
     let y = |row: usize| TOP + row as f64 * ROW;
     let row_of = |task: u32, core: u32| if by_task { task as usize } else { core as usize };
     let missed = recording.jobs.iter().filter(|job| is_missed(job, until)).count();
@@ -42,26 +50,28 @@ pub fn svg(set: &TaskSet, scheduler: &str, recording: &Recorder, until: Time) ->
     let cores = if set.cores == 1 { "1 core".into() } else { format!("{} cores", set.cores) };
     let protocol = if set.has_sections() { format!(", protocol: {}", set.protocol.name()) } else { String::new() };
     let subtitle = format!("{cores}{protocol}, the first {until}, {missed} deadlines missed");
-    let legend = legend(set, by_task);
-    let (places, lines) = arranged(&legend);
+    let reads = if by_task { arrows::reads(set, recording, until) } else { Vec::new() };
+    let legend = legend(set, by_task, !reads.is_empty());
+    let (places, lines) = arranged(&legend, left);
     let height = TOP + rows as f64 * ROW + 64.0 + LEGEND_LINE * (lines - 1) as f64;
     let mut out = Svg::new(WIDTH, height, &format!("Schedule of {title}: {subtitle}")).font(13.0);
-    out.add(text(LEFT, 22.0, &title).size(16.0).bold());
-    out.add(text(LEFT, 41.0, &subtitle).class("soft"));
+    out.add(text(left, 22.0, &title).size(16.0).bold());
+    out.add(text(left, 41.0, &subtitle).class("soft"));
     axis(&mut out, until, y(rows), x);
-    for row in 0..rows {
+    for (row, limit) in limits.iter().enumerate() {
         let label = match row {
             _ if by_task => set.tasks[row].name.clone(),
             core if core < set.cores => set.core_label(core),
             _ => "missed".into(),
         };
-        let limit = if by_task { limits(set, row) } else { None };
         let middle = y(row) + ROW / 2.0 + if limit.is_some() { -2.0 } else { 4.0 };
-        out.add(text(LEFT - 10.0, middle, &shortened(&label)).end());
+        out.add(text(left - GAP, middle, &shortened(&label, MOST_LETTERS)).end());
         if let Some(limit) = limit {
-            out.add(text(LEFT - 10.0, middle + 13.0, &limit).size(10.0).end().class("soft"));
+            let most = ((left - 2.0 * GAP) / SMALL_LETTER) as usize;
+            let label = text(left - GAP, middle + 13.0, &shortened(limit, most)).size(10.0).end().class("soft");
+            out.add(if limit.chars().count() > most { label.title(limit) } else { label });
         }
-        out.add(line((LEFT, y(row) + ROW), (WIDTH - RIGHT, y(row) + ROW)).class("line"));
+        out.add(line((left, y(row) + ROW), (WIDTH - RIGHT, y(row) + ROW)).class("line"));
     }
     for slice in recording.slices.iter().filter(|slice| slice.start < until) {
         let (left, right) = (x(slice.start), x(slice.end.min(until)));
@@ -76,7 +86,7 @@ pub fn svg(set: &TaskSet, scheduler: &str, recording: &Recorder, until: Time) ->
     let top = |task: u32, core: u32| y(row_of(task, core)) + (ROW - BAR) / 2.0;
     sections::draw(&mut out, set, recording, until, &sections::Places { x, top, by_task });
     if by_task {
-        arrows::draw(&mut out, set, recording, until, |task, time| (x(time), y(task) + ROW / 2.0));
+        arrows::draw(&mut out, set, recording, until, &reads, |task, time| (x(time), y(task) + ROW / 2.0));
     }
     for job in recording.jobs.iter().filter(|job| job.release < until) {
         if by_task {
@@ -93,6 +103,12 @@ pub fn svg(set: &TaskSet, scheduler: &str, recording: &Recorder, until: Time) ->
         });
     }
     out.file()
+}
+
+/// Returns the width of the column of labels: that of the longest small label, within bounds.
+fn label_width<'a>(limits: impl Iterator<Item = &'a String>) -> f64 {
+    let letters = limits.map(|limit| limit.chars().count()).max().unwrap_or(0);
+    (letters as f64 * SMALL_LETTER + 2.0 * GAP).ceil().clamp(LEFT, MOST_LEFT)
 }
 
 /// Returns what is special about the jobs of a task, in words: limits on preemption, the cores that they may use, and
@@ -161,8 +177,8 @@ fn tick_step(until: Time) -> Time {
     Time(step.unwrap_or(rough))
 }
 
-/// Entries of the legend: symbols and words.
-fn legend(set: &TaskSet, by_task: bool) -> Vec<(SvgShape, String)> {
+/// Entries of the legend: symbols and words. Reads have one if their arrows are drawn.
+fn legend(set: &TaskSet, by_task: bool, has_reads: bool) -> Vec<(SvgShape, String)> {
     let mut entries: Vec<(SvgShape, String)> = Vec::new();
     let mut entry = |symbol: SvgShape, words: &str| entries.push((symbol, words.into()));
     let square = |class: &str| rect(0.0, -6.0, 12.0, 12.0).class(class);
@@ -173,7 +189,7 @@ fn legend(set: &TaskSet, by_task: bool) -> Vec<(SvgShape, String)> {
     if by_task && set.has_precedence() {
         entry(path(0.0, 0.0, "h12m-5 -3l5 3l-5 3").class("bound").set("fill", "none"), "comes after");
     }
-    if by_task && set.tasks.iter().any(|task| !task.reads.is_empty()) {
+    if has_reads {
         entry(path(0.0, 0.0, "h12").class("axis").dashed("3 3"), "is read");
     }
     entry(path(6.0, 0.0, CROSS).class("cross"), "missed deadline");
@@ -190,12 +206,12 @@ fn legend(set: &TaskSet, by_task: bool) -> Vec<(SvgShape, String)> {
 }
 
 /// Positions of the entries of a legend, which goes on in the next line where one is full, and its number of lines.
-fn arranged(entries: &[(SvgShape, String)]) -> (Vec<(f64, f64)>, usize) {
-    let (mut x, mut lines) = (LEFT, 1);
+fn arranged(entries: &[(SvgShape, String)], left: f64) -> (Vec<(f64, f64)>, usize) {
+    let (mut x, mut lines) = (left, 1);
     let place = |(_, words): &(SvgShape, String)| {
         let width = 34.0 + 7.2 * words.chars().count() as f64;
-        if x > LEFT && x + width > WIDTH {
-            (x, lines) = (LEFT, lines + 1);
+        if x > left && x + width > WIDTH {
+            (x, lines) = (left, lines + 1);
         }
         let at = (x, LEGEND_LINE * (lines - 1) as f64);
         x += width;
@@ -205,15 +221,18 @@ fn arranged(entries: &[(SvgShape, String)]) -> (Vec<(f64, f64)>, usize) {
     (places, lines)
 }
 
-fn shortened(label: &str) -> String {
-    if label.chars().count() <= 18 { label.into() } else { label.chars().take(17).chain(['…']).collect() }
+/// Greatest number of letters of a row's name.
+const MOST_LETTERS: usize = 18;
+
+fn shortened(label: &str, most: usize) -> String {
+    if label.chars().count() <= most { label.into() } else { label.chars().take(most - 1).chain(['…']).collect() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use temponet_sim::simulate;
-    use temponet_task::{Preemption, Task};
+    use temponet_task::{Chain, Communication, Preemption, Task};
 
     #[test]
     fn missed_jobs_carry_their_reason_and_names_are_escaped() {
@@ -239,6 +258,53 @@ mod tests {
         let picture = svg(&set, "fcfs", &recorder, ms(30));
         assert_eq!(picture.matches("preempted every 6ms").count(), 1);
         assert!(picture.contains("aborted 2ms after its deadline, when it could be preempted, with 12ms done"));
+    }
+
+    #[test]
+    fn long_labels_have_room_or_are_shortened() {
+        let widths =
+            |limits: &[&str]| label_width(limits.iter().map(|limit| limit.to_string()).collect::<Vec<_>>().iter());
+        let (short, long) = ("not preempted, little", "not preempted, efficiency-cluster");
+        assert_eq!((widths(&[]), widths(&[short])), (LEFT, LEFT));
+        assert!(widths(&[short, long]) >= long.len() as f64 * SMALL_LETTER + 2.0 * GAP);
+        let ms = Time::from_ms;
+        let mut task = Task::periodic("gpu", ms(30), ms(20));
+        task.preemption = Preemption::None;
+        task.cores = temponet_task::CoreSet::of([0]);
+        let core = |name: &str| temponet_task::Core { name: name.into(), speed: temponet_task::Speed::FULL };
+        let name = "a-very-long-name-of-a-cluster-of-cores-that-no-column-of-labels-has-room-for";
+        let set = TaskSet { machine: vec![core(name), core("b")], ..TaskSet::new("s", vec![task], 2) };
+        let picture = svg(&set, "edf", &Recorder::until(ms(30)), ms(30));
+        assert!(
+            picture.contains("…") && picture.contains(&format!("<title>not preempted, {name}</title>")),
+            "{picture}"
+        );
+    }
+
+    #[test]
+    fn reads_have_arrows_unless_every_chain_over_them_is_let() {
+        let ms = Time::from_ms;
+        let mut tasks = vec![Task::periodic("writer", ms(10), ms(1)), Task::periodic("reader", ms(10), ms(1))];
+        (tasks[1].reads, tasks[1].offset) = (vec![0], ms(5));
+        let chain = |communication: Communication| Chain {
+            name: communication.name().into(),
+            tasks: vec![0, 1],
+            deadline: None,
+            communication,
+        };
+        let has_arrows = |communications: &[Communication]| {
+            let chains = communications.iter().map(|communication| chain(*communication)).collect();
+            let set = TaskSet { chains, ..TaskSet::new("s", tasks.clone(), 1) };
+            let mut recorder = Recorder::until(ms(30));
+            simulate(&set, 0, ms(30), &mut *temponet_sched::build("edf").unwrap(), &mut recorder).unwrap();
+            let picture = svg(&set, "edf", &recorder, ms(30));
+            let (dashed, in_legend) = (picture.matches("stroke-dasharray").count(), picture.contains("is read"));
+            assert_eq!(dashed, if in_legend { 3 + 1 } else { 0 }, "the legend has what is drawn");
+            in_legend
+        };
+        let (implicit, by_let) = (Communication::Implicit, Communication::Let);
+        assert_eq!([has_arrows(&[]), has_arrows(&[implicit]), has_arrows(&[by_let, implicit])], [true; 3]);
+        assert!(!has_arrows(&[by_let]));
     }
 
     #[test]

@@ -7,9 +7,9 @@
 use rayon::prelude::*;
 use temponet_oracle::STEPS_PER_SECOND;
 use temponet_sim::{Count, Unobserved, simulate};
-use temponet_task::{TaskSet, Time};
+use temponet_task::{Costs, TaskSet, Time};
 
-use crate::clairvoyant::equal_optimum;
+use crate::clairvoyant::{equal_optimum, has_only_bounds};
 use crate::comparison::CompareError;
 use crate::progress::Progress;
 use crate::roster::Roster;
@@ -53,7 +53,7 @@ pub struct Survival {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Survivals {
     /// Overload that a scheduler with knowledge of the future survives, at least; `None` if there are too many jobs to
-    /// find it.
+    /// find it, or if no schedules with this knowledge are known for such sets.
     pub possible: Option<Survival>,
     /// Schedulers, the largest factor first.
     pub rows: Vec<Survival>,
@@ -108,9 +108,9 @@ impl OverloadPlan {
     }
 
     /// Returns the overload that a scheduler with knowledge of the future survives, at least, because only schedules
-    /// that are known count. Where cores differ, none is known.
+    /// that are known count. Where there are none, or where dispatching costs time that they do not count, nothing is said.
     fn possible(&self, progress: &Progress) -> Result<Option<Survival>, CompareError> {
-        if !self.set.has_identical_cores() {
+        if has_only_bounds(&self.set) || self.set.costs != Costs::default() {
             return Ok(None);
         }
         self.most_survived(CLAIRVOYANT, progress, |set, seed| {
@@ -186,6 +186,24 @@ mod tests {
         assert!(found.rows.iter().all(|row| row.compliance >= SURVIVAL && !row.is_limit), "{found:?}");
         let again = plan.run(&Progress::new(plan.runs_in_all(), plan.horizon)).unwrap();
         assert_eq!(found, again);
+    }
+
+    #[test]
+    fn a_clairvoyant_without_known_schedules_is_not_said_to_survive_nothing() {
+        let possible = |change: fn(&mut TaskSet)| {
+            let mut plan = plan(&["edf"]);
+            plan.horizon = Time::from_ms(200);
+            plan.set.tasks.push(Task::periodic("c", Time::from_ms(10), Time::from_ms(1)));
+            change(&mut plan.set);
+            plan.run(&Progress::new(1, plan.horizon)).unwrap().possible
+        };
+        assert!(possible(|_| ()).is_some_and(|found| found.factor > 1.0));
+        let follow = |set: &mut TaskSet| {
+            set.tasks[2].after = vec![0];
+            set.follow_sources().unwrap();
+        };
+        assert_eq!(possible(follow), None);
+        assert_eq!(possible(|set| set.costs.context_switch = Time(1)), None);
     }
 
     #[test]

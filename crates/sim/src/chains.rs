@@ -20,6 +20,13 @@ use crate::histogram::Histogram;
 use crate::metrics::{Count, End};
 use crate::trace::Observer;
 
+/// Whether jobs of `reader` read the value of `read` when they start, and not only at the dates of LET: unless every chain over this step is LET.
+pub fn is_read_at_start(set: &TaskSet, read: usize, reader: usize) -> bool {
+    let mut over =
+        set.chains.iter().filter(|chain| chain.tasks.windows(2).any(|step| step == [read, reader])).peekable();
+    over.peek().is_none() || over.any(|chain| chain.communication != Communication::Let)
+}
+
 /// Metrics of the instances of one chain.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ChainMetrics {

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use serde_json::{Value, json};
 use temponet_task::{Job, Precedence, Speed, TaskSet, Time};
 
+use crate::chains::is_read_at_start;
 use crate::holders::Holders;
 use crate::metrics::End;
 use crate::trace::Observer;
@@ -72,7 +73,8 @@ fn why_missed(job: &Job, first_start: Option<Time>, end: End, now: Time) -> &'st
         _ if job.release + job.fastest.time_for(job.wcet) > job.deadline => "late by wcet at its release",
         None => "never started",
         Some(start) if start + job.fastest.time_for(job.wcet) > job.deadline => "started too late",
-        Some(_) if job.executed > job.wcet => "overran its wcet",
+        // A job that has not completed after its wcet has work left.
+        Some(_) if job.executed > job.wcet || end != End::Completed && job.executed == job.wcet => "overran its wcet",
         Some(_) => "interrupted",
     }
 }
@@ -101,7 +103,7 @@ impl<W: Write> Observer for JobsCsv<'_, W> {
 }
 
 /// Observer that writes the Chrome trace-event format (JSON): cores are threads, slices are complete events, and missed
-/// deadlines are instant events. Flows lead from a job to those that come after it. Resources are threads with the times in which jobs hold them, and so are the
+/// deadlines are instant events. Flows lead from a job to those that come after it, and from a value to the jobs that read it when they start. Resources are threads with the times in which jobs hold them, and so are the
 /// tasks that wait for them. Events are written when they end;
 /// viewers sort them.
 pub struct ChromeTrace<'a, W: Write> {
@@ -111,6 +113,19 @@ pub struct ChromeTrace<'a, W: Write> {
     failed: Option<io::Error>,
     /// Tasks that come after each other; `None` if none does.
     graph: Option<Precedence>,
+    /// Tasks whose values each task reads when its jobs start.
+    reads: Vec<Vec<usize>>,
+    /// Newest value of each task, once there is one.
+    newest: Vec<Option<Written>>,
+}
+
+/// A value that a job has written.
+#[derive(Clone, Copy)]
+struct Written {
+    /// Number of the job.
+    number: u64,
+    core: u32,
+    time: Time,
 }
 
 impl<'a, W: Write> ChromeTrace<'a, W> {
@@ -120,7 +135,13 @@ impl<'a, W: Write> ChromeTrace<'a, W> {
             |number: u32, name: &str| json!({"ph": "M", "pid": number, "name": "process_name", "args": {"name": name}});
         write!(out, "{{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n{}", process(1, "cores"))?;
         let graph = Precedence::of(&set.tasks).ok().flatten();
-        let mut trace = ChromeTrace { set, horizon, out, failed: None, graph };
+        let read_at_start = |reader: usize| {
+            let reads = set.tasks[reader].reads.iter().copied();
+            reads.filter(|read| is_read_at_start(set, *read, reader)).collect()
+        };
+        let reads = (0..set.tasks.len()).map(read_at_start).collect();
+        let newest = vec![None; set.tasks.len()];
+        let mut trace = ChromeTrace { set, horizon, out, failed: None, graph, reads, newest };
         for core in 0..set.cores {
             let args = json!({"name": set.core_label(core)});
             trace.write(&json!({"ph": "M", "pid": 1, "tid": core, "name": "thread_name", "args": args}));
@@ -157,11 +178,11 @@ impl<'a, W: Write> ChromeTrace<'a, W> {
         self.out.flush().map(|()| self.out)
     }
 
-    /// Writes one end of the flow from a job to the job with its number of a task that comes after it.
-    fn flow(&mut self, phase: &str, before: u32, after: u32, job: &Job, core: u32, time: f64) {
-        let id = format!("{before}-{after}-{}", job.number);
+    /// Writes one end of the flow from a job of one task to the job with this number of another. `why` is the key of the second task that names the first.
+    fn flow(&mut self, phase: &str, why: &str, (from, to, number): (u32, u32, u64), core: u32, time: f64) {
+        let id = format!("{from}-{to}-{number}");
         self.write(&json!({
-            "ph": phase, "bp": "e", "id": id, "pid": 1, "tid": core, "cat": "after", "name": "after", "ts": time,
+            "ph": phase, "bp": "e", "id": id, "pid": 1, "tid": core, "cat": why, "name": why, "ts": time,
         }));
     }
 
@@ -175,6 +196,11 @@ impl<'a, W: Write> ChromeTrace<'a, W> {
 /// Converts to microseconds, the unit of the format. The fraction keeps the nanoseconds.
 fn us(time: Time) -> f64 {
     time.0 as f64 / 1e3
+}
+
+/// Returns the last instant of a slice that ends at `end`, in microseconds. The end itself is outside of it.
+fn last_instant(end: Time) -> f64 {
+    us(Time(end.0.saturating_sub(1)))
 }
 
 impl<W: Write> Observer for ChromeTrace<'_, W> {
@@ -205,9 +231,20 @@ impl<W: Write> Observer for ChromeTrace<'_, W> {
     }
 
     fn dispatched(&mut self, core: usize, job: &Job, now: Time) {
-        let is_first = self.graph.is_some() && job.executed == Time::ZERO;
-        for before in self.set.tasks[job.task as usize].after.iter().filter(|_| is_first) {
-            self.flow("f", *before as u32, job.task, job, core as u32, us(now));
+        if job.executed > Time::ZERO {
+            return;
+        }
+        let task = job.task as usize;
+        for before in &self.set.tasks[task].after {
+            self.flow("f", "after", (*before as u32, job.task, job.number), core as u32, us(now));
+        }
+        for at in 0..self.reads[task].len() {
+            let read = self.reads[task][at];
+            if let Some(written) = self.newest[read] {
+                let flow = (read as u32, job.task, job.number);
+                self.flow("s", "reads", flow, written.core, last_instant(written.time));
+                self.flow("f", "reads", flow, core as u32, us(now));
+            }
         }
     }
 
@@ -215,9 +252,12 @@ impl<W: Write> Observer for ChromeTrace<'_, W> {
         let graph = self.graph.as_ref().filter(|_| end == End::Completed);
         let successors = graph.map_or_else(Vec::new, |graph| graph.successors(job.task as usize).to_vec());
         for after in successors {
-            // The end of a slice is outside of it.
-            let time = us(Time(now.0.saturating_sub(1)));
-            self.flow("s", job.task, after as u32, job, job.last_core.unwrap_or(0), time);
+            let flow = (job.task, after as u32, job.number);
+            self.flow("s", "after", flow, job.last_core.unwrap_or(0), last_instant(now));
+        }
+        let newest = &mut self.newest[job.task as usize];
+        if end == End::Completed && newest.is_none_or(|newest| newest.number <= job.number) {
+            *newest = Some(Written { number: job.number, core: job.last_core.unwrap_or(0), time: now });
         }
         let met = end == End::Completed && now <= job.deadline;
         if !met && job.deadline <= self.horizon {
@@ -247,7 +287,7 @@ mod tests {
     use super::*;
     use crate::simulate;
     use crate::trace::Recorder;
-    use temponet_task::{Scheduler, Task};
+    use temponet_task::{Chain, Communication, ExecutionModel, Scheduler, Task};
 
     fn overloaded() -> TaskSet {
         let ms = Time::from_ms;
@@ -313,5 +353,43 @@ mod tests {
         assert!(rm.contains("tight,0,0,1000000,,,0,false,,0,late by wcet at its release,first 1ms\n"), "{rm}");
         assert!(rm.contains("starved,0,0,12000000,,,0,false,,0,never started,first 12ms\n"), "{rm}");
         assert!(rows("d-over").contains("given up by the scheduler"));
+    }
+
+    #[test]
+    fn a_job_with_work_left_after_its_wcet_overran_it() {
+        let ms = Time::from_ms;
+        let execution = ExecutionModel::Overrun { probability: 1.0, below: Box::new(ExecutionModel::Wcet) };
+        let task = Task { wcet_high: Some(ms(9)), execution, deadline: ms(4), ..Task::periodic("a", ms(10), ms(4)) };
+        let set = TaskSet::new("s", vec![task], 1);
+        let mut csv = JobsCsv::new(&set, ms(10), Vec::new()).unwrap();
+        simulate(&set, 0, ms(10), &mut *temponet_sched::build("edf").unwrap(), &mut csv).unwrap();
+        let text = String::from_utf8(csv.finish().unwrap()).unwrap();
+        assert!(text.ends_with("a,0,0,4000000,0,,4000000,false,0,0,overran its wcet,\n"), "{text}");
+    }
+
+    #[test]
+    fn flows_lead_from_values_to_their_readers_unless_they_are_let() {
+        let ms = Time::from_ms;
+        let reader = Task { reads: vec![0], offset: ms(5), ..Task::periodic("reader", ms(10), ms(1)) };
+        let mut set = TaskSet::new("s", vec![Task::periodic("writer", ms(10), ms(2)), reader], 1);
+        let flows = |set: &TaskSet| -> Vec<(String, f64)> {
+            let mut trace = ChromeTrace::new(set, ms(20), Vec::new()).unwrap();
+            simulate(set, 0, ms(20), &mut *temponet_sched::build("edf").unwrap(), &mut trace).unwrap();
+            let trace: Value = serde_json::from_slice(&trace.finish().unwrap()).unwrap();
+            let events = trace["traceEvents"].as_array().unwrap().iter().filter(|event| event["cat"] == "reads");
+            events.map(|event| (event["ph"].as_str().unwrap().to_string(), event["ts"].as_f64().unwrap())).collect()
+        };
+        let expected = [("s", 1999.999), ("f", 5000.0), ("s", 11999.999), ("f", 15000.0)];
+        assert_eq!(flows(&set), expected.map(|(phase, time)| (phase.to_string(), time)));
+        let chain = |communication: Communication| Chain {
+            name: communication.name().into(),
+            tasks: vec![0, 1],
+            deadline: None,
+            communication,
+        };
+        set.chains = vec![chain(Communication::Let)];
+        assert!(flows(&set).is_empty());
+        set.chains.push(chain(Communication::Implicit));
+        assert_eq!(flows(&set).len(), 4);
     }
 }

@@ -22,7 +22,7 @@ mod trace;
 mod windows;
 mod workload;
 
-pub use chains::{ChainMeter, ChainMetrics};
+pub use chains::{ChainMeter, ChainMetrics, is_read_at_start};
 pub use engine::{Engine, MOST_READY, SimError, simulate};
 pub use execution::draw_estimated;
 pub use export::{ChromeTrace, JobsCsv};

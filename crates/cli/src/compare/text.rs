@@ -75,7 +75,7 @@ pub fn text(comparison: &Comparison, is_whole: bool) -> String {
             )
         };
     }
-    out += &chains::table(&plan.set, folded.shown.iter().copied(), true);
+    out += &chains::table(&plan.set, folded.shown.iter().copied(), true, is_whole);
     out + &format!("\n{}\n", comparison.verdict())
 }
 

@@ -99,7 +99,7 @@ fn find_all(set: &TaskSet, names: &[Named]) -> Result<Vec<usize>, Problem> {
     names.iter().map(|name| find(set, name)).collect()
 }
 
-/// Connects the tasks of a set: `links` has what each of them says about others. Returns warnings about tasks that cannot meet their deadlines.
+/// Connects the tasks of a set: `links` has what each of them says about others. Returns warnings about tasks and chains that cannot meet their deadlines.
 pub(super) fn connect(
     set: &mut TaskSet,
     links: &[Links],
@@ -131,12 +131,12 @@ pub(super) fn connect(
             return Err(Problem::at(link.reads[0].1, format!("task {:?}: reads names {what}", task.name)));
         }
     }
-    let mut chain_names = Names::default();
+    let (mut chain_names, mut warnings) = (Names::default(), Vec::new());
     for node in chains {
         let chain = chain(node, set, communication, &mut chain_names)?;
+        warnings.extend(hopeless_chain(node.line, &chain, set));
         set.chains.push(chain);
     }
-    let mut warnings = Vec::new();
     for (index, link) in links.iter().enumerate().filter(|(_, link)| link.follows()) {
         if !link.states_deadline {
             let through = set.chains.iter().filter(|chain| chain.tasks.contains(&index));
@@ -164,6 +164,19 @@ fn chain(node: &Node, set: &TaskSet, default: Communication, taken: &mut Names) 
         Some(problem) => Err(Problem::at(steps.line, format!("chain {:?}: {problem}", chain.name))),
         None => Ok(chain),
     }
+}
+
+/// Returns the warning about a chain that cannot meet its end-to-end deadline in the worst case, if it is one: its jobs run one after the other.
+fn hopeless_chain(line: usize, chain: &Chain, set: &TaskSet) -> Option<Problem> {
+    let tasks = chain.tasks.iter().map(|task| &set.tasks[*task]);
+    let sum = |sum: Time, time: Time| Time(sum.0.saturating_add(time.0));
+    let wcets = tasks.clone().map(|task| task.wcet).fold(Time::ZERO, sum);
+    let time = tasks.map(|task| set.fastest(task).time_for(task.wcet)).fold(Time::ZERO, sum);
+    let on_cores = if time == wcets { String::new() } else { format!(", {time} on their fastest cores,") };
+    let deadline = chain.deadline.filter(|deadline| time > *deadline)?;
+    let message =
+        format!("warning: chain {:?} has wcets of {wcets} in all{on_cores} > deadline {deadline}", chain.name);
+    Some(Problem::at(line, message))
 }
 
 /// Reads `communication`.

@@ -10,7 +10,6 @@ use crate::overload::{Survival, Survivals};
 /// Returns the analysis as a JSON object, with the notes on an imported file.
 pub fn report(analysis: &Analysis, notes: &[String]) -> Value {
     let set = &analysis.set;
-    let overloaded = analysis.worst_case.as_ref().ok().and_then(|worst_case| worst_case.is_overloaded());
     let tests = analysis.tests.iter().map(|(test, outcome)| {
         let (name, reason) = match outcome {
             Outcome::Schedulable => ("schedulable", None),
@@ -40,7 +39,7 @@ pub fn report(analysis: &Analysis, notes: &[String]) -> Value {
         "hyperperiod_ns": set.hyperperiod().map(|time| time.0),
         "verdict": analysis.verdict(),
         "not_analysable": analysis.worst_case.as_ref().err().map(ToString::to_string),
-        "overloaded": overloaded,
+        "overloaded": analysis.is_overloaded(),
         "tests": tests.collect::<Vec<_>>(),
         "response_times": responses.collect::<Vec<_>>(),
         "proved": proofs.collect::<Vec<_>>(),

@@ -3,8 +3,8 @@
 pub mod json;
 
 use temponet_analysis::{
-    ChainBound, NotAnalyzable, Outcome, PriorityRule, ResponseTimes, SHARING_TESTS, TESTS, Test, WorstCase,
-    chain_bounds, dependent_response_times,
+    ChainBound, Impossible, NotAnalyzable, Outcome, PriorityRule, ResponseTimes, SHARING_TESTS, TESTS, Test, WorstCase,
+    chain_bounds, dependent_response_times, impossible,
 };
 use temponet_sched::{LARGEST_SCALING, Proof, Scaling, proofs, scalings};
 use temponet_task::{TaskSet, Time};
@@ -112,18 +112,29 @@ impl Analysis {
                 listed(&keeping)
             );
         }
+        // Jobs that may overrun count with the longest time that they may take.
+        let (longest, at) = match worst_case.may_overrun {
+            true => ("the longest that it may, its wcet_high", " at wcet_high"),
+            false => ("its wcet", ""),
+        };
         if worst_case.is_overloaded() == Some(true) {
             // More digits are shown where rounding would hide the overload.
             let near = utilization / self.set.capacity() < 1.005;
             let utilization = if near { utilization.to_string() } else { format!("{utilization:.2}") };
             return format!(
-                "Overloaded: utilization {utilization} on {cores}, so no scheduler can meet every deadline if every job takes its wcet{shrunk}."
+                "Overloaded: utilization {utilization}{at} on {cores}, so no scheduler can meet every deadline if every job takes {longest}{shrunk}."
+            );
+        }
+        if let Some(why) = self.impossible() {
+            return format!(
+                "{}, so no scheduler can meet every deadline if every job takes {longest}{shrunk}.",
+                self.in_words(&why)
             );
         }
         let edf = self.tests.iter().find(|(test, _)| test.name == "QPA");
         if let Some((_, Outcome::NotSchedulable)) = edf {
             return format!(
-                "On {cores} even EDF misses deadlines if every job takes its wcet, so no scheduler can meet every deadline then{shrunk}."
+                "On {cores} even EDF misses deadlines if every job takes {longest}, so no scheduler can meet every deadline then{shrunk}."
             );
         }
         let fits = if utilization <= self.set.capacity() {
@@ -131,7 +142,35 @@ impl Analysis {
         } else {
             " may fit: costs count as work that need not be paid each time"
         };
-        format!("Nothing is proved on {cores}, though the utilization of {utilization:.2}{fits}{shrunk}.")
+        format!("Nothing is proved on {cores}, though the utilization of {utilization:.2}{at}{fits}{shrunk}.")
+    }
+
+    /// Returns a reason why no scheduler can meet every deadline although the utilization fits all cores together.
+    fn impossible(&self) -> Option<Impossible> {
+        impossible(self.worst_case.as_ref().ok()?)
+    }
+
+    /// Whether no scheduler can meet every deadline if jobs arrive as often and take as long as they may; `None` if that cannot be told.
+    pub fn is_overloaded(&self) -> Option<bool> {
+        let worst_case = self.worst_case.as_ref().ok()?;
+        worst_case.is_overloaded().map(|is_overloaded| is_overloaded || self.impossible().is_some())
+    }
+
+    fn in_words(&self, why: &Impossible) -> String {
+        match why {
+            Impossible::Job { task, time } => {
+                let task = &self.set.tasks[*task];
+                let core = if self.set.is_full_speed() { "" } else { " on the fastest core that it may use" };
+                format!("Task {} takes {time}{core}, more than its deadline of {}", task.name, task.deadline)
+            }
+            Impossible::Cores { cores, utilization, speed } => {
+                let names: Vec<String> = cores.iter().map(|core| self.set.core_label(*core)).collect();
+                let names = listed(&names.iter().map(String::as_str).collect::<Vec<_>>());
+                format!(
+                    "Overloaded: the tasks bound to {names} have a utilization of {utilization:.2} on a speed of {speed:.2}"
+                )
+            }
+        }
     }
 
     /// Returns the schedulers that are proved to meet all deadlines, the well-known ones first.
@@ -159,4 +198,48 @@ fn bounds(set: &TaskSet, responses: &[(PriorityRule, ResponseTimes)]) -> Vec<(us
         }
     }
     bounds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use temponet_task::{Core, CoreSet, ExecutionModel, Speed, Task};
+
+    fn verdict(set: TaskSet) -> (String, Option<bool>) {
+        let analysis = Analysis::of(set, None);
+        (analysis.verdict(), analysis.is_overloaded())
+    }
+
+    #[test]
+    fn a_task_that_is_too_slow_on_its_only_core_does_not_fit() {
+        let ms = Time::from_ms;
+        let core = |name: &str, speed: u32| Core { name: name.into(), speed: Speed(speed) };
+        let bound = |name: &str, wcet: u64| Task { cores: CoreSet::of([1]), ..Task::periodic(name, ms(10), ms(wcet)) };
+        let machine = vec![core("big", 2000), core("lit", 100)];
+        let set = |tasks: Vec<Task>| TaskSet { machine: machine.clone(), ..TaskSet::new("s", tasks, 2) };
+        let (words, is_overloaded) = verdict(set(vec![bound("a", 2), Task::periodic("b", ms(10), ms(1))]));
+        assert!(
+            words.starts_with(
+                "Task a takes 20ms on the fastest core that it may use, more than its deadline of 10ms, so"
+            ),
+            "{words}"
+        );
+        assert_eq!(is_overloaded, Some(true));
+        let many = (0..3).map(|k| bound(&format!("t{k}"), 1));
+        let (words, _) = verdict(set(many.collect()));
+        assert!(
+            words.contains("bound to core 1 (lit)") && words.contains("have a utilization of 0.30 on a speed of 0.10"),
+            "{words}"
+        );
+    }
+
+    #[test]
+    fn a_utilization_with_overruns_is_not_said_to_be_that_of_the_wcets() {
+        let ms = Time::from_ms;
+        let mut task = Task::periodic("a", ms(10), ms(4));
+        (task.wcet_high, task.execution) =
+            (Some(ms(12)), ExecutionModel::Overrun { probability: 0.5, below: Box::new(ExecutionModel::Wcet) });
+        let (words, _) = verdict(TaskSet::new("s", vec![task], 1));
+        assert!(words.contains("utilization 1.20 at wcet_high") && words.contains("its wcet_high"), "{words}");
+    }
 }

@@ -2,6 +2,7 @@
 
 use temponet_task::Measure;
 
+use crate::chain_table::ChainFigures;
 use crate::comparison::ranking;
 use crate::comparison::{Comparison, ComparisonRow, listed};
 use crate::roster::{LEARNED, SHIELDED, TUNED, UNSHIELDED, is_classical, is_planner};
@@ -32,7 +33,7 @@ impl Comparison {
         if best.metrics.jobs.released == 0 {
             return "No job's deadline lies within the horizon: make it longer.".into();
         }
-        if best.metrics.missed() == 0 {
+        if best.misses_nothing() {
             return [Some(self.all_met()), self.learned_misses()].into_iter().flatten().collect::<Vec<_>>().join(" ");
         }
         let sentences = [
@@ -40,6 +41,7 @@ impl Comparison {
             self.classical_lead(best),
             self.distance_from_tuned(),
             self.starved(best),
+            self.late_chains(best),
             self.violated(best),
             self.cost(best),
             self.alternative(best),
@@ -52,31 +54,35 @@ impl Comparison {
     }
 
     fn all_met(&self) -> String {
-        let all_met: Vec<&ComparisonRow> = self.rows.iter().filter(|row| row.metrics.missed() == 0).collect();
+        let all_met: Vec<&ComparisonRow> = self.rows.iter().filter(|row| row.misses_nothing()).collect();
         let fewest = all_met[0];
         let is_alone = all_met.iter().filter(|row| row.metrics.preemptions == fewest.metrics.preemptions).count() == 1;
+        let end_to_end = if self.plan.set.has_chain_deadlines() { ", also end to end" } else { "" };
         match all_met[..] {
-            [only] if self.rows.len() == 1 => format!("{} meets every deadline.", only.scheduler),
-            [only] => format!("Only {} meets every deadline.", only.scheduler),
+            [only] if self.rows.len() == 1 => format!("{} meets every deadline{end_to_end}.", only.scheduler),
+            [only] => format!("Only {} meets every deadline{end_to_end}.", only.scheduler),
             _ if is_alone => format!(
-                "{} of {} schedulers meet every deadline; {} does it with the fewest preemptions.",
+                "{} of {} schedulers meet every deadline{end_to_end}; {} does it with the fewest preemptions.",
                 all_met.len(),
                 self.rows.len(),
                 fewest.scheduler
             ),
-            _ => format!("{} of {} schedulers meet every deadline.", all_met.len(), self.rows.len()),
+            _ => format!("{} of {} schedulers meet every deadline{end_to_end}.", all_met.len(), self.rows.len()),
         }
     }
 
     /// States what the learned scheduler misses, where others meet every deadline.
     fn learned_misses(&self) -> Option<String> {
-        let learned = self.learned().filter(|learned| learned.metrics.missed() > 0)?;
-        Some(format!(
-            "But {} misses {} of {} jobs.",
-            learned.scheduler,
-            learned.metrics.missed(),
-            learned.metrics.jobs.released
-        ))
+        let learned = self.learned().filter(|learned| !learned.misses_nothing())?;
+        let instances = learned.metrics.chain_instances();
+        let late = instances.released - instances.met;
+        let missed = [
+            (learned.metrics.missed(), learned.metrics.jobs.released, "jobs"),
+            (late, instances.released, "end-to-end deadlines"),
+        ];
+        let missed = missed.into_iter().filter(|(missed, ..)| *missed > 0);
+        let missed: Vec<String> = missed.map(|(missed, of, what)| format!("{missed} of {of} {what}")).collect();
+        Some(format!("But {} misses {}.", learned.scheduler, missed.join(" and ")))
     }
 
     /// The learned scheduler behind its shield, or else without it.
@@ -184,6 +190,15 @@ impl Comparison {
         (!names.is_empty()).then(|| format!("But {} never {verb}{in_time}.", listed(&names)))
     }
 
+    /// Names the chains that the best scheduler never completes within their end-to-end deadline.
+    fn late_chains(&self, best: &ComparisonRow) -> Option<String> {
+        let never = |figures: &ChainFigures<'_>| figures.metrics.on_time() == Some(0.0);
+        let late: Vec<&str> =
+            ChainFigures::of(&self.plan.set, best).filter(never).map(|late| late.chain.name.as_str()).collect();
+        let (noun, verb) = if late.len() == 1 { ("Chain", "is") } else { ("Chains", "are") };
+        (!late.is_empty()).then(|| format!("{noun} {} {verb} never in time.", listed(&late)))
+    }
+
     /// Names the tasks whose (m,k) constraint the best scheduler violates.
     fn violated(&self, best: &ComparisonRow) -> Option<String> {
         let tasks = self.plan.set.tasks.iter().zip(&best.metrics.tasks);
@@ -247,7 +262,7 @@ impl Comparison {
 
 #[cfg(test)]
 mod tests {
-    use temponet_task::{Aim, Task, TaskSet, Time};
+    use temponet_task::{Aim, Chain, Communication, Task, TaskSet, Time};
 
     use crate::comparison::{Comparison, ComparisonPlan, compare};
     use crate::progress::Progress;
@@ -306,5 +321,36 @@ mod tests {
         let verdict = outcome(set, &["srpt"], &[Aim::Met]).verdict();
         assert!(verdict.contains("But long never finishes."), "{verdict}");
         assert!(verdict.contains("(m,k) is violated: long (1,3) in 18 of 18 windows"), "{verdict}");
+    }
+
+    /// A source and its follower, beside a third task, with an end-to-end deadline.
+    fn with_chain(deadline: u64) -> TaskSet {
+        let ms = Time::from_ms;
+        let mut tasks = vec![Task::periodic("a", ms(10), ms(3)), Task::periodic("b", ms(10), ms(3))];
+        tasks.push(Task::periodic("c", ms(10), ms(4)));
+        (tasks[1].after, tasks[1].deadline) = (vec![0], ms(20));
+        let mut set = TaskSet::new("s", tasks, 1);
+        set.follow_sources().unwrap();
+        set.chains = vec![Chain {
+            name: "k".into(),
+            tasks: vec![0, 1],
+            deadline: Some(ms(deadline)),
+            communication: Communication::default(),
+        }];
+        set
+    }
+
+    #[test]
+    fn late_chains_are_deadlines_that_are_not_met() {
+        let hopeless = outcome(with_chain(5), &["edf", "edf-chain"], &[]).verdict();
+        assert!(!hopeless.contains("every deadline"), "{hopeless}");
+        assert!(hopeless.contains("0.00% of the chains' instances and 100.00% of the jobs"), "{hopeless}");
+        assert!(hopeless.contains("Chain k is never in time."), "{hopeless}");
+        // EDF runs the third task before the follower, whose own deadline is later.
+        let tight = outcome(with_chain(6), &["edf", "srpt"], &[]);
+        assert!(tight.rows.iter().all(|row| row.metrics.missed() == 0));
+        assert_eq!(tight.verdict(), "Only srpt meets every deadline, also end to end.");
+        let loose = outcome(with_chain(10), &["edf", "srpt"], &[]).verdict();
+        assert!(loose.starts_with("2 of 2 schedulers meet every deadline, also end to end"), "{loose}");
     }
 }

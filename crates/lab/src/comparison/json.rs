@@ -48,7 +48,7 @@ struct JsonCosts {
     decision: u64,
 }
 
-/// Clairvoyant optimum, summed over the runs. `met`, `value` and `critical_met` are null where they are not exact.
+/// Clairvoyant optimum, summed over the runs. Each figure but the last is maximized alone; `met`, `value` and `critical_met` are null where they are not exact.
 #[derive(Serialize)]
 pub struct JsonClairvoyant {
     exact: bool,

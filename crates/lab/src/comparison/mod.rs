@@ -74,6 +74,12 @@ impl ComparisonRow {
     pub fn ci95(&self) -> Option<f64> {
         stats::ci95(&self.compliance)
     }
+
+    /// Whether every job meets its deadline and every instance of a chain its end-to-end deadline.
+    pub fn misses_nothing(&self) -> bool {
+        let instances = self.metrics.chain_instances();
+        self.metrics.missed() == 0 && instances.met == instances.released
+    }
 }
 
 /// Result of a comparison.
@@ -154,9 +160,7 @@ pub fn compare(plan: ComparisonPlan, progress: &Progress) -> Result<Comparison, 
         if plan.charge_latency || plan.set.costs != Costs::default() {
             optimum.forget_schedules();
         }
-        // Where only bounds are known, a scheduler may have found a better schedule than the oracle.
-        let most = rows.iter().map(|row| row.metrics.jobs.met).max().unwrap_or(0);
-        optimum.met.lower = optimum.met.lower.max(most as f64);
+        rows.iter().for_each(|row| optimum.raise_to(&row.metrics));
     }
     let has_role = !plan.charge_latency && plan.schedulers.iter().any(|name| is_shielded(name));
     let shield = has_role.then(|| Role::on(&plan.set.system()));
@@ -257,21 +261,51 @@ impl Comparison {
 
     /// Returns the greatest share that any scheduler could have reached in a measure, over all runs, and whether that
     /// is exact. Each measure is maximized alone, so for all but the first measure of the goal it is only an upper
-    /// bound.
+    /// bound, unless a scheduler reaches it together with the bounds of all measures before it.
     pub fn possible(&self, measure: Measure) -> Option<(f64, bool)> {
-        let (optimum, metrics) = (self.clairvoyant.as_ref()?, &self.rows.first()?.metrics);
         let is_first = measure == self.plan.goal.first();
-        let share = |range: OptimumRange, of: f64| (of > 0.0).then(|| (range.upper / of, is_first && range.is_exact()));
+        let is_known = is_first && self.range(measure).is_some_and(|range| range.is_exact());
+        let is_exact = is_known || self.is_reached(measure);
+        match self.bound(measure) {
+            Some(bound) => Some((bound, is_exact)),
+            // No bound is computed, but none exceeds 1.
+            None => self.clairvoyant.as_ref().filter(|_| is_exact).map(|_| (1.0, true)),
+        }
+    }
+
+    /// Returns the range of the optimum of a measure, in jobs or in value; `None` if it is not computed.
+    fn range(&self, measure: Measure) -> Option<OptimumRange> {
+        let optimum = self.clairvoyant.as_ref()?;
         match measure {
-            Measure::Met => share(optimum.met, optimum.released as f64),
-            Measure::Value => share(optimum.value?, metrics.value_possible),
+            Measure::Met => Some(optimum.met),
+            Measure::Value => optimum.value,
             Measure::Critical(level) => {
-                let (_, range) = optimum.levels.iter().find(|(other, _)| *other == level)?;
-                let count = metrics.by_criticality.get(usize::from(level))?;
-                share(*range, count.released as f64)
+                optimum.levels.iter().find(|(other, _)| *other == level).map(|(_, range)| *range)
             }
             Measure::Chains | Measure::Mk | Measure::WorstTask => None,
         }
+    }
+
+    /// Returns the upper bound on a measure as a share; `None` if it is not computed.
+    fn bound(&self, measure: Measure) -> Option<f64> {
+        let (range, metrics) = (self.range(measure)?, &self.rows.first()?.metrics);
+        let of = match measure {
+            Measure::Value => metrics.value_possible,
+            Measure::Critical(level) => metrics.by_criticality.get(usize::from(level))?.released as f64,
+            _ => self.clairvoyant.as_ref()?.released as f64,
+        };
+        (of > 0.0).then(|| range.upper / of)
+    }
+
+    /// Whether a scheduler reaches the bounds of a measure and of all measures of the goal before it.
+    fn is_reached(&self, measure: Measure) -> bool {
+        let before = self.plan.goal.measures().iter().copied().take_while(|other| *other != measure);
+        let bounds: Vec<(Measure, f64)> =
+            before.chain([measure]).map(|measure| (measure, self.bound(measure).unwrap_or(1.0))).collect();
+        let reaches = |(measure, bound): &(Measure, f64), row: &ComparisonRow| {
+            row.metrics.measured(*measure).is_none_or(|share| share >= bound * (1.0 - 1e-12))
+        };
+        self.rows.iter().any(|row| bounds.iter().all(|bound| reaches(bound, row)))
     }
 
     /// Whether the optimum is exact, rather than a bound, in every measure of the goal.
@@ -370,6 +404,22 @@ mod tests {
         let comparison = outcome(plan);
         assert_eq!((comparison.rows.len(), comparison.skipped.len()), (1, 1));
         assert!(comparison.skipped[0].1.contains("one core"));
+    }
+
+    #[test]
+    fn what_a_scheduler_reaches_raises_every_lower_bound() {
+        let ms = Time::from_ms;
+        let mut tasks = vec![Task::periodic("a", ms(10), ms(3)), Task::periodic("b", ms(10), ms(3))];
+        (tasks[0].criticality, tasks[1].after, tasks[1].value) = (1, vec![0], 2.0);
+        let mut set = TaskSet::new("s", tasks, 2);
+        set.follow_sources().unwrap();
+        let comparison = outcome(ComparisonPlan { goal: set.goal(), set, ..plan(&["edf"], 1) });
+        let optimum = comparison.clairvoyant.as_ref().unwrap();
+        let critical = OptimumRange { lower: 600.0, upper: 600.0 };
+        assert_eq!((optimum.critical, &optimum.levels[..]), (Some(critical), &[(1, critical)][..]));
+        assert!(optimum.met.is_exact() && optimum.value.unwrap().is_exact());
+        assert_eq!(optimum.met_critical_first, Some(1200));
+        assert!(comparison.is_exact(), "one scheduler reaches all bounds at once");
     }
 
     #[test]

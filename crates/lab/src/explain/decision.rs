@@ -1,7 +1,10 @@
 //! The explanation of one decision of the learned scheduler, found in a run, and its page.
 
+use serde::Serialize;
+
 use super::ModelRun;
 use super::diagnostics::{AttentionMap, Explanation, KeptLine, explain};
+use crate::comparison::listed;
 use crate::guarantee::Guaranteed;
 use temponet_sched::global_edf;
 use temponet_sched::shield::{Guarantee, Role};
@@ -26,6 +29,23 @@ pub struct ExplainedDecision {
     /// Guaranteed job that each core keeps time for first: the ready one with the earliest deadline. All are `None` where
     /// the shield guarantees nothing or a stand-in decides.
     pub kept: Vec<Option<String>>,
+    /// Job that holds each core until its next preemption point. It stays there, whatever a scheduler wants.
+    pub held: Vec<Option<String>>,
+    /// Jobs that cannot run because another job holds a resource.
+    pub waiting: Vec<WaitingJob>,
+}
+
+/// A job that cannot run because another job holds a resource.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WaitingJob {
+    /// The job, as `task#number`.
+    pub job: String,
+    /// Name of the resource that keeps it from running.
+    pub resource: String,
+    /// Job that holds the resource.
+    pub holder: String,
+    /// Job that runs in its place if it is chosen; `None` if the protocol lets none.
+    pub runs_instead: Option<String>,
 }
 
 /// Runs up to the first decision at or after `at` with a job ready, and explains it; `None` if there is none before the
@@ -56,6 +76,8 @@ pub fn explain_at(run: ModelRun<'_>, at: Time) -> Result<Option<ExplainedDecisio
                 wanted: names(&wanted),
                 edf: names(&earliest),
                 kept: (0..set.cores).map(|core| name(&view, first_kept(&view, role.guarantee()?, core))).collect(),
+                held: (0..set.cores).map(|core| name(&view, view.held_on(core))).collect(),
+                waiting: view.active.iter().filter_map(|id| waiting(set, &view, *id)).collect(),
             }));
         }
         engine.apply(&done, &mut Unobserved)?;
@@ -78,6 +100,18 @@ fn name(view: &SystemView<'_>, id: Option<JobId>) -> Option<String> {
     Some(format!("{}#{}", view.task_of(job).name, job.number))
 }
 
+/// Describes a job that cannot run because another job holds a resource.
+fn waiting(set: &TaskSet, view: &SystemView<'_>, id: JobId) -> Option<WaitingJob> {
+    let locks = view.locks?;
+    let (resource, holder) = locks.blocker(id)?;
+    Some(WaitingJob {
+        job: name(view, Some(id))?,
+        resource: set.resources.get(resource)?.clone(),
+        holder: name(view, Some(holder))?,
+        runs_instead: name(view, locks.runs_as(id)),
+    })
+}
+
 fn cores(jobs: &[Option<String>]) -> String {
     jobs.iter().map(|job| job.as_deref().unwrap_or("idle")).collect::<Vec<_>>().join(", ")
 }
@@ -91,9 +125,33 @@ fn guarantee(decision: &ExplainedDecision, guaranteed: &Guaranteed<'_>) -> Strin
     format!(" The shield {}.{kept}", guaranteed.sentence())
 }
 
+/// States which jobs hold their cores, so that no scheduler has a choice there; `None` if none does.
+fn holding(decision: &ExplainedDecision) -> Option<String> {
+    let held: Vec<&str> = decision.held.iter().flatten().map(String::as_str).collect();
+    let (verb, cores, points) = match held.len() {
+        0 => return None,
+        1 => ("holds", "its core", "its next preemption point"),
+        _ => ("hold", "their cores", "their next preemption points"),
+    };
+    Some(format!("{} {verb} {cores} until {points}", listed(&held)))
+}
+
+/// States which jobs wait for resources, and what runs if they are chosen.
+fn waits(decision: &ExplainedDecision) -> String {
+    let wait = |waiting: &WaitingJob| {
+        let WaitingJob { job, resource, holder, runs_instead } = waiting;
+        let instead = match runs_instead {
+            Some(runner) => format!("if it is chosen, {runner} runs in its place"),
+            None => "nothing runs in its place".to_string(),
+        };
+        format!(" {job} waits for {resource}, held by {holder}; {instead}.")
+    };
+    decision.waiting.iter().map(wait).collect()
+}
+
 /// Describes the decision in a few sentences. `guaranteed` is `None` without a shield.
 pub fn facts(decision: &ExplainedDecision, guaranteed: Option<&Guaranteed<'_>>) -> String {
-    let ExplainedDecision { network, done, wanted, edf, .. } = decision;
+    let ExplainedDecision { network, done, wanted, edf, held, .. } = decision;
     let shield = match done == wanted {
         _ if guaranteed.is_none() => "and no shield was asked".to_string(),
         true => "which the shield let pass".to_string(),
@@ -108,6 +166,17 @@ pub fn facts(decision: &ExplainedDecision, guaranteed: Option<&Guaranteed<'_>>) 
         None => "It never idles".into(),
         Some(idle_q) => format!("Idling was worth {idle_q:.4}"),
     };
+    let now = Time(network.now_ns);
+    let choice = match holding(decision) {
+        Some(holding) if held.iter().all(Option::is_some) => {
+            format!("At {now} {holding}, so there was nothing to decide.")
+        }
+        holding => {
+            let holding = holding.map_or(String::new(), |holding| format!(" {holding}, whatever is wanted."));
+            format!("At {now} the network wanted {}, {shield}.{holding} {same}. {idling}.", cores(wanted))
+        }
+    };
+    let waits = waits(decision);
     let stayed = |kept: &KeptLine| {
         let name = |(task, job): &(String, u64)| format!("{task}#{job}");
         format!(
@@ -122,9 +191,7 @@ pub fn facts(decision: &ExplainedDecision, guaranteed: Option<&Guaranteed<'_>>) 
     let staying: String = network.kept.iter().map(stayed).collect();
     let guarantee = guaranteed.map_or(String::new(), |guaranteed| guarantee(decision, guaranteed));
     format!(
-        "At {} the network wanted {}, {shield}. {same}. {idling}.{staying}{guarantee} Attention entropy by layer: {} bits; alignment {:.0}%.",
-        Time(network.now_ns),
-        cores(wanted),
+        "{choice}{waits}{staying}{guarantee} Attention entropy by layer: {} bits; alignment {:.0}%.",
         network.entropy_bits.iter().map(|bits| format!("{bits:.2}")).collect::<Vec<_>>().join(", "),
         100.0 * network.alignment
     )
@@ -132,12 +199,12 @@ pub fn facts(decision: &ExplainedDecision, guaranteed: Option<&Guaranteed<'_>>) 
 
 /// Returns the decision as a JSON object. `guaranteed` is `None` without a shield.
 pub fn json(set: &TaskSet, decision: &ExplainedDecision, guaranteed: Option<&Guaranteed<'_>>) -> serde_json::Value {
-    let ExplainedDecision { network, done, wanted, edf, kept } = decision;
+    let ExplainedDecision { network, done, wanted, edf, kept, held, waiting } = decision;
     let kept = guaranteed.map(|_| kept);
     serde_json::json!({
         "task_set": set.name, "decision": network, "done": done, "wanted": wanted, "edf": edf,
         "shield": guaranteed.is_some(), "shield_changed_it": done != wanted,
-        "guarantee": guaranteed.map(Guaranteed::json), "kept": kept,
+        "guarantee": guaranteed.map(Guaranteed::json), "kept": kept, "held": held, "waiting": waiting,
     })
 }
 
@@ -172,10 +239,14 @@ pub fn page(set: &TaskSet, decision: &ExplainedDecision, facts: &str) -> String 
         let shown = &cells[..cells.len() - usize::from(!is_estimated)];
         table.row(if job.core.is_some() { "chosen" } else { "" }, shown);
     }
+    let bold = match decision.held.iter().any(Option::is_some) {
+        true => "Bold: chosen by the network, or on a core that the job holds.",
+        false => "Bold: chosen by the network.",
+    };
     Page::new(&set.name)
         .kind("a decision")
         .lead(facts)
-        .section("Ready jobs", "Bold: chosen by the network.", &table.finish())
+        .section("Ready jobs", bold, &table.finish())
         .section(
             "Attention",
             "Each row (query) attends to the columns (keys). Jobs that the network cannot tell apart share a row. Brighter is more, from 0 to 1.",
@@ -258,24 +329,66 @@ mod tests {
     use super::*;
     use temponet::stages::{Learned, Tokenizer};
     use temponet::{Model, Options};
-    use temponet_task::Task;
+    use temponet_task::{Preemption, Protocol, Section, Task};
+
+    fn explained(set: &TaskSet, at: Time) -> ExplainedDecision {
+        let model = std::sync::Arc::new(Model::random(Tokenizer::full(), 1));
+        let learned = || Learned::new(model.clone(), Options::default()).unwrap();
+        let (scheduler, plain) = (&mut learned(), &mut learned());
+        let run = ModelRun { set, seed: 1, horizon: Time::from_ms(50), model: &model, scheduler, plain };
+        explain_at(run, at).unwrap().unwrap()
+    }
+
+    #[test]
+    fn a_job_that_holds_its_core_is_no_choice_of_the_network() {
+        let ms = Time::from_ms;
+        let mut tasks = vec![Task::periodic("gpu", ms(50), ms(20)), Task::periodic("other", ms(50), ms(1))];
+        (tasks[0].preemption, tasks[1].offset) = (Preemption::None, ms(5));
+        let mut set = TaskSet::new("s", tasks, 1);
+        let facts = |set: &TaskSet| facts(&explained(set, ms(5)), None);
+        let only = facts(&set);
+        assert!(
+            only.starts_with("At 5ms gpu#0 holds its core until its next preemption point, so there was"),
+            "{only}"
+        );
+        assert!(!only.contains("wanted") && !only.contains("EDF"), "{only}");
+        set.cores = 2;
+        let beside = facts(&set);
+        assert!(beside.contains("wanted gpu#0, other#0"), "{beside}");
+        assert!(
+            beside.contains("gpu#0 holds its core until its next preemption point, whatever is wanted."),
+            "{beside}"
+        );
+        set.tasks[0].preemption = Preemption::Free;
+        assert!(!facts(&set).contains("holds"), "{}", facts(&set));
+    }
+
+    #[test]
+    fn a_job_that_waits_for_a_resource_is_named_with_the_one_in_its_place() {
+        let ms = Time::from_ms;
+        let section = |length: u64| vec![Section { resource: 0, at: Time::ZERO, length: ms(length) }];
+        let mut tasks = vec![Task::periodic("low", ms(50), ms(20)), Task::periodic("high", ms(50), ms(1))];
+        (tasks[0].sections, tasks[1].sections, tasks[1].offset) = (section(20), section(1), ms(5));
+        let mut set = TaskSet { resources: vec!["bus".into()], ..TaskSet::new("s", tasks, 2) };
+        let decision = explained(&set, ms(5));
+        let waiting = decision.waiting.iter().find(|waiting| waiting.job == "high#0").unwrap();
+        assert_eq!((waiting.resource.as_str(), waiting.holder.as_str()), ("bus", "low#0"));
+        let words = facts(&decision, None);
+        assert!(
+            words.contains("high#0 waits for bus, held by low#0; if it is chosen, low#0 runs in its place."),
+            "{words}"
+        );
+        set.protocol = Protocol::None;
+        let words = facts(&explained(&set, ms(5)), None);
+        assert!(words.contains("held by low#0; nothing runs in its place."), "{words}");
+    }
 
     #[test]
     fn attention_maps_name_the_jobs_on_both_axes() {
         let ms = Time::from_ms;
         let tasks = vec![Task::periodic("a<b", ms(10), ms(6)), Task::periodic("wing", ms(14), ms(9))];
         let set = TaskSet::new("s", tasks, 1);
-        let model = std::sync::Arc::new(Model::random(Tokenizer::full(), 1));
-        let learned = || Learned::new(model.clone(), Options::default()).unwrap();
-        let run = ModelRun {
-            set: &set,
-            seed: 1,
-            horizon: ms(50),
-            model: &model,
-            scheduler: &mut learned(),
-            plain: &mut learned(),
-        };
-        let found = explain_at(run, ms(0)).unwrap().unwrap();
+        let found = explained(&set, ms(0));
         let page = page(&set, &found, "facts");
         let maps = found.network.attention.len();
         for name in ["a&lt;b#0", "wing#0", IDLE] {

@@ -3,11 +3,31 @@
 use std::collections::HashMap;
 
 use temponet_page::svg::{Svg, SvgShape, path};
-use temponet_sim::{JobRecord, Recorder};
-use temponet_task::{Communication, TaskSet, Time};
+use temponet_sim::{JobRecord, Recorder, is_read_at_start};
+use temponet_task::{TaskSet, Time};
 
 /// Greatest number of arrows of reads. More of them would hide the schedule.
 const MOST_READS: usize = 40;
+
+/// A read: the task that wrote the value and the date of that, the task that read it and the date of that.
+pub(super) type Read = (usize, Time, usize, Time);
+
+/// Returns the reads of a schedule before `until`; none if they are too many to be drawn. Under LET, values change hands at other dates than jobs start and end,
+/// so reads that only LET chains make are left out.
+pub(super) fn reads(set: &TaskSet, recording: &Recorder, until: Time) -> Vec<Read> {
+    let mut reads = Vec::new();
+    for (job, start) in started(recording, until) {
+        let task = job.task as usize;
+        let read_at_start = set.tasks[task].reads.iter().filter(|read| is_read_at_start(set, **read, task));
+        reads.extend(read_at_start.filter_map(|read| Some((*read, newest_by(recording, *read, start)?, task, start))));
+    }
+    if reads.len() > MOST_READS { Vec::new() } else { reads }
+}
+
+/// Returns the jobs that started before `until`, with the date of that.
+fn started(recording: &Recorder, until: Time) -> impl Iterator<Item = (&JobRecord, Time)> {
+    recording.jobs.iter().filter_map(move |job| Some((job, job.start.filter(|start| *start < until)?)))
+}
 
 /// Draws the arrows of a schedule before `until`. `at` gives the place of a date in the row of a task.
 pub(super) fn draw(
@@ -15,31 +35,24 @@ pub(super) fn draw(
     set: &TaskSet,
     recording: &Recorder,
     until: Time,
+    reads: &[Read],
     at: impl Fn(usize, Time) -> (f64, f64),
 ) {
-    if set.tasks.iter().all(|task| task.after.is_empty() && task.reads.is_empty()) {
-        return;
-    }
-    let done: HashMap<(usize, u64), Time> =
-        recording.jobs.iter().filter_map(|job| Some(((job.task as usize, job.number), job.completion()?))).collect();
-    let started = recording.jobs.iter().filter_map(|job| Some((job, job.start.filter(|start| *start < until)?)));
-    let mut reads = Vec::new();
-    for (job, start) in started {
-        let task = job.task as usize;
-        for before in &set.tasks[task].after {
-            if let Some(end) = done.get(&(*before, job.number)) {
-                out.add(arrow(at(*before, *end), at(task, start)).class("bound"));
+    if set.has_precedence() {
+        let completed =
+            recording.jobs.iter().filter_map(|job| Some(((job.task as usize, job.number), job.completion()?)));
+        let done: HashMap<(usize, u64), Time> = completed.collect();
+        for (job, start) in started(recording, until) {
+            let task = job.task as usize;
+            for before in &set.tasks[task].after {
+                if let Some(end) = done.get(&(*before, job.number)) {
+                    out.add(arrow(at(*before, *end), at(task, start)).class("bound"));
+                }
             }
         }
-        let newest = |read: &usize| Some((*read, newest_by(recording, *read, start)?));
-        reads.extend(set.tasks[task].reads.iter().filter_map(newest).map(|(read, end)| (read, end, task, start)));
     }
-    // Under LET, values change hands at other dates than jobs start and end.
-    let is_let = set.chains.iter().any(|chain| chain.communication == Communication::Let);
-    if reads.len() <= MOST_READS && !is_let {
-        for (read, end, task, start) in reads {
-            out.add(arrow(at(read, end), at(task, start)).class("axis").dashed("3 3"));
-        }
+    for (read, end, task, start) in reads {
+        out.add(arrow(at(*read, *end), at(*task, *start)).class("axis").dashed("3 3"));
     }
 }
 

@@ -181,10 +181,14 @@ mod tests {
     use temponet_task::{Task, TaskSet, Time};
 
     fn page_of(tasks: Vec<Task>, schedulers: &[&str], oracle: Option<f64>) -> (Comparison, String) {
+        page_of_set(TaskSet::new("<set>", tasks, 1), schedulers, oracle)
+    }
+
+    fn page_of_set(set: TaskSet, schedulers: &[&str], oracle: Option<f64>) -> (Comparison, String) {
         let horizon = Time::from_ms(100);
         let plan = ComparisonPlan {
-            set: TaskSet::new("<set>", tasks, 1),
-            goal: temponet_task::Goal::default(),
+            goal: set.goal(),
+            set,
             horizon,
             seed: 0,
             runs: 1,
@@ -246,6 +250,37 @@ mod tests {
         assert!(shown.iter().any(|curve| curve["name"] == "edf"));
         let (_, alone) = page_of(overload(), &["edf"], None);
         assert_eq!(self::data(&alone)["chosen"], serde_json::json!([0]));
+    }
+
+    #[test]
+    fn a_heat_map_in_which_all_is_met_has_no_scale_from_100_to_100() {
+        let mut task = Task::periodic("gpu", Time::from_ms(10), Time::from_ms(2));
+        task.preemption = temponet_task::Preemption::None;
+        let (_, page) = page_of(vec![task], &["edf"], None);
+        assert!(page.contains("Every job is in time.") && !page.contains("100% met"));
+        assert!(page.contains("gpu <span class=\"limit\">not preempted</span>"), "not as if it were part of the name");
+        let (_, page) = page_of(overload(), &["edf"], None);
+        assert!(page.contains("100% met"));
+    }
+
+    #[test]
+    fn a_bound_is_marked_as_one_unless_a_scheduler_reaches_it() {
+        let ms = Time::from_ms;
+        let page = |deadline: u64| {
+            let mut tasks = vec![Task::periodic("a", ms(10), ms(3)), Task::periodic("b", ms(10), ms(3))];
+            tasks[1].after = vec![0];
+            let mut set = TaskSet::new("s", tasks, 1);
+            set.follow_sources().unwrap();
+            let communication = temponet_task::Communication::Implicit;
+            let (name, tasks, deadline) = ("k".into(), vec![0, 1], Some(ms(deadline)));
+            set.chains = vec![temponet_task::Chain { name, tasks, deadline, communication }];
+            page_of_set(set, &["edf"], Some(1.0)).1
+        };
+        let hopeless = page(5);
+        assert!(hopeless.contains("clairvoyant bound") && hopeless.contains("≤ 100.00%"), "{hopeless}");
+        assert!(hopeless.contains("≥ 100.00%") && hopeless.contains("≥ 0"));
+        let met = page(6);
+        assert!(met.contains("clairvoyant optimum") && !met.contains('≤') && !met.contains('≥'), "{met}");
     }
 
     #[test]

@@ -183,8 +183,8 @@ fn deadline_columns(comparison: &Comparison) -> Vec<RankedColumn<'_>> {
     columns.push(RankedColumn::major("missed", "jobs that missed their deadline", |row| {
         HtmlCell::figure(thousands(row.metrics.missed()), Some(row.metrics.missed() as f64))
     }));
-    if let Some(optimum) = &comparison.clairvoyant {
-        let at_least = if optimum.met.is_exact() { "" } else { "≥ " };
+    if comparison.clairvoyant.is_some() {
+        let at_least = if is_exact(comparison, comparison.counted()) { "" } else { "≥ " };
         let cell = move |row: &ComparisonRow| {
             let share = comparison.of_optimum(row);
             HtmlCell::figure(share.map_or("–".into(), |share| format!("{at_least}{}", percent(share))), share)
@@ -247,10 +247,14 @@ pub(super) fn html(comparison: &Comparison) -> String {
     format!("{}<p class=\"hint narrow\">The window is narrow: some columns are left out.</p>\n", table.finish())
 }
 
+/// Whether the optimum of a measure is known, rather than a bound on it.
+fn is_exact(comparison: &Comparison, measure: Measure) -> bool {
+    comparison.possible(measure).is_some_and(|(_, is_exact)| is_exact)
+}
+
 /// Returns the cell of the clairvoyant optimum, or of the bound on it, in the given column.
 fn optimum_cell(comparison: &Comparison, optimum: &Clairvoyant, column: &str, class: &'static str) -> HtmlCell {
-    let is_exact = optimum.met.is_exact();
-    let (at_most, at_least) = if is_exact { ("", "") } else { ("≤ ", "≥ ") };
+    let (at_most, at_least) = if is_exact(comparison, Measure::Met) { ("", "") } else { ("≤ ", "≥ ") };
     let goal = &comparison.plan.goal;
     let bound = || {
         let measure = goal.measures().iter().find(|measure| goal.label(**measure) == column)?;

@@ -74,6 +74,8 @@ const coloursAreCores = () => page.by_task && page.cores > 1;
 const shown = { from: 0, to: page.first_view_ns };
 const charts = [];
 const LEFT = 150, TOP = 8, AXIS = 22;
+/** Returns a number of jobs in words. Only jobs are counted: a chain can miss its end-to-end deadline although none of its jobs is late. */
+const counted = (count) => (count === 0 ? "no job" : count === 1 ? "1 job" : `${count} jobs`);
 /** Greatest number of missed jobs in a list. */
 const MOST_LISTED = 60;
 
@@ -176,9 +178,9 @@ class Chart {
       c.fillText(label.length > 20 ? label.slice(0, 19) + "…" : label, LEFT - 8, TOP + (row + 0.5) * this.rowHeight + 4);
     }
     const now = this.missedNow().length, all = this.schedule.missed.length;
-    this.count.textContent = `${now || "nothing"} missed in this window` + (all > now ? `, ${all} in all that is recorded` : "");
+    this.count.textContent = `${counted(now)} missed in this window` + (all > now ? `, ${all} in all that is recorded` : "");
     if (this.schedule.same !== undefined) this.count.textContent += `; the same schedule as ${page.schedules[this.schedule.same].name}`;
-    this.summary.textContent = `${now} missed in this window, one by one`;
+    this.summary.textContent = `${counted(now)} missed in this window, one by one`;
     this.list.hidden = now === 0;
     this.canvas.setAttribute("aria-label", `Schedule of ${this.schedule.name} from ${time(shown.from)} to ${time(shown.to)}: ${this.count.textContent}`);
     this.listMissed();
@@ -390,7 +392,7 @@ class Chart {
 
   nextMissed() {
     const { missed } = this.schedule;
-    if (!missed.length) return void (said.textContent = "nothing is missed");
+    if (!missed.length) return void (said.textContent = "no job is missed");
     const after = missed.find((job) => jobs[job].deadline > (this.lastMissed ?? shown.from)) ?? missed[0];
     this.lastMissed = jobs[after].deadline;
     this.goto(after);

@@ -84,7 +84,7 @@ pub(super) fn html(comparison: &Comparison) -> String {
                 " <span class=\"critical\" title=\"criticality {of}\">▲{of}<span class=\"quiet\"> critical</span></span>"
             ),
         };
-        let limit = limits(set, task).map(|limit| format!(" <span class=\"soft\">{}</span>", escape(&limit)));
+        let limit = limits(set, task).map(|limit| format!(" <span class=\"limit\">{}</span>", escape(&limit)));
         let name = name + &mark + &guarantee_mark(comparison, task) + &limit.unwrap_or_default();
         let mut cells = vec![HtmlCell::html(name, None)];
         cells.extend(all[task].iter().map(|share| match share {
@@ -101,11 +101,11 @@ pub(super) fn html(comparison: &Comparison) -> String {
     } else {
         String::new()
     };
-    format!(
-        "<p class=\"scale\">100% met <i aria-hidden=\"true\">{steps}</i> {}% met {critical}{guaranteed}</p>\n<div class=\"heat\">{}</div>\n",
-        figure(least),
-        table.finish()
-    )
+    let scale = match least < 1.0 {
+        true => format!("100% met <i aria-hidden=\"true\">{steps}</i> {}% met", figure(least)),
+        false => "Every job is in time.".into(),
+    };
+    format!("<p class=\"scale\">{scale} {critical}{guaranteed}</p>\n<div class=\"heat\">{}</div>\n", table.finish())
 }
 
 #[cfg(test)]

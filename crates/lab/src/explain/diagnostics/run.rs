@@ -29,7 +29,7 @@ const QUANTILES: [f64; 7] = [0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0];
 pub struct RunReport {
     /// Number of decisions with at least one ready job.
     pub decisions: u64,
-    /// Number of decisions with more ready jobs than cores.
+    /// Number of decisions with more ready jobs than cores, and with a core that no job holds.
     pub contested: u64,
     /// Share of decisions in which the decision token attends most to what was chosen, in the last layer and on average
     /// over heads. Idling counts as its own row.
@@ -75,7 +75,7 @@ pub struct TopK {
 pub struct Agreement {
     /// Mean over all decisions, 0 to 1.
     pub all: f64,
-    /// Mean over the decisions with more ready jobs than cores, 0 to 1.
+    /// Mean over the decisions with more ready jobs than cores and with a core that no job holds, 0 to 1.
     pub contested: f64,
     #[serde(skip)]
     counts: [u64; 2],
@@ -214,7 +214,7 @@ impl<'a> RunDiagnostics<'a> {
         self.decision_entropy.add(heads.sum::<f64>() / self.model.weights.architecture.heads as f64);
         let ready = self.ready(view, chosen, &attention, &trace.q);
         self.decisions += 1;
-        let is_contested = ready.len() > view.cores();
+        let is_contested = ready.len() > view.cores() && (0..view.cores()).any(|core| !view.is_held(core));
         self.contested += u64::from(is_contested);
         self.add_alignment(&ready, attention[0]);
         self.add_jobs(&ready);
