@@ -39,6 +39,7 @@ pub fn table<'a>(
             line.extend(names_schedulers.then(|| row.scheduler.clone()));
             line.push(figures.metrics.on_time().map_or("–".into(), percent));
             line.push(table::count(figures.metrics.instances.released));
+            line.push(table::count(figures.metrics.lost));
             line.extend(figures.times().map(|time| time.map_or("–".into(), table::time)));
             cells.push(line);
         }

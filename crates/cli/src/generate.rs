@@ -93,12 +93,15 @@ fn machine(text: &str) -> Result<Machine, String> {
         let shape = || format!("{part:?} is not NAME=SPEED:COUNT, such as little=0.4:4");
         let (name, rest) = part.split_once('=').ok_or_else(shape)?;
         let (speed, count) = rest.split_once(':').ok_or_else(shape)?;
-        let speed = positive_number(speed).map_err(|_| shape())?;
-        let speed = Speed((speed * 1000.0).round().min(f64::from(u32::MAX)) as u32);
-        let count = count.parse().ok().filter(|count| (1..=System::MOST_CORES).contains(count)).ok_or_else(shape)?;
-        let is_name = !name.trim().is_empty() && name.parse::<i64>().is_err();
-        if !is_name || !Speed::RANGE.contains(&speed) {
-            return Err(format!("{part:?} needs a name and a speed from 0.001 to 1000"));
+        if name.trim().is_empty() || name.trim().parse::<i64>().is_ok() {
+            return Err(format!("{part:?} needs a name that is not a number"));
+        }
+        let speed: f64 = speed.trim().parse().map_err(|_| shape())?;
+        let speed = Speed::of(speed)
+            .ok_or_else(|| format!("{part:?}: the speed must be from 0.001 to 1000, with at most three decimals"))?;
+        let count: usize = count.trim().parse().map_err(|_| shape())?;
+        if !(1..=System::MOST_CORES).contains(&count) {
+            return Err(format!("{part:?}: the count must be from 1 to {}", System::MOST_CORES));
         }
         cores.extend(std::iter::repeat_n(Core { name: name.trim().into(), speed }, count));
     }
@@ -118,7 +121,10 @@ fn graphs(text: &str) -> Result<Graphs, String> {
     let parsed = (size.trim().parse().ok(), edges.trim().parse().ok());
     let (Some(size), Some(edges)) = parsed else { return Err(shape()) };
     let graphs = Graphs { size, edges, deadline: 1.0 };
-    graphs.problem().map_or(Ok(graphs), |problem| Err(problem.into()))
+    match graphs.problem() {
+        None => Ok(graphs),
+        Some(_) => Err("graphs have 2 to 1000 tasks, and edges a probability from 0 to 1".into()),
+    }
 }
 
 fn burst(text: &str) -> Result<BurstSpec, String> {

@@ -16,7 +16,6 @@ mod task;
 use std::collections::HashMap;
 use std::path::Path;
 
-use temponet_task::wording::did_you_mean;
 use temponet_task::{Aim, Costs, Mode, OnMiss, Server, Speed, System, Task, TaskSet, TimeUnit};
 
 use crate::Problem;
@@ -24,6 +23,7 @@ use crate::node::{Fields, Node, Value};
 use crate::notes::{Imported, Notes};
 pub(super) use cores::affinity;
 pub(super) use estimate::of_job as estimate_of_job;
+use precedence::Indices;
 pub(super) use preemption::{limit, preemption};
 use task::TaskReader;
 pub use task::{BURST_KEYS, TASK_KEYS};
@@ -266,16 +266,11 @@ fn mode(node: &Node, set: &TaskSet) -> Result<Mode, Problem> {
     let tasks = match fields.take("tasks") {
         None => None,
         Some(node) => {
-            let mut indices = Vec::new();
-            for item in node.list("tasks")? {
-                let wanted = item.text("tasks")?;
-                let index = set.tasks.iter().position(|task| task.name == wanted);
-                let hint = || did_you_mean(wanted, set.tasks.iter().map(|task| task.name.as_str()));
-                let unknown = || Problem::at(item.line, format!("there is no task {wanted:?}{}", hint()));
-                indices.push(index.ok_or_else(unknown)?);
-            }
-            precedence::whole_graphs(set, &indices, node.line)?;
-            Some(indices)
+            let indices = Indices::of(set);
+            let index = |item: &Node| indices.find(item.text("tasks")?, item.line);
+            let released = node.list("tasks")?.iter().map(index).collect::<Result<Vec<usize>, Problem>>()?;
+            precedence::whole_graphs(set, &released, node.line)?;
+            Some(released)
         }
     };
     fields.finish()?;

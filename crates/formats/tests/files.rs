@@ -503,15 +503,21 @@ fn impossible_precedence_and_chains_are_refused_with_their_line() {
     let camera = "there is no task \"camra\"; did you mean \"camera\"?";
     assert_eq!(changed("\"camera\", \"lidar\"]", "\"camra\"]"), format!("set.toml:5: {camera}"));
     assert_eq!(changed("tasks = [\"camera\"", "tasks = [\"camra\""), format!("set.toml:33: {camera}"));
-    let periods = "task \"fusion\": after: its sources \"camera\" and \"lidar\" do not arrive at the same period";
+    let periods = "task \"fusion\": after: its sources \"camera\" and \"lidar\" do not arrive together: \
+        several sources must be periodic with the same period";
     assert_eq!(changed("period = 40\noffset", "period = 50\noffset"), format!("set.toml:5: {periods}"));
+    let sporadic = changed("period = 40\noffset", "period = 40\nkind = \"sporadic\"\noffset");
+    assert_eq!(sporadic, format!("set.toml:5: {periods}"));
     let cycle = changed("name = \"camera\"\nperiod = 40", "name = \"camera\"\nafter = [\"log\"]");
     assert_eq!(
         cycle,
         "set.toml:5: task \"fusion\": after: it comes after itself: fusion after camera after log after fusion"
     );
     assert!(changed("[\"camera\", \"lidar\"]", "[\"fusion\"]").ends_with("after: it names itself"));
-    assert!(changed("[\"camera\", \"lidar\"]", "[]").starts_with("set.toml:5: after = a list names no task"));
+    assert!(changed("[\"camera\", \"lidar\"]", "[]").starts_with("set.toml:5: after = [] names no task"));
+    assert!(changed("[\"camera\", \"lidar\"]", "[\"camera\", \"\"]").contains("after = a list has an empty name"));
+    let cell = read("name,period,wcet,after\na,10,1,\nb,,1,a;;a\n", Format::Csv).expect_err("must be refused");
+    assert!(cell.contains("after = a;;a has an empty name"), "{cell}");
     let own = "task \"log\": period = 41ms, but the tasks that it comes after have 40ms";
     assert_eq!(changed("period = 40\nwcet = 1", "period = 41\nwcet = 1"), format!("set.toml:29: {own}"));
     let offset = changed("period = 40\nwcet = 1", "offset = 3\nwcet = 1");
@@ -762,12 +768,15 @@ fn machines_that_make_no_sense_are_errors_with_their_line() {
         ("speed = 1.5", "speed = 0", ":4: speed = 0 must be a number from 0.001 to 1000"),
         ("speed = 1.5", "speed = nan", ":4: speed = nan"),
         ("speed = 1.5", "speed = 1001", ":4: speed = 1001 must be"),
+        ("speed = 1.5", "speed = 0.3333", ":4: speed = 0.3333 has more than three decimals; 0.333 is near"),
         ("count = 2", "count = 0", ":5: count = 0 must be a whole number from 1"),
         ("count = 2", "count = 4096", ":7: core \"little\" is one of 4098 cores"),
         ("name = \"big\"", "name = \"7\"", ":3: name = \"7\" of a core must not be a number"),
         ("name = \"big\"", "", ":2: core has no name"),
         ("cores = [\"big\"]", "cores = [\"bgi\"]", ":16: there is no core \"bgi\"; did you mean \"big\"?"),
         ("cores = [\"big\"]", "cores = []", ":16: cores = [] names no core"),
+        ("cores = [0, 2]", "cores = [2, 0, 2]", ":22: cores names core 2 twice"),
+        ("cores = [0, 2]", "cores = [0, \"big\"]", ":22: cores names core 0 twice"),
         ("cores = [0, 2]", "cores = [0, 4]", ":22: cores = 4: there is no core 4, cores 0 to 3"),
         ("cores = [0, 2]", "cores = [-1]", ":22: cores = -1 must be"),
         ("\n    [[core]]", "speeds = [0.5, 1.0]\n    [[core]]", ":1: speeds to choose from beside core \"big\""),

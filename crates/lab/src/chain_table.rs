@@ -6,8 +6,8 @@ use temponet_task::{Chain, TaskSet};
 use crate::comparison::ComparisonRow;
 
 /// Heading of the columns after that of the scheduler.
-pub const COLUMNS: [&str; 9] =
-    ["chain", "in time", "instances", "reaction mean", "p99", "max", "data age mean", "p99", "max"];
+pub const COLUMNS: [&str; 10] =
+    ["chain", "in time", "instances", "lost", "reaction mean", "p99", "max", "data age mean", "p99", "max"];
 
 /// Figures of one chain under one scheduler. Times are in nanoseconds.
 pub struct ChainFigures<'a> {

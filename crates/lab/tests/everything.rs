@@ -39,7 +39,10 @@ fn every_scheduler_runs_it_or_says_why_not() {
 #[test]
 fn what_cannot_be_proved_is_said_so() {
     let analysis = Analysis::of(warehouse_robot(), None);
-    assert_eq!(analysis.verdict(), "Not analysable: tasks share resources, and most tests are about independent tasks.");
+    assert_eq!(
+        analysis.verdict(),
+        "Not analysable: tasks share resources, and most tests are about independent tasks."
+    );
     let chains: Vec<usize> = analysis.chains.iter().map(|(chain, _, _)| *chain).collect();
     assert_eq!(chains, [0, 1], "bounds that presuppose that deadlines are met");
 }
@@ -51,7 +54,9 @@ fn the_picture_shows_all_of_it() {
     let mut edf = temponet_sched::build("edf").unwrap();
     simulate(&set, 1, until, &mut *edf, &mut recorder).unwrap();
     let picture = gantt::svg(&set, "edf", &recorder, until);
-    for words in ["fast", "×0.4", "not preempted", "preempted every 1ms", "estimated, error 0.2", "comes after", "is read"] {
+    for words in
+        ["fast", "×0.4", "not preempted", "preempted every 1ms", "estimated, error 0.2", "comes after", "is read"]
+    {
         assert!(picture.contains(words), "no {words}");
     }
     for words in ["bus", "map", "waits for it", "protocol: inheritance", "critical task"] {

@@ -287,12 +287,27 @@ fn the_most_critical_tasks_that_fit_are_guaranteed() {
 }
 
 #[test]
+fn a_task_that_comes_after_others_is_named_with_that_reason() {
+    let ms = Time::from_ms;
+    let task = |name: &str, wcet: u64| Task::periodic(name, ms(10), ms(wcet));
+    let mut set = TaskSet::new("s", vec![task("a", 2), Task { after: vec![0], ..task("b", 2) }, task("c", 1)], 1);
+    // It fits, but not every task can be guaranteed, and none is wanted more than others.
+    assert!(guarantee(&set).is_none());
+    set.tasks[2].guarantee = true;
+    let found = guarantee(&set).unwrap();
+    let reasons: Vec<Result<usize, WhyNot>> = found.tasks().map(|(_, core)| core).collect();
+    assert_eq!(reasons, [Err(WhyNot::OthersComeFirst), Err(WhyNot::Follows), Ok(0)]);
+}
+
+#[test]
 fn growth_is_what_fits_and_not_more() {
     let ms = Time::from_ms;
     let mut set = TaskSet::new("s", vec![Task::periodic("a", ms(10), ms(2)), Task::periodic("b", ms(20), ms(4))], 1);
     set.tasks.push(Task { criticality: 0, ..Task::periodic("rest", ms(10), ms(9)) });
     set.tasks.iter_mut().take(2).for_each(|task| task.criticality = 1);
     assert_eq!(guarantee(&set).unwrap().growth(&set.system(), 100.0), [Some(2.5)]);
+    let tiny = TaskSet::new("s", vec![Task::periodic("a", Time(10), Time(9))], 1);
+    assert_eq!(guarantee(&tiny).unwrap().growth(&tiny.system(), 100.0), [Some(1.111)], "times round up");
     let two = TaskSet { cores: 2, ..set.clone() };
     assert_eq!(guarantee(&two).unwrap().growth(&two.system(), 2.0).len(), 2);
     let mut grown = set.clone();

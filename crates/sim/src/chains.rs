@@ -8,7 +8,7 @@
 //! - *data age* of an output: from the arrival of the source job whose value it carries.
 //!
 //! In a chain whose every step follows the one before, an instance is one job of each task. Both times are then the response time from the arrival of the
-//! source to the completion of the last job, and an instance whose last job does not complete has none.
+//! source to the completion of the last job. An instance whose last job does not complete has none and is *lost*: newer data does not stand in for it.
 //!
 //! The meter is an observer of a run, so sets without chains do not pay for it.
 
@@ -33,6 +33,9 @@ pub struct ChainMetrics {
     /// Source jobs that count, and those of them whose reaction time is within the chain's deadline. Without a deadline, every source job with a reaction
     /// time counts and is met.
     pub instances: Count,
+    /// Instances without an output in a chain whose every step follows the one before: a job of theirs did not complete. Only those count whose
+    /// end-to-end deadline, if there is one, is within the horizon.
+    pub lost: u64,
     /// Whether the chain has an end-to-end deadline.
     pub has_deadline: bool,
     /// Reaction times, in nanoseconds.
@@ -50,6 +53,7 @@ impl ChainMetrics {
     /// Adds the metrics of the same chain in another run.
     pub fn merge(&mut self, other: &ChainMetrics) {
         self.instances.add(other.instances);
+        self.lost += other.lost;
         self.has_deadline |= other.has_deadline;
         self.reaction.merge(&other.reaction);
         self.age.merge(&other.age);
@@ -294,6 +298,8 @@ impl Observer for ChainMeter {
                 chain.is_triggered && *place == chain.last() && !matches!(end, End::Completed | End::Unfinished);
             if let Some((arrival, was_counted)) = is_over.then(|| chain.open.remove(&job.number)).flatten() {
                 chain.count(arrival, None, was_counted, horizon);
+                let counts = chain.deadline.is_none_or(|deadline| arrival + deadline <= horizon);
+                chain.counted.lost += u64::from(counts);
             }
         }
     }

@@ -62,11 +62,16 @@ fn what_comes_after_a_lost_job_is_never_released_and_counts_as_missed() {
     assert_eq!((jobs[1].left, jobs[1].release, jobs[1].start), (ms(5), ms(0), None));
     assert_eq!((metrics.jobs.released, metrics.jobs.met, metrics.unreleased), (8, 2, 4));
     assert_eq!((metrics.chains[0].instances.released, metrics.chains[0].instances.met), (2, 0));
-    assert_eq!(metrics.chains[0].reaction.count(), 0);
+    assert_eq!((metrics.chains[0].reaction.count(), metrics.chains[0].lost), (0, 2));
+    lossy.chains[0].deadline = None;
+    let (metrics, _) = run(&lossy, "edf", 0, ms(40));
+    assert_eq!((metrics.chains[0].instances.released, metrics.chains[0].lost), (0, 2));
+    lossy.chains[0].deadline = Some(ms(20));
     lossy.on_miss = OnMiss::Continue;
     let (metrics, _) = run(&lossy, "edf", 0, ms(40));
     assert_eq!((metrics.jobs.met, metrics.unreleased), (6, 0), "a late predecessor still releases its successors");
     assert_eq!((metrics.chains[0].instances.met, metrics.chains[0].reaction.max()), (2, Some(14_000_000)));
+    assert_eq!(metrics.chains[0].lost, 0);
 }
 
 #[test]

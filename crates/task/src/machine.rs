@@ -16,6 +16,13 @@ impl Speed {
     pub const FULL: Speed = Speed(1000);
     /// Lowest and highest speed of a core: a thousandth of full speed, and a thousand times full speed.
     pub const RANGE: std::ops::RangeInclusive<Speed> = Speed(1)..=Speed(1_000_000);
+    /// Returns the speed that is this multiple of full speed, or `None` if it is out of range or has more than three decimals.
+    pub fn of(multiple: f64) -> Option<Speed> {
+        let thousandths = (multiple * 1000.0).round();
+        let speed = Speed(thousandths as u32);
+        (Speed::RANGE.contains(&speed) && (multiple * 1000.0 - thousandths).abs() < 1e-6).then_some(speed)
+    }
+
     /// Longest time that work takes. Longer ones are cut off here, so that dates can be added without overflow.
     const LONGEST: u64 = 4 * Time::MAX_INPUT.0;
 

@@ -5,13 +5,15 @@
 //! 1. A job that holds its core stays.
 //! 2. A job is chosen if it can have a core beside all jobs chosen before it, which move to other cores if need be (*strong*
 //!    affinity: Cerqueira, Gujarati and Brandenburg, RTSS 2014). A lower job never keeps a higher one from a core.
-//! 3. Each chosen job in turn gets the fastest core that leaves every other chosen job one.
-//! 4. Among cores of that speed, a running job stays on its own.
+//! 3. Each chosen job in turn gets the highest speed that leaves every other chosen job a core. Jobs before it keep their speeds, though not their cores.
+//! 4. With all speeds fixed, each running job in turn stays on its core if the others can keep their speeds.
 //! 5. The others take the lowest cores, each in turn.
 //!
-//! Each step fixes part of a matching of jobs and cores and moves the rest along alternating paths. A decision takes at most
-//! about the cube of the number of cores; on a plain machine none of this is done.
+//! Without bound tasks the n-th job gets the n-th fastest core, so that a decision takes little more than sorting the cores. Otherwise
+//! each step fixes part of a matching of jobs and cores and moves the rest along alternating paths; a decision then takes about the square of
+//! the number of cores, the fourth power at worst. On a plain machine none of this is done.
 
+use std::cmp::Reverse;
 use std::ops::Range;
 
 use crate::{Assignment, JobId, Speed, SystemView};
@@ -49,8 +51,8 @@ pub(crate) struct Matching {
     visited: Vec<bool>,
     /// Tasks of which no further job finds a core.
     full: Vec<u32>,
-    /// Speeds of the free cores, descending.
-    speeds: Vec<Speed>,
+    /// Speeds of the free cores, descending, and the number of cores of that speed that no job is restricted to yet.
+    speeds: Vec<(Speed, usize)>,
 }
 
 impl Assignment {
@@ -60,10 +62,14 @@ impl Assignment {
     pub(crate) fn place_by_core(&mut self, view: &SystemView<'_>, order: &[JobId], cores: Range<usize>) {
         self.keep_held(view, cores.clone());
         let mut matching = std::mem::take(&mut self.matching);
-        matching.choose(view, order, cores);
-        matching.prefer_fast(view);
-        matching.prefer_own(view);
-        matching.prefer_low(view);
+        if view.system.machine.is_bound() {
+            matching.choose(view, order, cores);
+            matching.prefer_fast(view);
+            matching.prefer_own(view);
+            matching.prefer_low(view);
+        } else {
+            matching.rank(view, order, cores);
+        }
         for matched in &matching.jobs {
             self.run(matching.free[matched.slot], matched.id);
         }
@@ -72,14 +78,47 @@ impl Assignment {
 }
 
 impl Matching {
-    /// Chooses the best jobs that can have a core together.
-    fn choose(&mut self, view: &SystemView<'_>, order: &[JobId], cores: Range<usize>) {
+    /// Forgets the last decision. Cores that no job holds are free.
+    fn clear(&mut self, view: &SystemView<'_>, cores: Range<usize>) {
         self.free.clear();
         self.free.extend(cores.filter(|core| !view.is_held(*core)));
         self.jobs.clear();
         self.full.clear();
         self.on.clear();
         self.on.resize(self.free.len(), None);
+    }
+
+    /// Matches the jobs with the fastest cores where every job may use every core.
+    fn rank(&mut self, view: &SystemView<'_>, order: &[JobId], cores: Range<usize>) {
+        self.clear(view, cores);
+        let speed = |core: usize| view.system.machine.speed(core);
+        self.free.sort_by_key(|core| (Reverse(speed(*core)), *core));
+        let unheld = order.iter().filter(|id| !view.job(**id).held).take(self.free.len());
+        self.jobs.extend(unheld.map(|id| Match { id: *id, slot: usize::MAX, limit: Limit::Any }));
+        let mut first = 0;
+        for alike in self.free.chunk_by(|a, b| speed(*a) == speed(*b)) {
+            let end = (first + alike.len()).min(self.jobs.len());
+            let jobs = self.jobs.get_mut(first..end).unwrap_or_default();
+            let on = &mut self.on[first..first + alike.len()];
+            for (place, matched) in jobs.iter_mut().enumerate() {
+                let job = view.job(matched.id);
+                let own = job.last_core.filter(|_| job.running).map(|core| core as usize);
+                if let Some(slot) = own.and_then(|core| alike.binary_search(&core).ok()) {
+                    (matched.slot, on[slot]) = (first + slot, Some(first + place));
+                }
+            }
+            let mut open = (0..alike.len()).filter(|slot| on[*slot].is_none());
+            for matched in jobs.iter_mut().filter(|matched| matched.slot == usize::MAX) {
+                // There are at most as many jobs as cores, so one is open.
+                matched.slot = first + open.next().unwrap_or_default();
+            }
+            first += alike.len();
+        }
+    }
+
+    /// Chooses the best jobs that can have a core together.
+    fn choose(&mut self, view: &SystemView<'_>, order: &[JobId], cores: Range<usize>) {
+        self.clear(view, cores);
         for id in order {
             if self.jobs.len() == self.free.len() {
                 break;
@@ -96,7 +135,7 @@ impl Matching {
         }
     }
 
-    /// Gives each job in turn the fastest core that leaves every other one a core.
+    /// Gives each job in turn the highest speed that leaves every other one a core.
     fn prefer_fast(&mut self, view: &SystemView<'_>) {
         if !view.system.machine.is_unequal() {
             return;
@@ -104,12 +143,19 @@ impl Matching {
         let machine = &view.system.machine;
         let mut speeds = std::mem::take(&mut self.speeds);
         speeds.clear();
-        speeds.extend(self.free.iter().map(|core| machine.speed(*core)));
+        speeds.extend(self.free.iter().map(|core| (machine.speed(*core), 1)));
         speeds.sort_unstable_by(|a, b| b.cmp(a));
-        speeds.dedup();
+        speeds.dedup_by(|next, kept| {
+            let is_same = next.0 == kept.0;
+            kept.1 += usize::from(is_same);
+            is_same
+        });
         for job in 0..self.jobs.len() {
+            let mut open = speeds.iter_mut().filter(|(_, room)| *room > 0);
             // The speed that it has is possible, so one is found.
-            let _ = speeds.iter().any(|speed| self.restrict(view, job, Limit::Speed(*speed)));
+            if let Some((_, room)) = open.find(|(speed, _)| self.restrict(view, job, Limit::Speed(*speed))) {
+                *room -= 1;
+            }
         }
         self.speeds = speeds;
     }
@@ -139,6 +185,12 @@ impl Matching {
         let before = self.jobs[place];
         if let (Limit::Speed(speed), Limit::Core(core)) = (before.limit, limit)
             && view.system.machine.speed(core) != speed
+        {
+            return false;
+        }
+        if let Limit::Core(core) = limit
+            && let Ok(slot) = self.free.binary_search(&core)
+            && self.on[slot].is_some_and(|other| matches!(self.jobs[other].limit, Limit::Core(_)))
         {
             return false;
         }

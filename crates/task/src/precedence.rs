@@ -41,7 +41,7 @@ pub struct Chain {
     /// Indices of the tasks, at least two. Each task follows or reads the one before it.
     pub tasks: Vec<usize>,
     /// End-to-end deadline, from the arrival of a job of the first task to the first output with its data or newer data. For a chain whose every step
-    /// follows the one before, that output is the job of the last task with the same number. `None`: times are measured, but nothing is late.
+    /// follows the one before, that output is the job of the last task with the same number, and newer data does not count. `None`: times are measured, but nothing is late.
     pub deadline: Option<Time>,
     /// When the values that are read change hands.
     pub communication: Communication,
@@ -79,7 +79,9 @@ pub enum PrecedenceProblem {
     #[error("{0:?} is a burst or a list of jobs, which no task can come after")]
     Aperiodic(String),
     /// The sources of a task arrive at different rates, or several of them arrive irregularly.
-    #[error("its sources {first:?} and {second:?} do not arrive at the same period")]
+    #[error(
+        "its sources {first:?} and {second:?} do not arrive together: several sources must be periodic with the same period"
+    )]
     Periods {
         /// A source.
         first: String,
@@ -104,6 +106,9 @@ pub enum PrecedenceProblem {
     #[error("its deadline is zero or too long")]
     Deadline,
 }
+
+/// Largest number of names in the message about a cycle, beside the last one, which is the first one again.
+const MOST_NAMED: usize = 8;
 
 /// The graph of the tasks that follow each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -197,7 +202,10 @@ fn ordered(tasks: &[Task], successors: &[Vec<usize>]) -> Result<Vec<usize>, (usi
     let turn = cycle.iter().position(|index| *index == first).unwrap_or(0);
     cycle.rotate_left(turn);
     cycle.push(first);
-    let names: Vec<&str> = cycle.iter().map(|index| tasks[*index].name.as_str()).collect();
+    let mut names: Vec<String> = cycle.iter().map(|index| tasks[*index].name.clone()).collect();
+    if let Some(more) = names.len().checked_sub(MOST_NAMED + 1).filter(|more| *more > 1) {
+        names.splice(MOST_NAMED..MOST_NAMED + more, [format!("{more} others")]);
+    }
     Err((first, PrecedenceProblem::Cycle(names.join(" after "))))
 }
 
@@ -272,9 +280,9 @@ impl Chain {
         if self.tasks.len() < 2 {
             return Some(PrecedenceProblem::Short);
         }
-        let twice = (1..self.tasks.len()).find(|at| self.tasks[..*at].contains(&self.tasks[*at]));
-        if let Some(at) = twice {
-            return Some(PrecedenceProblem::Twice(tasks[self.tasks[at]].name.clone()));
+        let mut is_named = vec![false; tasks.len()];
+        if let Some(twice) = self.tasks.iter().find(|task| std::mem::replace(&mut is_named[**task], true)) {
+            return Some(PrecedenceProblem::Twice(tasks[*twice].name.clone()));
         }
         if self.deadline.is_some_and(|deadline| deadline == Time::ZERO || deadline > Time::MAX_INPUT) {
             return Some(PrecedenceProblem::Deadline);
@@ -405,6 +413,10 @@ mod tests {
         assert_eq!(problem(&[(1, &[7])]), (0, PrecedenceProblem::UnknownTask(7)));
         let cycle = problem(&[(1, &[]), (1, &[0, 3]), (1, &[1]), (1, &[2]), (1, &[3])]);
         assert_eq!(cycle, (1, PrecedenceProblem::Cycle("t1 after t3 after t2 after t1".into())));
+        let ring: Vec<(u64, [usize; 1])> = (0..20_000).map(|index| (1, [(index + 1) % 20_000])).collect();
+        let ring: Vec<(u64, &[usize])> = ring.iter().map(|(wcet, after)| (*wcet, &after[..])).collect();
+        let named = "t0 after t1 after t2 after t3 after t4 after t5 after t6 after t7 after 19992 others after t0";
+        assert_eq!(problem(&ring), (0, PrecedenceProblem::Cycle(named.into())));
     }
 
     #[test]

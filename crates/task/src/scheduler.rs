@@ -199,7 +199,7 @@ impl Assignment {
     /// are left.
     ///
     /// Where cores differ in speed or tasks are bound to cores, the best jobs that can have cores together run, and in turn
-    /// each gets the fastest core that leaves the others one. Only among cores of one speed do running jobs stay.
+    /// each gets the highest speed that leaves the others a core. Running jobs stay as far as these speeds allow, and the others take the lowest cores.
     ///
     /// Where tasks share resources, a job that waits for another one is replaced by the job that it waits for, if the protocol says so, and is passed over
     /// otherwise; see [`crate::Protocol`].

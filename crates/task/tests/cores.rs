@@ -3,8 +3,8 @@
 
 use temponet_task::ready_jobs::AssignmentProblem;
 use temponet_task::{
-    Assignment, Core, CoreSet, InvalidSystem, Job, JobId, NotApplicable, ReadyJobs, ReadyJobsError, Scheduler, Speed,
-    System, SystemView, Task, TaskSet, TaskSettingProblem, Time,
+    Assignment, Core, CoreSet, InvalidSystem, Job, JobId, NotApplicable, Preemption, ReadyJobs, ReadyJobsError,
+    Scheduler, Speed, System, SystemView, Task, TaskSet, TaskSettingProblem, Time,
 };
 
 /// A generator of random numbers that needs no crate (SplitMix64).
@@ -92,7 +92,9 @@ fn placement_is_the_best_of_all_assignments_by_the_rule() {
             }
         };
         let allowed: Vec<CoreSet> = (0..jobs_count).map(|_| subset()).collect();
-        let system = set(&speeds, allowed).system();
+        let mut set = set(&speeds, allowed);
+        set.tasks.iter_mut().for_each(|task| task.preemption = Preemption::None);
+        let system = set.system();
         let mut jobs: Vec<Job> = (0..).zip(&system.tasks).map(|(index, task)| Job::first(index, task)).collect();
         let mut running = vec![None; count];
         for (index, job) in jobs.iter_mut().enumerate() {
@@ -144,6 +146,40 @@ fn placement_is_the_best_of_all_assignments_by_the_rule() {
         skipped += cores.iter().filter(|core| core.is_none()).count();
     }
     assert!(moved > 1_000 && skipped > 1_000, "{moved} {skipped}");
+}
+
+/// As many jobs as there are cores of speeds that all differ. Trying every speed for every job would take minutes.
+#[test]
+fn a_thousand_unequal_cores_are_placed_at_once() {
+    let count = 1024;
+    let speeds: Vec<u32> = (0..count as u32).map(|core| 1000 + core).collect();
+    for bound in [None, Some(CoreSet::of([0]))] {
+        let mut allowed = vec![CoreSet::ALL; count];
+        let is_bound = bound.is_some();
+        bound.into_iter().for_each(|cores| allowed[3] = cores);
+        let system = set(&speeds, allowed).system();
+        let jobs: Vec<Job> = (0..).zip(&system.tasks).map(|(index, task)| Job::first(index, task)).collect();
+        let active: Vec<JobId> = (0..count as u32).map(JobId).collect();
+        let running = vec![None; count];
+        let view = SystemView {
+            now: Time(0),
+            system: &system,
+            active: &active,
+            jobs: &jobs,
+            running: &running,
+            events: &[],
+            locks: None,
+        };
+        let mut assignment = Assignment::default();
+        assignment.reset(count);
+        assignment.place(&view, &active);
+        // The fastest core is the last one. A job that is bound to the slowest one leaves its place to the job after it.
+        let mut expected: Vec<Option<JobId>> = active.iter().rev().copied().map(Some).collect();
+        if is_bound {
+            expected[..count - 3].rotate_right(1);
+        }
+        assert_eq!(assignment.cores(), expected);
+    }
 }
 
 /// Puts the only ready job on a core.

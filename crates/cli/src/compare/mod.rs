@@ -43,7 +43,7 @@ pub struct Args {
     /// Show a row for every scheduler, without folding ties
     #[arg(long)]
     pub all: bool,
-    /// Measures to rank by first, separated by commas: met, critical, value, worst-task, mk [default: the goal of the set]
+    /// Measures to rank by first, separated by commas: met, critical, value, worst-task, mk, chains [default: the goal of the set]
     #[arg(long, value_name = "AIMS", value_parser = aim, value_delimiter = ',')]
     pub rank_by: Vec<Aim>,
     /// Exit with code 1 if this holds for the best scheduler, or for the one named: [SCHEDULER:]MEASURE<SHARE, with the measures of

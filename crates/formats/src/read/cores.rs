@@ -26,8 +26,17 @@ pub(super) fn machine(node: &Node) -> Result<Vec<Core>, Problem> {
         }
         let least = f64::from(Speed::RANGE.start().0) / 1000.0;
         let most = f64::from(Speed::RANGE.end().0) / 1000.0;
-        let speed = fields.take("speed").map_or(Ok(1.0), |node| node.number("speed", least, most))?;
-        let speed = Speed((speed * 1000.0).round() as u32);
+        let speed = match fields.take("speed") {
+            Some(node) => {
+                let stated = node.number("speed", least, most)?;
+                Speed::of(stated).ok_or_else(|| {
+                    let nearest = (stated * 1000.0).round() / 1000.0;
+                    let wrong = format!("speed = {} has more than three decimals; {nearest} is near", node.shown());
+                    Problem::at(node.line, wrong)
+                })?
+            }
+            None => Speed::FULL,
+        };
         let count = fields.take("count").map_or(Ok(1), |node| node.integer("count", 1, MOST_CORES))? as usize;
         let line = fields.line();
         fields.finish()?;
@@ -82,10 +91,14 @@ pub(crate) fn affinity(node: &Node, named: &[Core], cores: usize) -> Result<Core
         }
         _ => add(node)?,
     }
-    match chosen.is_empty() {
-        true => Err(Problem::at(node.line, "cores = [] names no core")),
-        false => Ok(CoreSet::of(chosen)),
+    if chosen.is_empty() {
+        return Err(Problem::at(node.line, "cores = [] names no core"));
     }
+    chosen.sort_unstable();
+    if let Some(twice) = chosen.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(Problem::at(node.line, format!("cores names core {} twice", twice[0])));
+    }
+    Ok(CoreSet::of(chosen))
 }
 
 /// Reads the number of a core.

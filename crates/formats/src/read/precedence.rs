@@ -3,6 +3,8 @@
 //! Names can stand before the tasks that they name, so tasks are connected once all of them have been read. What a task with `after` does not state follows
 //! then: its arrivals are those of its sources, and its deadline is that of the chains through it, otherwise the period.
 
+use std::collections::BTreeMap;
+
 use temponet_task::wording::did_you_mean;
 use temponet_task::{Chain, Communication, Precedence, TaskSet, Time, TimeUnit};
 
@@ -75,28 +77,44 @@ fn names(node: &Node, key: &'static str) -> Result<Vec<Named>, Problem> {
             node.list(key)?.iter().map(item).collect::<Result<_, _>>()?
         }
     };
-    if names.is_empty() || names.iter().any(|(name, _)| name.is_empty()) {
-        return Err(Problem::at(node.line, format!("{key} = {} names no task", node.shown())));
+    let shown = || match &node.value {
+        Value::List(_) if names.is_empty() => "[]".into(),
+        _ => node.shown(),
+    };
+    match names.iter().find(|(name, _)| name.is_empty()) {
+        _ if names.is_empty() || matches!(&names[..], [(name, _)] if name.is_empty()) => {
+            Err(Problem::at(node.line, format!("{key} = {} names no task", shown())))
+        }
+        Some((_, line)) => Err(Problem::at(*line, format!("{key} = {} has an empty name", shown()))),
+        None => Ok(names),
     }
-    Ok(names)
 }
 
-/// Returns the index of the task with this name.
-fn find(set: &TaskSet, (name, line): &Named) -> Result<usize, Problem> {
-    let hint = || did_you_mean(name, set.tasks.iter().map(|task| task.name.as_str()));
-    let index = set.tasks.iter().position(|task| task.name == *name);
-    index.ok_or_else(|| Problem::at(*line, format!("there is no task {name:?}{}", hint())))
-}
+/// Indices of the tasks by their names.
+pub(super) struct Indices(BTreeMap<String, usize>);
 
-/// Returns the indices of the tasks with these names. A single text that is no name is taken for names with spaces between them.
-fn find_all(set: &TaskSet, names: &[Named]) -> Result<Vec<usize>, Problem> {
-    if let [(text, line)] = names
-        && find(set, &names[0]).is_err()
-        && text.contains(char::is_whitespace)
-    {
-        return text.split_whitespace().map(|name| find(set, &(name.to_string(), *line))).collect();
+impl Indices {
+    pub fn of(set: &TaskSet) -> Indices {
+        Indices(set.tasks.iter().enumerate().map(|(index, task)| (task.name.clone(), index)).collect())
     }
-    names.iter().map(|name| find(set, name)).collect()
+
+    /// Returns the index of the task with a name that stands in this line.
+    pub fn find(&self, name: &str, line: usize) -> Result<usize, Problem> {
+        let hint = || did_you_mean(name, self.0.keys().map(String::as_str));
+        let index = self.0.get(name).copied();
+        index.ok_or_else(|| Problem::at(line, format!("there is no task {name:?}{}", hint())))
+    }
+
+    /// Returns the indices of the tasks with these names. A single text that is no name is taken for names with spaces between them.
+    fn find_all(&self, names: &[Named]) -> Result<Vec<usize>, Problem> {
+        if let [(text, line)] = names
+            && !self.0.contains_key(text)
+            && text.contains(char::is_whitespace)
+        {
+            return text.split_whitespace().map(|name| self.find(name, *line)).collect();
+        }
+        names.iter().map(|(name, line)| self.find(name, *line)).collect()
+    }
 }
 
 /// Connects the tasks of a set: `links` has what each of them says about others. Returns warnings about tasks and chains that cannot meet their deadlines.
@@ -106,8 +124,9 @@ pub(super) fn connect(
     chains: &[Node],
     communication: Communication,
 ) -> Result<Vec<Problem>, Problem> {
+    let indices = Indices::of(set);
     for (index, link) in links.iter().enumerate() {
-        let (after, reads) = (find_all(set, &link.after)?, find_all(set, &link.reads)?);
+        let (after, reads) = (indices.find_all(&link.after)?, indices.find_all(&link.reads)?);
         (set.tasks[index].after, set.tasks[index].reads) = (after, reads);
     }
     let line_of = |index: usize| links.get(index).map_or(0, |link| link.after.first().map_or(link.line, |name| name.1));
@@ -133,15 +152,20 @@ pub(super) fn connect(
     }
     let (mut chain_names, mut warnings) = (Names::default(), Vec::new());
     for node in chains {
-        let chain = chain(node, set, communication, &mut chain_names)?;
+        let chain = chain(node, set, &indices, communication, &mut chain_names)?;
         warnings.extend(hopeless_chain(node.line, &chain, set));
         set.chains.push(chain);
     }
+    // The shortest deadline of the chains through each task.
+    let mut shortest: Vec<Option<Time>> = vec![None; set.tasks.len()];
+    for (chain, deadline) in set.chains.iter().filter_map(|chain| Some((chain, chain.deadline?))) {
+        for task in &chain.tasks {
+            shortest[*task] = Some(shortest[*task].map_or(deadline, |other| other.min(deadline)));
+        }
+    }
     for (index, link) in links.iter().enumerate().filter(|(_, link)| link.follows()) {
         if !link.states_deadline {
-            let through = set.chains.iter().filter(|chain| chain.tasks.contains(&index));
-            let deadline = through.filter_map(|chain| chain.deadline).min();
-            set.tasks[index].deadline = deadline.or(set.tasks[index].period()).unwrap_or_default();
+            set.tasks[index].deadline = shortest[index].or(set.tasks[index].period()).unwrap_or_default();
         }
         let task = &set.tasks[index];
         warnings.extend(hopeless(link.line, task, set.fastest(task)));
@@ -150,12 +174,19 @@ pub(super) fn connect(
 }
 
 /// Reads a `[[chain]]` table.
-fn chain(node: &Node, set: &TaskSet, default: Communication, taken: &mut Names) -> Result<Chain, Problem> {
+fn chain(
+    node: &Node,
+    set: &TaskSet,
+    indices: &Indices,
+    default: Communication,
+    taken: &mut Names,
+) -> Result<Chain, Problem> {
     let mut fields = Fields::of(node, "chain")?.only(CHAIN_KEYS)?;
     let named = fields.need("name")?;
     let name = taken.add(printable(named.text("name")?, named.line)?, named.line)?;
     let steps = fields.need("tasks")?;
-    let tasks: Vec<usize> = names(steps, "tasks")?.iter().map(|name| find(set, name)).collect::<Result<_, _>>()?;
+    let named = names(steps, "tasks")?;
+    let tasks: Vec<usize> = named.iter().map(|(name, line)| indices.find(name, *line)).collect::<Result<_, _>>()?;
     let deadline = fields.positive_time("deadline", set.time_unit)?;
     let communication = fields.take("communication").map_or(Ok(default), self::communication)?;
     fields.finish()?;
@@ -188,8 +219,10 @@ pub(super) fn communication(node: &Node) -> Result<Communication, Problem> {
 /// Checks that a mode releases all or none of the tasks that follow each other.
 pub(super) fn whole_graphs(set: &TaskSet, released: &[usize], line: usize) -> Result<(), Problem> {
     let Ok(Some(graph)) = Precedence::of(&set.tasks) else { return Ok(()) };
+    let mut is_released = vec![false; set.tasks.len()];
+    released.iter().for_each(|index| is_released[*index] = true);
     for (index, task) in set.tasks.iter().enumerate() {
-        let differs = |source: &&usize| released.contains(source) != released.contains(&index);
+        let differs = |source: &&usize| is_released[**source] != is_released[index];
         if let Some(source) = graph.sources(index).iter().find(differs) {
             let source = &set.tasks[*source].name;
             let message = format!(

@@ -74,7 +74,8 @@ impl Analysis {
             Ok(worst_case) => worst_case,
             Err(NotAnalyzable::Precedence | NotAnalyzable::SharedResources) if !self.proofs.is_empty() => {
                 let names = listed(&self.proved_names());
-                return format!("On 1 core every deadline is proved to be met under {names}.");
+                let cores = self.set.machine_label();
+                return format!("On {cores} every deadline is proved to be met under {names}.");
             }
             Err(why) => return format!("Not analysable: {why}."),
         };

@@ -64,11 +64,11 @@ impl Scenario {
 
     /// Returns the run of a set: about as many jobs as the scenario says, with its modes.
     fn run(&self, mut set: TaskSet, seed: u64) -> Case {
-        // Modes that a set has drawn are moved into the run, whose length follows from the jobs without them.
-        let modes = std::mem::take(&mut set.modes);
         self.shape.join(&mut set, seed);
         self.shape.hold(&mut set);
         self.shape.share(&mut set);
+        // Modes that a set has drawn are moved into the run, whose length follows from the jobs without them.
+        let modes = std::mem::take(&mut set.modes);
         let horizon = horizon_of(&set, self.jobs as f64);
         let last = modes.last().map_or(1, |mode| mode.at.0.max(1)) as f64;
         let factor = (LAST_MODE * horizon.0 as f64 / last).min(1.0);

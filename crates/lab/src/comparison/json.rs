@@ -153,6 +153,8 @@ struct JsonChain<'a> {
     instances: u64,
     /// Instances within the end-to-end deadline; null without one.
     met: Option<u64>,
+    /// Instances of a chain of `after` alone that have no output.
+    lost: u64,
     reaction_mean_ns: Option<f64>,
     reaction_p99_ns: Option<f64>,
     reaction_max_ns: Option<f64>,
@@ -171,6 +173,7 @@ impl<'a> From<ChainFigures<'a>> for JsonChain<'a> {
             communication: chain.communication.name(),
             instances: metrics.instances.released,
             met: chain.deadline.map(|_| metrics.instances.met),
+            lost: metrics.lost,
             reaction_mean_ns,
             reaction_p99_ns,
             reaction_max_ns,

@@ -123,11 +123,8 @@ impl Guarantee {
 fn growth(system: &System, tasks: &[usize], covers_overruns: bool, most: f64) -> f64 {
     let fits = |parts: u64| {
         let times = |time: Time| {
-            Time(
-                u64::try_from(u128::from(time.0) * u128::from(parts) / WHOLE)
-                    .unwrap_or(u64::MAX)
-                    .clamp(1, Time::MAX_INPUT.0),
-            )
+            let scaled = (u128::from(time.0) * u128::from(parts)).div_ceil(WHOLE);
+            Time(u64::try_from(scaled).unwrap_or(u64::MAX).clamp(1, Time::MAX_INPUT.0))
         };
         let mut scaled = system.clone();
         for task in &mut scaled.tasks {
@@ -388,8 +385,8 @@ impl<'a> Candidates<'a> {
         wanted.iter().for_each(|task| is_wanted[*task] = true);
         let why_not = |task: usize| match self.sporadic[task] {
             _ if reserved[task].is_some() => None,
-            _ if !is_wanted[task] => Some(WhyNot::OthersComeFirst),
             Err(why) => Some(why),
+            _ if !is_wanted[task] => Some(WhyNot::OthersComeFirst),
             Ok(_) => Some(WhyNot::DoesNotFit),
         };
         let why_not = (0..reserved.len()).map(why_not).collect();

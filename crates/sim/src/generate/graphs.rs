@@ -35,7 +35,8 @@ impl Graphs {
             .then_some("graphs have 2 to 1000 tasks, a probability of edges, and a deadline of 0.01 to 100 periods")
     }
 
-    /// Joins the tasks of a set to graphs, at random. Tasks that are not periodic, or that come after others already, stay as they are.
+    /// Joins the tasks of a set to graphs, at random. Tasks that are not periodic, or that come after others already, stay as they are. A mode that releases
+    /// the source of a graph releases all of it.
     pub fn join(&self, set: &mut TaskSet, seed: u64) {
         let mut rng = Pcg64::seed_from_u64(seed ^ 0x6772_6170_6873);
         let is_single = |index: &usize| {
@@ -69,6 +70,15 @@ impl Graphs {
         set.tasks[sink].after.sort_unstable();
         // The graph is in order and has one source, so its tasks can follow it.
         let _ = set.follow_sources();
+        for released in set.modes.iter_mut().filter_map(|mode| mode.tasks.as_mut()) {
+            // A mode has all or none of the tasks of a graph: those whose source it has.
+            let is_active = released.contains(&source);
+            released.retain(|task| !nodes.contains(task));
+            if is_active {
+                released.extend(nodes);
+                released.sort_unstable();
+            }
+        }
         set.chains.push(longest_chain(set, number, source, deadline));
     }
 }
@@ -87,7 +97,7 @@ fn longest_chain(set: &TaskSet, number: usize, source: usize, deadline: Time) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generate::{Spec, generate};
+    use crate::generate::{Spec, Variety, generate};
 
     #[test]
     fn graphs_are_valid_and_keep_the_load() {
@@ -110,5 +120,26 @@ mod tests {
             assert_eq!(set, again);
         }
         assert!(Graphs { size: 1, edges: 0.5, deadline: 1.0 }.problem().is_some());
+    }
+
+    #[test]
+    fn a_mode_releases_whole_graphs() {
+        let modes = Variety::certain(["modes"].into_iter()).unwrap();
+        let mut partial = 0;
+        for seed in 0..40 {
+            let mut set = generate(&Spec::new(10, 2, 1.6), seed).unwrap();
+            modes.apply(&mut set, seed);
+            Graphs { size: 4, edges: 0.5, deadline: 1.0 }.join(&mut set, seed);
+            let graph = Precedence::of(&set.tasks).unwrap().unwrap();
+            for released in set.modes.iter().filter_map(|mode| mode.tasks.as_ref()) {
+                partial += usize::from(released.len() < set.tasks.len());
+                assert!(released.is_sorted());
+                let is_whole = |task: usize| {
+                    graph.sources(task).iter().all(|source| released.contains(source) == released.contains(&task))
+                };
+                assert!((0..set.tasks.len()).all(is_whole), "{seed}: {released:?}");
+            }
+        }
+        assert!(partial > 20, "{partial}");
     }
 }

@@ -10,7 +10,8 @@ use crate::stats::percent;
 /// Greatest number of rows of the table.
 const MOST_ROWS: usize = 400;
 
-pub(super) const HINT: &str = "Reaction time: from the arrival of a source job to the first output with its data or newer data. Data age: from the arrival of the \
+pub(super) const HINT: &str = "Reaction time: from the arrival of a source job to the first output with its data or newer data; in a chain of after alone, \
+    to the output of its own instance, which is lost if one of its jobs does not complete. Data age: from the arrival of the \
     source job whose data an output carries. Schedulers from the best on. A header sorts.";
 
 pub(super) fn html(comparison: &Comparison) -> String {
@@ -24,8 +25,8 @@ pub(super) fn html(comparison: &Comparison) -> String {
         let share = figures.metrics.on_time();
         let mut cells = vec![HtmlCell::text(row.scheduler.clone()), HtmlCell::text(figures.label())];
         cells.push(HtmlCell::figure(share.map_or("–".into(), percent), share));
-        let instances = figures.metrics.instances.released;
-        cells.push(HtmlCell::figure(instances.to_string(), Some(instances as f64)));
+        let counts = [figures.metrics.instances.released, figures.metrics.lost];
+        cells.extend(counts.map(|count| HtmlCell::figure(count.to_string(), Some(count as f64))));
         cells.extend(times.map(|ns| HtmlCell::figure(time(ns), ns)));
         table.row("", &cells);
     }
