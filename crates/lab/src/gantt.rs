@@ -9,6 +9,7 @@ mod arrows;
 mod sections;
 
 use temponet_sim::{End, JobRecord, Recorder};
+use temponet_task::wording::counted;
 use temponet_task::{TaskSet, Time};
 
 use temponet_page::svg::{Svg, SvgShape, fill, line, path, rect, text};
@@ -47,9 +48,9 @@ pub fn svg(set: &TaskSet, scheduler: &str, recording: &Recorder, until: Time) ->
     let row_of = |task: u32, core: u32| if by_task { task as usize } else { core as usize };
     let missed = recording.jobs.iter().filter(|job| is_missed(job, until)).count();
     let title = format!("{} under {scheduler}", set.name);
-    let cores = if set.cores == 1 { "1 core".into() } else { format!("{} cores", set.cores) };
+    let cores = counted(set.cores, "core");
     let protocol = if set.has_sections() { format!(", protocol: {}", set.protocol.name()) } else { String::new() };
-    let subtitle = format!("{cores}{protocol}, the first {until}, {missed} deadlines missed");
+    let subtitle = format!("{cores}{protocol}, the first {until}, {} missed", counted(missed, "deadline"));
     let reads = if by_task { arrows::reads(set, recording, until) } else { Vec::new() };
     let legend = legend(set, by_task, !reads.is_empty());
     let (places, lines) = arranged(&legend, left);
