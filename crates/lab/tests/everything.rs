@@ -28,7 +28,8 @@ fn every_scheduler_runs_it_or_says_why_not() {
             }
             Err(error) => {
                 let words = error.to_string();
-                let is_said = ["preemption", "critical sections", "different cores", "identical cores", "come after"];
+                let is_said =
+                    ["preemption", "critical sections", "different cores", "identical cores", "bound to some cores"];
                 assert!(is_said.iter().any(|reason| words.contains(reason)), "{name}: {error}");
             }
         }

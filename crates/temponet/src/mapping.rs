@@ -237,7 +237,7 @@ mod tests {
     use super::*;
     use rand::{RngExt, SeedableRng};
     use rand_pcg::Pcg64;
-    use temponet_task::{Core, CoreSet, Job, Machine, Task, TaskSet};
+    use temponet_task::{Core, CoreSet, Job, Machine, System, Task, TaskSet};
 
     /// Calls `check` with a view of ready jobs with the given deadlines, on four cores.
     fn with_view(deadlines: &[u64], check: impl FnOnce(&SystemView<'_>)) {
@@ -291,7 +291,8 @@ mod tests {
             let mut jobs = view.jobs.to_vec();
             (jobs[0].running, jobs[0].held, jobs[0].last_core) = (true, true, Some(2));
             let running = [None, None, Some(JobId(0)), None];
-            let view = SystemView { jobs: &jobs, running: &running, ..*view };
+            let system = System { is_limited: true, ..view.system.clone() };
+            let view = SystemView { jobs: &jobs, running: &running, system: &system, ..*view };
             for mapping in mappings {
                 let mut assignment = Assignment::default();
                 assignment.reset(4);
