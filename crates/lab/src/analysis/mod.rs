@@ -77,6 +77,14 @@ impl Analysis {
                 let cores = self.set.machine_label();
                 return format!("On {cores} every deadline is proved to be met under {names}.");
             }
+            Err(NotAnalyzable::SharedResources)
+                if self.tests.iter().any(|(_, outcome)| !matches!(outcome, Outcome::NotApplicable(_))) =>
+            {
+                return format!(
+                    "Nothing is proved on {}: no test for tasks that share resources holds.",
+                    self.set.machine_label()
+                );
+            }
             Err(why) => return format!("Not analysable: {why}."),
         };
         // A speed that all cores have is part of the worst case.

@@ -19,6 +19,9 @@ pub struct JsonReport<'a> {
     utilization: f64,
     horizon_ns: u64,
     on_miss: &'static str,
+    /// Rule for jobs that share resources; none if there are no resources.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    protocol: Option<&'static str>,
     costs_ns: JsonCosts,
     seed: u64,
     runs: u64,
@@ -191,6 +194,9 @@ pub struct JsonRun<'a> {
     cores: usize,
     horizon_ns: u64,
     on_miss: &'static str,
+    /// Rule for jobs that share resources; none if there are no resources.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    protocol: Option<&'static str>,
     seed: u64,
     /// Information in the file of another tool that the task set does not represent.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
@@ -207,6 +213,7 @@ impl<'a> JsonRun<'a> {
             cores: plan.set.cores,
             horizon_ns: plan.horizon.0,
             on_miss: plan.set.on_miss.name(),
+            protocol: plan.set.has_sections().then(|| plan.set.protocol.name()),
             seed: plan.seed,
             notes,
             row: JsonRow::of(row, plan, None),
@@ -257,6 +264,7 @@ impl<'a> JsonReport<'a> {
             utilization: plan.set.utilization(),
             horizon_ns: plan.horizon.0,
             on_miss: plan.set.on_miss.name(),
+            protocol: plan.set.has_sections().then(|| plan.set.protocol.name()),
             costs_ns: JsonCosts {
                 context_switch: plan.set.costs.context_switch.0,
                 migration: plan.set.costs.migration.0,
