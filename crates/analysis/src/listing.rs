@@ -24,15 +24,11 @@ pub struct Test {
 }
 
 fn one_core(set: &TaskSet) -> bool {
-    set.cores == 1 && !is_limited(set)
-}
-
-fn is_limited(set: &TaskSet) -> bool {
-    set.tasks.iter().any(|task| task.preemption.is_limited())
+    set.cores == 1 && !set.is_limited()
 }
 
 fn limited_on_one_core(set: &TaskSet) -> bool {
-    set.cores == 1 && is_limited(set)
+    set.cores == 1 && set.is_limited()
 }
 
 fn many_cores(set: &TaskSet) -> bool {

@@ -44,17 +44,13 @@ fn uncovered(set: &TaskSet, worst_case: &WorstCase) -> Option<&'static str> {
     reasons.into_iter().find(|(holds, _)| *holds).map(|(_, why)| why)
 }
 
-fn is_within(inner: &Section, outer: &Section) -> bool {
-    inner != outer && outer.at <= inner.at && inner.end() <= outer.end()
-}
-
 /// Pairs of resources of which a task locks the second while it holds the first.
 fn nested(set: &TaskSet) -> impl Iterator<Item = (usize, usize)> + '_ {
     set.tasks.iter().flat_map(|task| {
-        task.sections.iter().flat_map(move |outer| {
-            let inner = task.sections.iter().filter(|inner| is_within(inner, outer));
-            inner.map(|inner| (outer.resource, inner.resource))
-        })
+        task.sections
+            .iter()
+            .enumerate()
+            .flat_map(move |(at, inner)| task.sections_around(at).map(move |outer| (outer.resource, inner.resource)))
     })
 }
 
@@ -93,8 +89,9 @@ fn waiting_keys<K: Ord + Copy>(set: &TaskSet, keys: &[K], last: K) -> Vec<K> {
 /// Length of the longest outermost section of a task in which it holds a resource that `keeps` others waiting, be it for a part of the section.
 fn longest(task: &Task, keeps: impl Fn(usize) -> bool) -> u64 {
     let counts = |outer: &&Section| {
-        let mut within = task.sections.iter().filter(|inner| *inner == *outer || is_within(inner, outer));
-        within.any(|section| keeps(section.resource))
+        let mut within = (0..task.sections.len())
+            .filter(|at| task.sections[*at] == **outer || task.sections_around(*at).any(|around| around == *outer));
+        within.any(|at| keeps(task.sections[at].resource))
     };
     task.outermost_sections().filter(counts).map(|section| section.length.0).max().unwrap_or_default()
 }
@@ -233,4 +230,35 @@ fn summed<'a, T: Iterator<Item = &'a Task>>(
     let resources = (0..set.resources.len()).filter(|resource| keeps(*resource));
     let on_each = resources.map(|resource| tasks().map(|task| longest_on(task, resource)).max().unwrap_or_default());
     by_task.min(on_each.fold(0, u64::saturating_add))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two tasks that lock two resources each, both for the same work, in these orders.
+    fn sharing(orders: [[usize; 2]; 2]) -> TaskSet {
+        let ms = Time::from_ms;
+        let task = |(index, order): (usize, [usize; 2])| {
+            let section = |resource| Section { resource, at: ms(1), length: ms(2) };
+            let sections = order.map(section).to_vec();
+            Task { sections, ..Task::periodic(format!("t{index}"), ms(20 + 20 * index as u64), ms(4)) }
+        };
+        let resources = ["a", "b"].map(String::from).to_vec();
+        TaskSet { resources, ..TaskSet::new("s", orders.into_iter().enumerate().map(task).collect(), 1) }
+    }
+
+    #[test]
+    fn sections_of_the_same_work_are_locked_in_the_order_of_the_list() {
+        let alike = sharing([[0, 1], [0, 1]]);
+        assert_eq!(nested(&alike).collect::<Vec<_>>(), [(0, 1), (0, 1)]);
+        assert_eq!(sharing_demand(&alike).unwrap(), Outcome::Schedulable);
+        assert_eq!(alike.tasks[0].outermost_sections().count(), 1);
+        // The second task can hold what the first wants, and the other way round.
+        let crossed = sharing([[0, 1], [1, 0]]);
+        assert!(is_circular(&crossed));
+        assert!(
+            matches!(sharing_demand(&crossed).unwrap(), Outcome::NotApplicable(why) if why.contains("in a circle"))
+        );
+    }
 }

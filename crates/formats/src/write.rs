@@ -519,7 +519,7 @@ fn job_list(set: &TaskSet) -> Result<String, NotRepresentable> {
     let quantiles: &[&str] = if estimated { &["estimate_ns", "estimate_p90_ns"] } else { &[] };
     let header = ["name", "release_ns", "execution_ns", "deadline_ns"].into_iter().chain(wcet);
     let header = header.chain(quantiles.iter().copied());
-    let limited = set.tasks.iter().any(|task| task.preemption.is_limited()).then_some("preemption");
+    let limited = set.is_limited().then_some("preemption");
     let bound = set.tasks.iter().any(|task| !task.cores.is_all()).then_some("cores");
     let header = header.chain(["criticality", "value"]).chain(limited).chain(bound);
     let mut table = vec![header.map(String::from).collect::<Vec<_>>()];

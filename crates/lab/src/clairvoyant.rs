@@ -170,7 +170,7 @@ pub fn optimum_of(set: &TaskSet, jobs: &[OracleJob], steps: u64) -> (Optimum, Op
         let upper = optimum(jobs, set.cores, steps).upper;
         return (Optimum { upper, lower: 0.0, chosen: vec![false; jobs.len()] }, None);
     }
-    if !set.tasks.iter().any(|task| task.preemption.is_limited()) {
+    if !set.is_limited() {
         return (optimum(jobs, set.cores, steps), None);
     }
     if set.tasks.iter().all(|task| task.preemption == Preemption::None) {
@@ -196,7 +196,7 @@ pub fn counted(set: &TaskSet, seed: u64, horizon: Time) -> Vec<Release> {
     let mut order: Vec<usize> = (0..releases.len()).collect();
     order.sort_by_key(|at| rank[releases[*at].task as usize]);
     // A late job is removed at its deadline, and those that follow it are never released.
-    let removes = set.on_miss == OnMiss::Abort && !set.tasks.iter().any(|task| task.preemption.is_limited());
+    let removes = set.on_miss == OnMiss::Abort && !set.is_limited();
     let mut is_lost = vec![false; releases.len()];
     let shortest = |release: &Release| set.fastest(&set.tasks[release.task as usize]).time_for(release.execution);
     for at in order {

@@ -265,7 +265,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             cores: idle_cores(&system, Time::ZERO),
             next_completion: Time::NEVER,
             wake: Time::NEVER,
-            is_limited: set.tasks.iter().any(|task| task.preemption.is_limited()),
+            is_limited: system.is_limited,
             points: vec![Time::NEVER; set.cores],
             next_point: Time::NEVER,
             waiting: Waiting::of(&set.tasks),

@@ -232,6 +232,7 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
     }
 
     /// Removes and returns the next release.
+    // For every job of the engine.
     #[inline(always)]
     pub fn pop(&mut self) -> Option<Release> {
         if self.is_plain {

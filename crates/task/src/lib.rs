@@ -60,7 +60,7 @@ impl TaskSet {
             tasks: self.tasks.clone(),
             cores: self.cores,
             machine: Machine::new(&self.machine, self.cores, &self.tasks),
-            is_limited: self.tasks.iter().any(|task| task.preemption.is_limited()),
+            is_limited: self.is_limited(),
             on_miss: self.on_miss,
             speeds: self.speeds.clone(),
             servers: self.servers.clone(),

@@ -61,11 +61,6 @@ impl Locks {
         Some(Locks { rules: Arc::new(rules), holders: vec![None; resources], states: Vec::new() })
     }
 
-    /// Returns the protocol.
-    pub fn protocol(&self) -> Protocol {
-        self.rules.protocol
-    }
-
     /// Returns the number of resources.
     pub fn resources(&self) -> usize {
         self.holders.len()

@@ -22,6 +22,11 @@ impl Section {
     pub fn end(&self) -> Time {
         self.at + self.length
     }
+
+    /// Returns whether the section is a part of `outer`, or covers the same work.
+    fn is_within(&self, outer: &Section) -> bool {
+        outer.at <= self.at && self.end() <= outer.end()
+    }
 }
 
 /// Rule for jobs that want a resource that another job holds.
@@ -113,11 +118,10 @@ impl Task {
             }
             for other in &self.sections[..index] {
                 let is_apart = section.end() <= other.at || other.end() <= section.at;
-                let is_within = |inner: &Section, outer: &Section| outer.at <= inner.at && inner.end() <= outer.end();
                 if is_apart {
                     continue;
                 }
-                if !is_within(section, other) && !is_within(other, section) {
+                if !section.is_within(other) && !other.is_within(section) {
                     let (at, end, other_at, other_end) = (section.at, section.end(), other.at, other.end());
                     return Some((index, SectionProblem::Overlap { at, end, other_at, other_end }));
                 }
@@ -129,19 +133,20 @@ impl Task {
         None
     }
 
+    /// Returns the sections in which the job holds the resource of the section at `inner` beside another one: those that it is within. Of sections of the same
+    /// work, the first is around the others.
+    pub fn sections_around(&self, inner: usize) -> impl Iterator<Item = &Section> {
+        let section = &self.sections[inner];
+        let is_around = move |(at, outer): &(usize, &Section)| {
+            *at != inner && section.is_within(outer) && (*at < inner || !outer.is_within(section))
+        };
+        self.sections.iter().enumerate().filter(is_around).map(|(_, outer)| outer)
+    }
+
     /// Returns the sections that are within no other one.
     pub fn outermost_sections(&self) -> impl Iterator<Item = &Section> {
-        let is_inner = |inner: &Section, at: usize| {
-            self.sections.iter().enumerate().any(|(other, outer)| {
-                let is_around = outer.at <= inner.at && inner.end() <= outer.end();
-                is_around && other != at && (outer.length > inner.length || other < at)
-            })
-        };
-        self.sections
-            .iter()
-            .enumerate()
-            .filter(move |(at, section)| !is_inner(section, *at))
-            .map(|(_, section)| section)
+        let is_outermost = |(at, _): &(usize, &Section)| self.sections_around(*at).next().is_none();
+        self.sections.iter().enumerate().filter(is_outermost).map(|(_, section)| section)
     }
 }
 

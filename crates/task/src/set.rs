@@ -122,6 +122,11 @@ impl TaskSet {
         }
     }
 
+    /// Returns whether jobs of some task hold their cores; see [`crate::Preemption`].
+    pub fn is_limited(&self) -> bool {
+        self.tasks.iter().any(|task| task.preemption.is_limited())
+    }
+
     /// Returns the total utilization at the wcet. A set whose utilization exceeds the number of cores
     /// ([`TaskSet::capacity`] where they have speeds) is overloaded.
     ///

@@ -53,6 +53,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
     }
 
     /// Refuses unknown jobs, jobs that have left, and jobs on two cores. A core that keeps its job needs no check.
+    // In every decision; see `release`.
     #[inline(always)]
     fn check_cores(&mut self, assignment: &Assignment) -> Result<(), SimError> {
         let cores = assignment.cores();
