@@ -49,7 +49,7 @@ fn paths_named_in_documents_exist() {
     for document in documents() {
         let text = read(&document);
         let quoted = text.split('`').skip(1).step_by(2);
-        let starts = ["crates/", "docs/", "bench/", "recipes/", "fuzz/"];
+        let starts = ["crates/", "docs/", "bench/", "recipes/", "research/", "fuzz/"];
         for path in quoted.filter(|word| starts.iter().any(|start| word.starts_with(start)) && !word.contains(' ')) {
             assert!(root().join(path).exists(), "{document} names {path}");
             count += 1;
@@ -148,8 +148,9 @@ fn every_setting_of_a_recipe_is_documented() {
     for key in &keys {
         assert!(words.contains(key.as_str()), "docs/training.md does not say what {key} is");
     }
-    for name in ["quick", "dqn-paper", "dqn-paper-remaining", "dqn-paper-ticks", "dqn-paper-sparse", "offline"] {
-        let path = format!("recipes/{name}.toml");
+    let papers = ["dqn-paper", "dqn-paper-remaining", "dqn-paper-ticks", "dqn-paper-sparse"];
+    let paths = papers.map(|name| format!("research/recipes/{name}.toml"));
+    for path in ["recipes/quick.toml", "recipes/offline.toml"].map(String::from).into_iter().chain(paths) {
         assert!(text.contains(&format!("`{path}`")) && root().join(&path).exists(), "{path}");
     }
 }

@@ -183,7 +183,7 @@ fn shorten(method: &mut Method) {
 #[test]
 fn each_recipe_reads_back_and_goes_on_bit_for_bit_at_any_number_of_threads() {
     for name in RECIPES {
-        let path = format!("{}/../../recipes/baselines/{name}.toml", env!("CARGO_MANIFEST_DIR"));
+        let path = format!("{}/../../research/recipes/{name}.toml", env!("CARGO_MANIFEST_DIR"));
         let mut recipe: Recipe = toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
         assert_eq!(recipe.problem(), None, "{name}");
         assert_eq!(toml::from_str::<Recipe>(&toml::to_string(&recipe).unwrap()).unwrap(), recipe, "{name}");

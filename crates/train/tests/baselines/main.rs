@@ -1,4 +1,4 @@
-//! Contract of the recipes in `recipes/baselines` that learn by `dqn` or by `ppo`, with the smallest sizes: each goes on bit for bit after an interruption,
+//! Contract of the recipes in `research/recipes` that learn by `dqn` or by `ppo`, with the smallest sizes: each goes on bit for bit after an interruption,
 //! and its model computes in deployment what it computes in training.
 
 mod memory;
@@ -20,7 +20,7 @@ type Device = Cpu<f32>;
 
 /// The recipes of Q-learning and of PPO by name, each as small as it can be.
 fn recipes() -> Vec<(String, Recipe)> {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../recipes/baselines");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../research/recipes");
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     let read = |path: &std::path::PathBuf| {

@@ -1,4 +1,4 @@
-//! Protocol files in `crates/paper/experiments`.
+//! Protocol files in `research/experiments`.
 //!
 //! A protocol states the paper's figures, the workloads with their seeds, the schedulers that take part and the extent of the experiment in each
 //! mode.

@@ -1,6 +1,6 @@
 //! The rivals that the paper names: learned ones, each with a recipe and a model, and those that search.
 //!
-//! A model comes from the folder that the user names, from the program itself (`crates/paper/models/baselines`), or from the cache;
+//! A model comes from the folder that the user names, from the program itself (`research/models/baselines`), or from the cache;
 //! in a full run it is trained if it is nowhere. A rival without a model is listed with the command that trains it.
 
 use std::path::Path;
@@ -31,7 +31,7 @@ macro_rules! rivals {
         &[$(Rival {
             name: $name,
             path: $path,
-            recipe: include_str!(concat!("../../../recipes/", $path)),
+            recipe: include_str!(concat!("../recipes/", $path)),
             source: $source,
         }),*]
     };
@@ -41,21 +41,21 @@ macro_rules! rivals {
 #[rustfmt::skip]
 pub const LEARNED: &[Rival] = rivals![
     "ff-dqn" "ff-dqn.toml" "the paper's baseline; DQN: Mnih et al. 2015",
-    "rainbow" "baselines/rainbow.toml" "Hessel et al. 2018",
-    "ppo" "baselines/ppo.toml" "Schulman et al. 2017",
-    "ppo-feed-forward" "baselines/ppo-feed-forward.toml" "Schulman et al. 2017",
-    "a2c" "baselines/a2c.toml" "A3C: Mnih et al. 2016",
-    "a2c-feed-forward" "baselines/a2c-feed-forward.toml" "A3C: Mnih et al. 2016",
-    "lstm-ppo" "baselines/lstm-ppo.toml" "Hochreiter and Schmidhuber 1997; Hausknecht and Stone 2015",
-    "td3" "baselines/td3.toml" "Fujimoto et al. 2018",
-    "sac-priorities" "baselines/sac-priorities.toml" "Haarnoja et al. 2018",
-    "sac" "baselines/sac.toml" "Haarnoja et al. 2018; Christodoulou 2019",
-    "gnn-dqn" "baselines/gnn-dqn.toml" "Gilmer et al. 2017; Hu et al. 2020",
-    "gnn-ppo" "baselines/gnn-ppo.toml" "Gilmer et al. 2017; Hu et al. 2020",
-    "transformer-numbers" "baselines/transformer-numbers.toml" "the paper's own ablation",
-    "hierarchical" "baselines/hierarchical.toml" "h-DQN: Kulkarni et al. 2016",
-    "cql" "baselines/cql.toml" "Kumar et al. 2020",
-    "iql" "baselines/iql.toml" "Kostrikov et al. 2021",
+    "rainbow" "rainbow.toml" "Hessel et al. 2018",
+    "ppo" "ppo.toml" "Schulman et al. 2017",
+    "ppo-feed-forward" "ppo-feed-forward.toml" "Schulman et al. 2017",
+    "a2c" "a2c.toml" "A3C: Mnih et al. 2016",
+    "a2c-feed-forward" "a2c-feed-forward.toml" "A3C: Mnih et al. 2016",
+    "lstm-ppo" "lstm-ppo.toml" "Hochreiter and Schmidhuber 1997; Hausknecht and Stone 2015",
+    "td3" "td3.toml" "Fujimoto et al. 2018",
+    "sac-priorities" "sac-priorities.toml" "Haarnoja et al. 2018",
+    "sac" "sac.toml" "Haarnoja et al. 2018; Christodoulou 2019",
+    "gnn-dqn" "gnn-dqn.toml" "Gilmer et al. 2017; Hu et al. 2020",
+    "gnn-ppo" "gnn-ppo.toml" "Gilmer et al. 2017; Hu et al. 2020",
+    "transformer-numbers" "transformer-numbers.toml" "the paper's own ablation",
+    "hierarchical" "hierarchical.toml" "h-DQN: Kulkarni et al. 2016",
+    "cql" "cql.toml" "Kumar et al. 2020",
+    "iql" "iql.toml" "Kostrikov et al. 2021",
 ];
 
 /// Rivals that search: name and source. Their methods are in [`temponet::search`].
@@ -76,7 +76,7 @@ struct Embedded {
     report: Option<&'static str>,
 }
 
-/// Models in `crates/paper/models/baselines` when the program was built.
+/// Models in `research/models/baselines` when the program was built.
 static EMBEDDED: &[Embedded] = include!(concat!(env!("OUT_DIR"), "/baselines.rs"));
 
 /// Content of a model's file, and of the report of its training if there is one.
@@ -119,7 +119,7 @@ impl Rival {
 
     /// Returns the command that trains the rival.
     pub fn command(&self) -> String {
-        format!("temponet train --recipe recipes/{} -o {}.safetensors", self.path, self.name)
+        format!("temponet train --recipe research/recipes/{} -o {}.safetensors", self.path, self.name)
     }
 
     /// Returns the file of the model and of its report: from the user's folder, or else from the program.
@@ -147,7 +147,7 @@ impl Rival {
     }
 
     fn recipe(&self) -> Result<Recipe, ReproduceError> {
-        let wrong = |why: String| ReproduceError::Train(self.name.into(), format!("recipes/{}: {why}", self.path));
+        let wrong = |why: String| ReproduceError::Train(self.name.into(), format!("research/recipes/{}: {why}", self.path));
         let recipe: Recipe = toml::from_str(self.recipe).map_err(|error| wrong(error.to_string()))?;
         recipe.problem().map_or(Ok(recipe), |problem| Err(wrong(problem.to_string())))
     }

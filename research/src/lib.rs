@@ -1,6 +1,6 @@
 //! The experiments of the paper, each runnable by name.
 //!
-//! An experiment consists of a Rust module in `src/experiments` and a protocol file in `crates/paper/experiments`; [`ALL`] lists them. [`run`]
+//! An experiment consists of a Rust module in `src/experiments` and a protocol file in `research/experiments`; [`ALL`] lists them. [`run`]
 //! runs one and stores its [`Findings`] in the [`Cache`]; [`cached`] returns the findings of an earlier run.
 //!
 //! Findings hold our figures beside the paper's and beside those of EDF, the best classical scheduler and the clairvoyant optimum on the same
