@@ -11,7 +11,6 @@
 mod a2c;
 mod algorithm;
 mod base_scheduler;
-pub mod benchmark;
 mod calibration;
 mod check;
 mod checkpoint;
