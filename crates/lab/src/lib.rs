@@ -7,7 +7,6 @@
 //! - [`analysis`]: what can be proved about one task set;
 //! - [`overload`]: the greatest overload that each scheduler survives;
 //! - [`explain`]: why the learned scheduler decided as it did;
-//! - [`training`]: how a training went, and whether its result is worth using;
 //! - [`latency`]: how long the decisions of a run take on this machine.
 //!
 //! They share the schedulers by name ([`roster`]), the length of runs ([`horizon`]), the clairvoyant optimum
@@ -31,4 +30,3 @@ pub mod progress;
 pub mod roster;
 pub mod stats;
 pub mod sweep;
-pub mod training;

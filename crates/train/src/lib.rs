@@ -55,7 +55,6 @@ mod tensorboard;
 mod training_device;
 mod updates;
 mod validation;
-mod workload;
 
 pub use a2c::A2cSettings;
 pub use check::check_environment;
@@ -84,9 +83,10 @@ pub use sample::{Batch, Past, PastBatch, Sample};
 pub use stay::StaySettings;
 pub use tape_network::{OutputMap, OutputRows, TapeNetwork, TapeOutput};
 pub use task_set_source::TaskSetSource;
+// Recipes name these.
 pub use teacher::{OPTIMUM, cannot_teach, teacher};
+pub use temponet_sim::generate::{ExecutionKind, WorkloadRanges};
 pub use tensorboard::EventFile;
 pub use training_device::{TrainingDevice, TrainingSession};
 pub use updates::{StepSize, UpdatePlan, Updates};
 pub use validation::ValidationScores;
-pub use workload::{ExecutionKind, WorkloadRanges};
