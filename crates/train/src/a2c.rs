@@ -18,7 +18,7 @@ use crate::algorithm::{Algorithm, Phase};
 use crate::error::TrainError;
 use crate::fleet::{Fleet, mix};
 use crate::learner::Learner;
-use crate::ppo::{Ppo, PpoSettings};
+use crate::methods::ppo::{Ppo, PpoSettings};
 
 /// Settings of advantage actor–critic.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

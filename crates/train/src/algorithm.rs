@@ -11,20 +11,20 @@ use temponet_grad::{Device, LearningLosses, Tensors};
 use temponet_infer::Weights;
 
 use crate::a2c::A2c;
-use crate::cloning::{Cloning, Demonstration};
-use crate::dqn::{Dqn, DqnMemory};
 use crate::error::TrainError;
 use crate::fleet::Episodes;
 use crate::hierarchical::{Hierarchical, HierarchicalMemory};
 use crate::learner::Learner;
-use crate::offline::Offline;
-use crate::ppo::Ppo;
+use crate::methods::cloning::{Cloning, Demonstration};
+use crate::methods::dqn::{Dqn, DqnMemory};
+use crate::methods::offline::Offline;
+use crate::methods::ppo::Ppo;
+use crate::methods::rollouts::{RolloutMemory, Rollouts};
+use crate::methods::stay::Stay;
 use crate::priorities::{Priorities, PriorityMemory};
 use crate::recipe::{Method, Recipe};
 use crate::ring_buffer::RingBuffer;
-use crate::rollouts::{RolloutMemory, Rollouts};
 use crate::sac::{Sac, SacMemory};
-use crate::stay::Stay;
 use crate::updates::Updates;
 
 /// One phase of a stage, as an algorithm runs it.

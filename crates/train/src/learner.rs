@@ -10,7 +10,7 @@ use temponet::stages::best_speed;
 use temponet_grad::{Adam, AdamSettings, Device, Loss, Tape, Tensors, Var};
 use temponet_infer::Weights;
 
-use crate::distribution::mean_returns;
+use crate::methods::distribution::mean_returns;
 use crate::sample::{Batch, Sample};
 use crate::tape_network::{OutputMap, OutputRows, TapeNetwork, TapeOutput};
 use crate::updates::StepSize;

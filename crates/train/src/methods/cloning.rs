@@ -21,7 +21,7 @@ use crate::algorithm::{Algorithm, Memory, Phase};
 use crate::error::TrainError;
 use crate::fleet::{Episodes, Fleet, FleetError};
 use crate::learner::{Learner, PendingUpdate, ShardOutput};
-use crate::matching::{MatchingSettings, TaughtMatching, matching_loss};
+use crate::methods::matching::{MatchingSettings, TaughtMatching, matching_loss};
 use crate::ring_buffer::RingBuffer;
 use crate::sample::Sample;
 use crate::updates::StepSize;

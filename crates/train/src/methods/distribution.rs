@@ -15,9 +15,9 @@ use temponet_grad::{Device, Real, Tape, Tensors, best_rows};
 use temponet_infer::Atoms;
 
 use crate::learner::{Learner, NeededRowsOf, ShardOutput};
+use crate::methods::speeds::NeededRuns;
 use crate::replay_buffer::Transition;
 use crate::sample::{Batch, Sample};
-use crate::speeds::NeededRuns;
 use crate::tape_network::{OutputRows, TapeNetwork};
 
 /// Logits of running the rows `picked`: V + Σ (A_row − A_idle). `q` has one row of logits per row of the sample, the idle row first.

@@ -14,7 +14,7 @@
 //! - The importance weights of prioritized replay correct the whole bias from the start (β = 1).
 //! - An episode that the horizon cuts off is not a terminal state: the value of the state it ends in still counts.
 //! - Adam instead of RMSProp; ε falls over the first half of the stage, whatever its length.
-//! - A stage that begins with learned weights first rescales the outputs to returns (`calibration.rs`).
+//! - A stage that begins with learned weights first rescales the outputs to returns (`logits_to_returns.rs`).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -27,17 +27,17 @@ use temponet_infer::Atoms;
 use temponet_task::JobId;
 
 use crate::algorithm::{Algorithm, Memory, Phase, TensorVisitor};
-use crate::calibration::calibrate;
-use crate::distribution::{self, NextChoice};
 use crate::environment::Ending;
 use crate::error::TrainError;
 use crate::exploration::{ExplorationBonus, VisitCounter};
 use crate::fleet::{ChoiceOutcome, Fleet, mix};
 use crate::learner::{Learner, NeededRowsOf, PendingUpdate, ShardOutput};
-use crate::noisy_heads::NoisyHeads;
+use crate::methods::distribution::{self, NextChoice};
+use crate::methods::logits_to_returns::map_outputs_to_returns;
+use crate::methods::noisy_heads::NoisyHeads;
+use crate::methods::speeds::{AtBestSpeed, NeededRuns};
 use crate::replay_buffer::{ReplayBatch, ReplayBuffer, Transition};
 use crate::sample::{Batch, Sample};
-use crate::speeds::{AtBestSpeed, NeededRuns};
 use crate::tape_network::{OutputRows, TapeNetwork};
 use crate::updates::{StepSize, Updates};
 
@@ -172,7 +172,7 @@ impl<D: LearningLosses<Real = f32>> Algorithm<D> for Dqn<D> {
         // A distribution of returns needs no calibration: nothing but Q-learning gives one.
         if *index == 0 && *is_warm_start && learner.network.architecture.atoms.is_none() {
             let mut fleet = Fleet::new(episodes.clone(), self.settings.environments, mix(*seed, 6))?;
-            calibrate(&self.settings, learner, &mut fleet, rng)?;
+            map_outputs_to_returns(&self.settings, learner, &mut fleet, rng)?;
             self.target = learner.copy_parameters();
         }
         let mut fleet = Fleet::new(episodes.clone(), self.settings.environments, *seed)?;

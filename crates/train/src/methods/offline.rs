@@ -19,11 +19,11 @@ use temponet_grad::{Device, LearningLosses, likelihood, q_value_of};
 
 use crate::algorithm::{Algorithm, Memory, Phase, TensorVisitor};
 use crate::critic::Critic;
-use crate::dqn::{Dqn, DqnSettings};
 use crate::environment::Ending;
 use crate::error::TrainError;
 use crate::fleet::{Episodes, Fleet, FleetError, mix};
 use crate::learner::{Learner, Outputs, SampleLoss, UpdateFigures};
+use crate::methods::dqn::{Dqn, DqnSettings};
 use crate::recipe::Recipe;
 use crate::replay_buffer::{ReplayBuffer, Transition};
 use crate::sample::Sample;
