@@ -88,7 +88,7 @@ pub fn softmax(values: &mut [Real], columns: usize, bias: Option<&[Real]>) {
     for row in values.chunks_exact_mut(columns) {
         let factor = 1.0 / sum(row);
         for value in row {
-            *value = *value * factor;
+            *value *= factor;
         }
     }
 }

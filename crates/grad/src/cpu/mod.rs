@@ -165,7 +165,7 @@ impl Device for Cpu {
     }
 
     fn scale(&mut self, factor: Real, out: &mut Vec<Real>) {
-        vectorized!(self.arch, out.iter_mut().for_each(|value| *value = *value * factor));
+        vectorized!(self.arch, out.iter_mut().for_each(|value| *value *= factor));
     }
 
     fn square_sum(&mut self, buffer: &Vec<Real>) -> f64 {

@@ -17,7 +17,7 @@ pub fn forward(x: &mut [Real], weight: &[Real], bias: &[Real], scales: &mut [Rea
         x.iter_mut().for_each(|value| *value -= mean);
         *scale = 1.0 / (dot(x, x) * share + rounded(EPSILON)).sqrt();
         for (((x, out), weight), bias) in x.iter_mut().zip(out).zip(weight).zip(bias) {
-            *x = *x * *scale;
+            *x *= *scale;
             *out = *x * *weight + *bias;
         }
     }

@@ -62,7 +62,7 @@ pub(crate) fn cross_entropy(q: &[Real], counts: &[u32], picked: &[u32], share: R
         *by_q = exp(*q - most) * *count as Real;
     }
     let total: Real = by_q[1..].iter().copied().sum();
-    by_q[1..].iter_mut().for_each(|by_q| *by_q = *by_q * (share / total));
+    by_q[1..].iter_mut().for_each(|by_q| *by_q *= share / total);
     let each = share / rounded(picked.len() as f64);
     let mut loss = 0.0;
     for row in picked {
