@@ -132,7 +132,7 @@ mod bound {
 pub(crate) type DqnMemory = (ReplayBuffer, VisitCounter, u64, u64);
 
 /// Q-learning: its settings and what it remembers from phase to phase.
-pub struct Dqn<D: Device<Real = f32>> {
+pub struct Dqn<D: Device> {
     /// Settings.
     pub settings: DqnSettings,
     /// Parameters of the target network.
@@ -166,7 +166,7 @@ struct OpenTransition {
     discount: f64,
 }
 
-impl<D: LearningLosses<Real = f32>> Algorithm<D> for Dqn<D> {
+impl<D: LearningLosses> Algorithm<D> for Dqn<D> {
     fn phase(&mut self, learner: &mut Learner<D>, phase: &mut Phase<'_, D>) -> Result<(), TrainError> {
         let Phase { index, count, is_warm_start, seed, rng, episodes, updates, .. } = phase;
         // A distribution of returns needs no calibration: nothing but Q-learning gives one.
@@ -203,7 +203,7 @@ impl<D: LearningLosses<Real = f32>> Algorithm<D> for Dqn<D> {
     }
 }
 
-impl<D: LearningLosses<Real = f32>> Dqn<D> {
+impl<D: LearningLosses> Dqn<D> {
     /// An empty replay buffer, and a target network that equals the learner's network.
     pub fn new(settings: DqnSettings, learner: &mut Learner<D>) -> Dqn<D> {
         let replay = ReplayBuffer::new(settings.replay, settings.priority);

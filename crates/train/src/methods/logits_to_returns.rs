@@ -47,7 +47,7 @@ struct Trial {
 }
 
 /// Acts for a while, and maps the outputs of a network to the returns of its choices.
-pub(crate) fn map_outputs_to_returns<D: Device<Real = f32>>(
+pub(crate) fn map_outputs_to_returns<D: Device>(
     settings: &DqnSettings,
     learner: &mut Learner<D>,
     fleet: &mut Fleet,
