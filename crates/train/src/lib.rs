@@ -11,7 +11,6 @@
 mod a2c;
 mod algorithm;
 mod base_scheduler;
-pub mod benchmark;
 mod check;
 mod checkpoint;
 mod critic;
@@ -46,7 +45,6 @@ mod tensorboard;
 mod training_device;
 mod updates;
 mod validation;
-mod workload;
 
 pub use a2c::A2cSettings;
 pub use check::check_environment;
@@ -75,9 +73,10 @@ pub use sac::{SacSettings, Temperature};
 pub use sample::{Batch, Past, PastBatch, Sample};
 pub use tape_network::{OutputMap, OutputRows, TapeNetwork, TapeOutput};
 pub use task_set_source::TaskSetSource;
+// Recipes name these.
 pub use teacher::{OPTIMUM, cannot_teach, teacher};
+pub use temponet_sim::generate::{ExecutionKind, WorkloadRanges};
 pub use tensorboard::EventFile;
 pub use training_device::{TrainingDevice, TrainingSession};
 pub use updates::{StepSize, UpdatePlan, Updates};
 pub use validation::ValidationScores;
-pub use workload::{ExecutionKind, WorkloadRanges};

@@ -10,7 +10,7 @@ use crate::recipe::{Method, NetworkShape, Recipe, Stage};
 use crate::reward::{Reward, RewardShape};
 use crate::sac::Temperature;
 use crate::teacher::unknown;
-use crate::workload::WorkloadRanges;
+use temponet_sim::generate::WorkloadRanges;
 
 /// Greatest number of updates in a stage.
 const MAX_UPDATES: u64 = 1_000_000_000_000;

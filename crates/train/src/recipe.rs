@@ -16,7 +16,8 @@ use crate::methods::stay::StaySettings;
 use crate::priorities::PrioritySettings;
 use crate::reward::Reward;
 use crate::sac::SacSettings;
-use crate::workload::{WorkloadRanges, read_optional, read_workload};
+use temponet_sim::generate::WorkloadRanges;
+use temponet_sim::generate::ranges::{read_optional, read_workload};
 
 /// Everything that decides the result of a training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,8 +1,8 @@
 //! Table of dense attention, sparse attention and its rivals.
 
-use temponet_lab::measure::attention::{AttentionFigures, Method, MethodFigures};
+use crate::attention::{AttentionFigures, Method, MethodFigures};
 
-use crate::table;
+use temponet_cli::table;
 
 /// Numbers of jobs that are measured.
 pub const JOBS: [usize; 4] = [64, 200, 600, 2_000];

@@ -2,7 +2,7 @@
 
 use temponet_train::PhaseFigures;
 
-use crate::stats::percent;
+use temponet_lab::stats::percent;
 use temponet_page::fragment::scrolling;
 use temponet_page::plot::{Panel, Span, picture};
 use temponet_page::svg::Svg;

@@ -12,8 +12,8 @@ use temponet_oracle::{Optimum, OracleJob, STEPS_PER_SECOND, optimum};
 use temponet_sim::generate::{Spec, generate};
 use temponet_task::Time;
 
-use crate::paths::{Kind, Output, Replace};
-use crate::{output, table};
+use temponet_cli::paths::{Kind, Output, Replace};
+use temponet_cli::{output, table};
 
 /// Measure the clairvoyant optimum: time per instance, share solved exactly, gap
 #[derive(clap::Args)]

@@ -9,8 +9,9 @@ use serde::Serialize;
 use temponet_sched::shield::{Role, Shield};
 use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView};
 
-use super::{CORES, MeasureError, Scene};
-use crate::stats::nearest_quantile;
+use crate::MeasureError;
+use crate::scene::{CORES, Scene};
+use temponet_lab::stats::nearest_quantile;
 
 /// Times of the shield with one number of jobs.
 #[derive(Clone, Debug, Serialize)]

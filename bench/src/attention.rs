@@ -8,8 +8,9 @@ use temponet::{Mapping, Model};
 use temponet_infer::{AttentionWork, Network, NetworkOptions, Rows, Rule, Sparsity};
 use temponet_task::JobId;
 
-use super::{MeasureError, Scene, chosen, control};
-use crate::stats::nearest_quantile;
+use crate::scene::{Scene, chosen};
+use crate::{MeasureError, control};
+use temponet_lab::stats::nearest_quantile;
 
 /// Least number of passes, whatever time they take.
 const LEAST: u64 = 3;

@@ -8,13 +8,14 @@ mod sim;
 mod train;
 
 use anyhow::{Result, bail};
+use temponet_cli::ExtraCommand;
 
 /// Measure speed and memory on this machine
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  temponet bench sim\n  temponet bench oracle\n  temponet bench infer\n  temponet bench train"
 )]
-pub struct Args {
+pub struct Bench {
     #[command(subcommand)]
     what: What,
 }
@@ -27,12 +28,16 @@ enum What {
     Train(train::Args),
 }
 
-pub fn run(args: Args) -> Result<()> {
-    match args.what {
-        What::Sim(args) => sim::run(args),
-        What::Oracle(args) => oracle::run(args),
-        What::Infer(args) => infer::run(args),
-        What::Train(args) => train::run(args),
+impl ExtraCommand for Bench {
+    const NAME: &'static str = "bench";
+
+    fn run(self) -> Result<()> {
+        match self.what {
+            What::Sim(args) => sim::run(args),
+            What::Oracle(args) => oracle::run(args),
+            What::Infer(args) => infer::run(args),
+            What::Train(args) => train::run(args),
+        }
     }
 }
 

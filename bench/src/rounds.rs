@@ -1,4 +1,4 @@
-//! Fixed amounts of training, for benchmarks to time. Nothing here reads a clock.
+//! Fixed amounts of training, for [`crate::training`] to time. Nothing here reads a clock.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use temponet_infer::Weights;
 use temponet_sim::generate::{Spec, generate};
 use temponet_task::{Assignment, TaskSet, Time};
 
-use crate::{
+use temponet_train::{
     Dqn, DqnSettings, Environment, EnvironmentSettings, Episodes, Fleet, FleetError, Learner, NetworkShape, NoObserver,
     Ppo, PpoSettings, Reward, Sample, StepSize, TaskSetSource, TrainError, TrainingDevice, Transition, UpdatePlan,
     Updates,
@@ -23,41 +23,39 @@ pub const ENVIRONMENTS: usize = 4096;
 /// Work that can be repeated. Each call does one round and returns the number of updates or decisions in it.
 pub type Round = Box<dyn FnMut() -> Result<f64, TrainError>>;
 
-impl TrainingDevice {
-    /// Q-learning with the paper's network on random samples of `tokens` rows, in batches of `batch`. If `merged`, equal tokens are one row with a count.
-    pub fn learning_round(&self, batch: usize, tokens: usize, merged: bool) -> Round {
-        match self.another() {
-            TrainingDevice::Cpu(device) => learning(device, batch, tokens, merged),
-            #[cfg(feature = "cuda")]
-            TrainingDevice::Cuda(device) => learning(*device, batch, tokens, merged),
-        }
+/// Q-learning with the paper's network on random samples of `tokens` rows, in batches of `batch`. If `merged`, equal tokens are one row with a count.
+pub fn learning(device: &TrainingDevice, batch: usize, tokens: usize, merged: bool) -> Round {
+    match device.another() {
+        TrainingDevice::Cpu(device) => learning_on(device, batch, tokens, merged),
+        #[cfg(feature = "cuda")]
+        TrainingDevice::Cuda(device) => learning_on(*device, batch, tokens, merged),
     }
+}
 
-    /// Acting and learning together, with five tasks on one core and an update every four decisions.
-    pub fn acting_round(&self) -> Result<Round, TrainError> {
-        match self.another() {
-            TrainingDevice::Cpu(device) => acting(device),
-            #[cfg(feature = "cuda")]
-            TrainingDevice::Cuda(device) => acting(*device),
-        }
+/// Acting and learning together, with five tasks on one core and an update every four decisions.
+pub fn acting(device: &TrainingDevice) -> Result<Round, TrainError> {
+    match device.another() {
+        TrainingDevice::Cpu(device) => acting_on(device),
+        #[cfg(feature = "cuda")]
+        TrainingDevice::Cuda(device) => acting_on(*device),
     }
+}
 
-    /// Policy optimization in [`ENVIRONMENTS`] environments, learning included, with a network of this width.
-    pub fn policy_round(&self, tokens: usize, width: usize) -> Result<Round, TrainError> {
-        match self.another() {
-            TrainingDevice::Cpu(device) => optimizing(device, tokens, width),
-            #[cfg(feature = "cuda")]
-            TrainingDevice::Cuda(device) => optimizing(*device, tokens, width),
-        }
+/// Policy optimization in [`ENVIRONMENTS`] environments, learning included, with a network of this width.
+pub fn policy(device: &TrainingDevice, tokens: usize, width: usize) -> Result<Round, TrainError> {
+    match device.another() {
+        TrainingDevice::Cpu(device) => policy_on(device, tokens, width),
+        #[cfg(feature = "cuda")]
+        TrainingDevice::Cuda(device) => policy_on(*device, tokens, width),
     }
+}
 
-    /// Returns the reason why the device has failed, if it has.
-    pub fn failure(&self) -> Option<String> {
-        match self {
-            TrainingDevice::Cpu(device) => device.failure(),
-            #[cfg(feature = "cuda")]
-            TrainingDevice::Cuda(device) => device.failure(),
-        }
+/// Returns the reason why the device has failed, if it has.
+pub fn failure(device: &TrainingDevice) -> Option<String> {
+    match device {
+        TrainingDevice::Cpu(device) => device.failure(),
+        #[cfg(feature = "cuda")]
+        TrainingDevice::Cuda(device) => device.failure(),
     }
 }
 
@@ -66,7 +64,7 @@ fn learner<D: LearningLosses>(device: D) -> Learner<D> {
     Learner::new(device, &model.weights, AdamSettings::default())
 }
 
-fn learning<D: LearningLosses + 'static>(device: D, batch: usize, tokens: usize, merged: bool) -> Round {
+fn learning_on<D: LearningLosses + 'static>(device: D, batch: usize, tokens: usize, merged: bool) -> Round {
     let mut learner = learner(device);
     let mut dqn = Dqn::new(DqnSettings { batch, double: false, ..DqnSettings::default() }, &mut learner);
     let mut rng = Pcg64::seed_from_u64(1);
@@ -100,7 +98,7 @@ fn sample(tokens: usize, merged: bool, rng: &mut Pcg64) -> Arc<Sample> {
 }
 
 /// One environment with five tasks on one core, whose scheduler runs the first active job.
-pub fn environment_round() -> Result<Round, TrainError> {
+pub fn environment() -> Result<Round, TrainError> {
     let set = Arc::new(set(5, 0.9)?);
     let scale = Scale::of(&Tokenizer::paper(), &set.system());
     let horizon = Time::from_secs(2_000);
@@ -141,7 +139,7 @@ fn episodes(tasks: usize) -> Result<Episodes, TrainError> {
     })
 }
 
-fn acting<D: LearningLosses + 'static>(device: D) -> Result<Round, TrainError> {
+fn acting_on<D: LearningLosses + 'static>(device: D) -> Result<Round, TrainError> {
     const STEPS: u64 = 200;
     let settings =
         DqnSettings { steps: STEPS, environments: 1, learn_from: 64, double: false, ..DqnSettings::default() };
@@ -157,7 +155,7 @@ fn acting<D: LearningLosses + 'static>(device: D) -> Result<Round, TrainError> {
     }))
 }
 
-fn optimizing<D: LearningLosses + 'static>(device: D, tokens: usize, width: usize) -> Result<Round, TrainError> {
+fn policy_on<D: LearningLosses + 'static>(device: D, tokens: usize, width: usize) -> Result<Round, TrainError> {
     let tokenizer = Tokenizer::paper();
     let shape = NetworkShape { width, layers: 2, heads: 4, feed_forward: 4 * width, ..NetworkShape::default() };
     let weights = Weights::random(shape.architecture(&tokenizer), 1);

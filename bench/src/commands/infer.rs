@@ -12,13 +12,13 @@ use temponet::Model;
 use temponet::stages::Tokenizer;
 use temponet_infer::{Architecture, Kernel, Network, NetworkOptions, Precision, Rows, Vocabulary, Weights, reference};
 
-use temponet_lab::measure::{attention as measured, control, decision, shield};
+use crate::{attention as measured, control, decision, shield};
 use temponet_lab::progress::Progress;
 use temponet_lab::stats::power_law;
 
 use super::{agreement, attention};
-use crate::paths::{Kind, Output, Replace};
-use crate::{output, setup, table};
+use temponet_cli::paths::{Kind, Output, Replace};
+use temponet_cli::{output, setup, table};
 
 /// Measure the learned scheduler: time per decision and per forward pass, by number of jobs and kernel
 #[derive(clap::Args)]

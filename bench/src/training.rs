@@ -3,11 +3,11 @@
 use std::time::Instant;
 
 use serde::Serialize;
-use temponet_train::benchmark::{ENVIRONMENTS, Round, environment_round};
 use temponet_train::{TrainError, TrainingDevice};
 
-use super::{MeasureError, control};
-use crate::progress::Progress;
+use crate::rounds::{self, ENVIRONMENTS, Round};
+use crate::{MeasureError, control};
+use temponet_lab::progress::Progress;
 
 /// Figures of Q-learning with one batch size and number of tokens.
 #[derive(Serialize)]
@@ -86,18 +86,18 @@ fn measure_cases(
     progress.say("learning");
     let mut cases = Vec::new();
     for (batch, tokens, merged) in CASES {
-        let steps_per_s = rate(device.learning_round(batch, tokens, merged))?;
+        let steps_per_s = rate(rounds::learning(device, batch, tokens, merged))?;
         cases.push(LearningCase { batch, tokens, merged, steps_per_s });
     }
     progress.say("environments");
-    let env_decisions_per_s = rate(environment_round()?)?;
-    let loop_steps_per_s = rate(device.acting_round()?)?;
+    let env_decisions_per_s = rate(rounds::environment()?)?;
+    let loop_steps_per_s = rate(rounds::acting(device)?)?;
     let mut policy_cases = Vec::new();
     for (tokens, width) in policy.iter().copied() {
-        let samples_per_s = rate(device.policy_round(tokens, width)?)?;
+        let samples_per_s = rate(rounds::policy(device, tokens, width)?)?;
         policy_cases.push(PolicyCase { environments: ENVIRONMENTS, tokens, width, samples_per_s });
     }
-    if let Some(failure) = device.failure() {
+    if let Some(failure) = rounds::failure(device) {
         return Err(MeasureError::Device(failure));
     }
     progress.finish();

@@ -1,15 +1,16 @@
-//! Random task sets to learn on: the ranges that a recipe gives, and how a set is drawn from them.
+//! Ranges that whole task sets are drawn from: cores, tasks, load, periods. Recipes of a training and scenarios of the arena state them.
 //!
-//! A recipe spells the ranges out, or names a preset: `workload = "wide"`. Properties beyond load, periods and the few keys
-//! here come from a [`Variety`], which the arena uses as well.
+//! A file spells the ranges out, or names a preset: `workload = "wide"`. Properties beyond load, periods and the few keys here come from a
+//! [`Variety`].
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use serde::{Deserialize, Deserializer, Serialize};
-use temponet_sim::generate::variety::named_or_table;
-use temponet_sim::generate::{Critical, Deadlines, GenerateError, Lengths, Rule, Spec, Variety, generate};
-use temponet_sim::is_for_evaluation;
 use temponet_task::{Arrival, Costs, ExecutionModel, Speed, Task, TaskSet, Time};
+
+use super::variety::named_or_table;
+use super::{Critical, Deadlines, GenerateError, Lengths, Rule, Spec, Variety, generate};
+use crate::is_for_evaluation;
 
 /// Distribution of the execution times of a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,12 +69,12 @@ fn read_variety<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Variety>, D
 }
 
 /// Deserializes ranges from a table or from the name of a preset.
-pub(crate) fn read_workload<'de, D: Deserializer<'de>>(from: D) -> Result<WorkloadRanges, D::Error> {
+pub fn read_workload<'de, D: Deserializer<'de>>(from: D) -> Result<WorkloadRanges, D::Error> {
     named_or_table(from, WorkloadRanges::preset, &Variety::PRESETS)
 }
 
 /// As [`read_workload`], for a setting that may be absent.
-pub(crate) fn read_optional<'de, D: Deserializer<'de>>(from: D) -> Result<Option<WorkloadRanges>, D::Error> {
+pub fn read_optional<'de, D: Deserializer<'de>>(from: D) -> Result<Option<WorkloadRanges>, D::Error> {
     #[derive(Deserialize)]
     struct Present(#[serde(deserialize_with = "read_workload")] WorkloadRanges);
     // A recipe inside a checkpoint is JSON and states an absent workload as null.
@@ -130,6 +131,7 @@ impl WorkloadRanges {
             ..WorkloadRanges::default()
         }
     }
+
     /// Returns why no set can be drawn from these ranges, or `None`.
     pub fn problem(&self) -> Option<String> {
         let ranges = [

@@ -9,8 +9,9 @@ use temponet::{Mapping, Model, Options};
 use temponet_infer::{Kernel, Network, NetworkOptions};
 use temponet_task::{Assignment, Scheduler};
 
-use super::{CORES, MeasureError, Scene, control};
-use crate::stats::nearest_quantile;
+use crate::scene::{CORES, Scene};
+use crate::{MeasureError, control};
+use temponet_lab::stats::nearest_quantile;
 
 /// How much to measure.
 #[derive(Clone, Copy, Debug, Default)]

@@ -6,11 +6,11 @@ use serde::Serialize;
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{Aim, Goal, Measure};
 
-use crate::arena::{Case, possible};
-use crate::comparison::ranking::{self, Edge};
-use crate::comparison::{CompareError, listed};
-use crate::roster::{Roster, SHIELDED, UNSHIELDED};
-use crate::stats::{self, percent};
+use temponet_lab::arena::{Case, possible};
+use temponet_lab::comparison::ranking::{self, Edge};
+use temponet_lab::comparison::{CompareError, listed};
+use temponet_lab::roster::{Roster, SHIELDED, UNSHIELDED};
+use temponet_lab::stats::{self, percent};
 
 /// Figures of one scheduler.
 #[derive(Clone, Debug, Serialize)]

@@ -5,19 +5,19 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
+use crate::{control, peak_rss_mb};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use temponet_formats::Format;
 use temponet_lab::comparison::{ComparisonPlan, compare};
-use temponet_lab::measure::{control, peak_rss_mb};
 use temponet_lab::progress::Progress;
 use temponet_lab::roster::Roster;
 use temponet_sim::generate::{Method, Spec, generate};
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{TaskSet, Time};
 
-use crate::paths::{Kind, Output, Replace};
-use crate::{output, table};
+use temponet_cli::paths::{Kind, Output, Replace};
+use temponet_cli::{output, table};
 
 /// Measure the simulator: jobs per second and peak memory
 #[derive(clap::Args)]

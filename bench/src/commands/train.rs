@@ -1,10 +1,10 @@
 //! `temponet bench train`: speed of learning and of the environment, on one core.
 
+use crate::training::{PolicyCase, measure};
 use anyhow::{Result, anyhow};
-use temponet_lab::measure::training::{PolicyCase, measure};
 use temponet_train::TrainingDevice;
 
-use crate::{output, table};
+use temponet_cli::{output, table};
 
 /// Measure training: learning steps, decisions of the environment, and both together
 #[derive(clap::Args)]

@@ -12,13 +12,13 @@ use temponet_train::{
     JobTrace, MIN_TRACE_JOBS, Recipe, TaskSetSource, TraceSplit, WorkloadRanges, cannot_teach, trial_seed,
 };
 
-use super::curves;
-use super::verdict::{JudgedScheduler, TrainingVerdict, judge};
-use crate::arena::Case;
-use crate::comparison::CompareError;
-use crate::models;
-use crate::progress::Progress;
-use crate::roster::Roster;
+use crate::curves;
+use crate::verdict::{JudgedScheduler, TrainingVerdict, judge};
+use temponet_lab::arena::Case;
+use temponet_lab::comparison::CompareError;
+use temponet_lab::models;
+use temponet_lab::progress::Progress;
+use temponet_lab::roster::Roster;
 
 /// Reason why a training cannot begin.
 #[derive(Debug, thiserror::Error)]

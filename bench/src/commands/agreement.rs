@@ -1,5 +1,6 @@
 //! Agreement of reduced-precision arithmetic with single precision: the same best row, and the same jobs on the cores.
 
+use crate::scene::{Scene, chosen};
 use anyhow::Result;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -7,9 +8,8 @@ use serde::Serialize;
 use temponet::stages::{Mapper, Observation, Scale, Tokenizer};
 use temponet::{Mapping, Model};
 use temponet_infer::{Kernel, Network, NetworkOptions, Precision};
-use temponet_lab::measure::{Scene, chosen};
 
-use crate::table;
+use temponet_cli::table;
 
 /// Number of random networks. The built-in network is measured as often.
 const NETWORKS: u64 = 20;

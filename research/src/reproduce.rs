@@ -5,13 +5,12 @@ use std::path::PathBuf;
 
 use anyhow::{Result, anyhow, bail};
 use serde::Serialize;
-use temponet_paper::{ALL, Cache, DeviceTrainer, Experiment, Findings, Line, Mode, RIVALS, Trainer, Verdict, page};
+use temponet_cli::paths::{Kind, Output};
+use temponet_cli::setup::ModelArgs;
+use temponet_cli::{ExtraCommand, output, table};
 use temponet_train::TrainingDevice;
 
-use crate::output;
-use crate::paths::{Kind, Output};
-use crate::setup::ModelArgs;
-use crate::table;
+use crate::{ALL, Cache, DeviceTrainer, Experiment, Findings, Line, Mode, RIVALS, Trainer, Verdict, page};
 
 /// Run the paper's experiments and compare the figures
 #[derive(clap::Args)]
@@ -20,7 +19,7 @@ use crate::table;
     temponet reproduce rivals --models my-models --report rivals.html\n\n\
     Results are cached. A second call, or a call after an interruption, runs only what is missing.\n\
     docs/reproduction.md explains the figures.")]
-pub struct Args {
+pub struct Reproduce {
     /// Experiments to run, such as E1 E18, or all [default: list the experiments]
     #[arg(value_name = "ID")]
     experiments: Vec<String>,
@@ -58,52 +57,56 @@ pub struct Args {
     markdown: bool,
 }
 
-pub fn run(args: Args) -> Result<()> {
-    if args.experiments.is_empty() {
-        return list();
-    }
-    let chosen = chosen(&args.experiments)?;
-    let mode = match (args.full, args.smallest) {
-        (true, _) => Mode::Full,
-        (_, true) => Mode::Smallest,
-        _ => Mode::Quick,
-    };
-    if let Some(folder) = args.models.as_ref().filter(|folder| !folder.is_dir()) {
-        bail!("--models {}: there is no such folder", folder.display());
-    }
-    let roster = args.model.roster()?;
-    let cache =
-        Cache::open(&args.cache.clone().unwrap_or_else(Cache::default_folder))?.with_models(args.models.clone());
-    let trainer = trainer(&args.device)?;
-    // The output is claimed first, so that a path that cannot be written does not waste hours.
-    let report_file = Output::wanted(args.report.as_deref(), Kind::Page, args.force)?;
-    let mut all = Vec::new();
-    for experiment in chosen {
-        let known = if args.force { None } else { temponet_paper::cached(experiment, mode, &roster, &cache) };
-        let findings = match known {
-            Some(findings) => {
-                output::say(&format!("{}: known", experiment.id));
-                findings
-            }
-            None => {
-                let findings = temponet_paper::run(experiment, mode, &roster, &cache, &*trainer)?;
-                output::say(&format!("{}: {:.1} s", experiment.id, findings.seconds));
-                findings
-            }
+impl ExtraCommand for Reproduce {
+    const NAME: &'static str = "reproduce";
+
+    fn run(self) -> Result<()> {
+        if self.experiments.is_empty() {
+            return list();
+        }
+        let chosen = chosen(&self.experiments)?;
+        let mode = match (self.full, self.smallest) {
+            (true, _) => Mode::Full,
+            (_, true) => Mode::Smallest,
+            _ => Mode::Quick,
         };
-        all.push(findings);
+        if let Some(folder) = self.models.as_ref().filter(|folder| !folder.is_dir()) {
+            bail!("--models {}: there is no such folder", folder.display());
+        }
+        let roster = self.model.roster()?;
+        let cache =
+            Cache::open(&self.cache.clone().unwrap_or_else(Cache::default_folder))?.with_models(self.models.clone());
+        let trainer = trainer(&self.device)?;
+        // The output is claimed first, so that a path that cannot be written does not waste hours.
+        let report_file = Output::wanted(self.report.as_deref(), Kind::Page, self.force)?;
+        let mut all = Vec::new();
+        for experiment in chosen {
+            let known = if self.force { None } else { crate::cached(experiment, mode, &roster, &cache) };
+            let findings = match known {
+                Some(findings) => {
+                    output::say(&format!("{}: known", experiment.id));
+                    findings
+                }
+                None => {
+                    let findings = crate::run(experiment, mode, &roster, &cache, &*trainer)?;
+                    output::say(&format!("{}: {:.1} s", experiment.id, findings.seconds));
+                    findings
+                }
+            };
+            all.push(findings);
+        }
+        if let Some(file) = report_file {
+            file.write(page::html(&all))?;
+        }
+        if self.json {
+            return output::print_json(&JsonReport::of(mode, &all));
+        }
+        output::print(&if self.markdown { markdown(&all) } else { text(&all) })?;
+        if let Some(path) = &self.report {
+            output::say(&format!("report: {}", path.display()));
+        }
+        Ok(())
     }
-    if let Some(file) = report_file {
-        file.write(page::html(&all))?;
-    }
-    if args.json {
-        return output::print_json(&JsonReport::of(mode, &all));
-    }
-    output::print(&if args.markdown { markdown(&all) } else { text(&all) })?;
-    if let Some(path) = &args.report {
-        output::say(&format!("report: {}", path.display()));
-    }
-    Ok(())
 }
 
 fn trainer(device: &str) -> Result<Box<dyn Trainer>> {
@@ -120,14 +123,14 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>> {
             wanted.extend(ALL.iter().map(|experiment| experiment.id).filter(|id| *id != RIVALS));
             continue;
         }
-        wanted.push(temponet_paper::find(name)?.id);
+        wanted.push(crate::find(name)?.id);
     }
     Ok(ALL.iter().filter(|experiment| wanted.contains(&experiment.id)).collect())
 }
 
 fn list() -> Result<()> {
     let row = |experiment: &Experiment| -> Result<Vec<String>> {
-        Ok(vec![experiment.id.to_string(), temponet_paper::title(experiment)?])
+        Ok(vec![experiment.id.to_string(), crate::title(experiment)?])
     };
     let rows = ALL.iter().map(row).collect::<Result<Vec<_>>>()?;
     output::print(&table::render_with(&["id", "experiment"], &rows, 2))
