@@ -59,12 +59,12 @@ pub fn failure(device: &TrainingDevice) -> Option<String> {
     }
 }
 
-fn learner<D: LearningLosses<Real = f32>>(device: D) -> Learner<D> {
+fn learner<D: LearningLosses>(device: D) -> Learner<D> {
     let model = Model::random(Tokenizer::paper(), 1);
     Learner::new(device, &model.weights, AdamSettings::default())
 }
 
-fn learning_on<D: LearningLosses<Real = f32> + 'static>(device: D, batch: usize, tokens: usize, merged: bool) -> Round {
+fn learning_on<D: LearningLosses + 'static>(device: D, batch: usize, tokens: usize, merged: bool) -> Round {
     let mut learner = learner(device);
     let mut dqn = Dqn::new(DqnSettings { batch, double: false, ..DqnSettings::default() }, &mut learner);
     let mut rng = Pcg64::seed_from_u64(1);
@@ -139,7 +139,7 @@ fn episodes(tasks: usize) -> Result<Episodes, TrainError> {
     })
 }
 
-fn acting_on<D: LearningLosses<Real = f32> + 'static>(device: D) -> Result<Round, TrainError> {
+fn acting_on<D: LearningLosses + 'static>(device: D) -> Result<Round, TrainError> {
     const STEPS: u64 = 200;
     let settings =
         DqnSettings { steps: STEPS, environments: 1, learn_from: 64, double: false, ..DqnSettings::default() };
@@ -155,11 +155,7 @@ fn acting_on<D: LearningLosses<Real = f32> + 'static>(device: D) -> Result<Round
     }))
 }
 
-fn policy_on<D: LearningLosses<Real = f32> + 'static>(
-    device: D,
-    tokens: usize,
-    width: usize,
-) -> Result<Round, TrainError> {
+fn policy_on<D: LearningLosses + 'static>(device: D, tokens: usize, width: usize) -> Result<Round, TrainError> {
     let tokenizer = Tokenizer::paper();
     let shape = NetworkShape { width, layers: 2, heads: 4, feed_forward: 4 * width, ..NetworkShape::default() };
     let weights = Weights::random(shape.architecture(&tokenizer), 1);

@@ -1,15 +1,15 @@
-//! Contract: the gradient of every operation agrees with finite differences in double precision.
+//! Contract: the gradient of every operation agrees with finite differences in double precision, which is what [`crate::Real`] is in the crate's own tests.
 
 use std::sync::Arc;
 
-use rand::{RngExt, SeedableRng};
-use rand_pcg::Pcg64;
-use temponet_grad::{
+use crate::{
     Cpu, Device as _, Embedding, Exchange, ImitationBatch, KeyLists, LearningLosses as _, Loss, MatchingShape,
     NStepReturn, NextStates, QValueBatch, Segments, SelectedRows, Tape, TensorId, Tensors, Var, q_value_of,
 };
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
 
-type Device = Cpu<f64>;
+type Device = Cpu;
 
 /// Random parameters of these shapes.
 fn parameters(device: &mut Device, shapes: &[(usize, usize)]) -> Tensors<Device> {

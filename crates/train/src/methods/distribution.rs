@@ -11,17 +11,17 @@
 //!   the set with the best mean; on one core it is.
 //! - The advantages count relative to idling, not to their mean.
 
-use temponet_grad::{Device, Real, Tape, Tensors, best_rows};
+use temponet_grad::{Device, Tape, Tensors, best_rows};
 use temponet_infer::Atoms;
 
 use crate::learner::{Learner, NeededRowsOf, ShardOutput};
+use crate::methods::speeds::NeededRuns;
 use crate::replay_buffer::Transition;
 use crate::sample::{Batch, Sample};
-use crate::speeds::NeededRuns;
 use crate::tape_network::{OutputRows, TapeNetwork};
 
 /// Logits of running the rows `picked`: V + Σ (A_row − A_idle). `q` has one row of logits per row of the sample, the idle row first.
-fn choice_logits<R: Real>(q: &[R], value: &[R], picked: &[u32]) -> Vec<R> {
+fn choice_logits(q: &[f32], value: &[f32], picked: &[u32]) -> Vec<f32> {
     let atoms = value.len();
     let mut logits = value.to_vec();
     for row in picked {
@@ -32,9 +32,9 @@ fn choice_logits<R: Real>(q: &[R], value: &[R], picked: &[u32]) -> Vec<R> {
 }
 
 /// Softmax of some logits.
-fn probabilities<R: Real>(logits: &[R]) -> Vec<f64> {
-    let most = logits.iter().fold(f64::NEG_INFINITY, |most, logit| most.max(logit.to_f64()));
-    let powers: Vec<f64> = logits.iter().map(|logit| (logit.to_f64() - most).exp()).collect();
+fn probabilities(logits: &[f32]) -> Vec<f64> {
+    let most = logits.iter().fold(f64::NEG_INFINITY, |most, logit| most.max(f64::from(*logit)));
+    let powers: Vec<f64> = logits.iter().map(|logit| (f64::from(*logit) - most).exp()).collect();
     let total: f64 = powers.iter().sum();
     powers.iter().map(|power| power / total).collect()
 }
@@ -65,16 +65,16 @@ fn project(atoms: Atoms, probabilities: &[f64], reward: f64, discount: f64) -> V
 
 /// Loss of one sample: the divergence of its choice's distribution from `target`, times `weight`. Writes the gradients to `by_q` and `by_value`, and returns
 /// the divergence without the weight.
-fn divergence<R: Real>(
-    (q, value): (&[R], &[R]),
+fn divergence(
+    (q, value): (&[f32], &[f32]),
     picked: &[u32],
     target: &[f64],
     weight: f64,
-    (by_q, by_value): (&mut [R], &mut [R]),
+    (by_q, by_value): (&mut [f32], &mut [f32]),
 ) -> f64 {
     let own = probabilities(&choice_logits(q, value, picked));
-    let slopes: Vec<R> = own.iter().zip(target).map(|(own, target)| R::of(weight * (own - target))).collect();
-    by_q.fill(R::ZERO);
+    let slopes: Vec<f32> = own.iter().zip(target).map(|(own, target)| (weight * (own - target)) as f32).collect();
+    by_q.fill(0.0);
     by_value.copy_from_slice(&slopes);
     let (idle, jobs) = by_q.split_at_mut(slopes.len());
     for row in picked {
@@ -96,7 +96,7 @@ pub(crate) struct NextChoice {
 }
 
 /// Computes the target distribution of each transition.
-fn targets<D: Device<Real = f32>>(
+fn targets<D: Device>(
     device: &mut D,
     network: &TapeNetwork,
     (atoms, how): (Atoms, NextChoice),
@@ -134,7 +134,7 @@ fn targets<D: Device<Real = f32>>(
 }
 
 /// Computes the gradients of a learner on some transitions, whose losses have these weights. Returns the loss and the divergence of each transition.
-pub(crate) fn learn<D: Device<Real = f32>>(
+pub(crate) fn learn<D: Device>(
     learner: &mut Learner<D>,
     target: &Tensors<D>,
     (atoms, how): (Atoms, NextChoice),
@@ -187,25 +187,28 @@ mod tests {
         assert!(beyond[..4] == [0.0; 4] && (beyond[4] - 1.0).abs() < 1e-12, "{beyond:?}");
     }
 
+    /// Numbers and steps are multiples of 2⁻¹², so that sums of them are exact in single precision.
     #[test]
     fn the_gradients_of_a_divergence_are_right() {
+        const STEP: f32 = 1.0 / 4096.0;
         let (rows, picked, weight) = (4, [2, 3], 0.25);
         let target = [0.05, 0.0, 0.6, 0.3, 0.05];
-        let numbers: Vec<f64> = (0..(rows + 1) * ATOMS.count).map(|place| (place as f64 * 0.83).sin()).collect();
-        let loss = |numbers: &[f64], by_q: &mut [f64], by_value: &mut [f64]| {
+        let number = |place: usize| ((place as f32 * 0.83).sin() / STEP).round() * STEP;
+        let numbers: Vec<f32> = (0..(rows + 1) * ATOMS.count).map(number).collect();
+        let loss = |numbers: &[f32], by_q: &mut [f32], by_value: &mut [f32]| {
             weight * divergence(numbers.split_at(rows * ATOMS.count), &picked, &target, weight, (by_q, by_value))
         };
         let (mut by_q, mut by_value) = (vec![0.0; rows * ATOMS.count], vec![0.0; ATOMS.count]);
         loss(&numbers, &mut by_q, &mut by_value);
         let mut unused = (by_q.clone(), by_value.clone());
         for (place, gradient) in by_q.iter().chain(&by_value).enumerate() {
-            let mut at = |step: f64| {
+            let mut at = |step: f32| {
                 let mut moved = numbers.clone();
                 moved[place] += step;
                 loss(&moved, &mut unused.0, &mut unused.1)
             };
-            let slope = (at(1e-5) - at(-1e-5)) / 2e-5;
-            assert!((slope - gradient).abs() < 1e-8, "{place}: {gradient} and not {slope}");
+            let slope = (at(STEP) - at(-STEP)) / (2.0 * f64::from(STEP));
+            assert!((slope - f64::from(*gradient)).abs() < 1e-7, "{place}: {gradient} and not {slope}");
         }
     }
 }

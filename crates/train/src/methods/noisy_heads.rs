@@ -17,7 +17,7 @@ use crate::learner::Learner;
 use crate::updates::StepSize;
 
 /// Standard deviations of the heads' noise, those of the target network, and their optimizer.
-pub struct NoisyHeads<D: Device<Real = f32>> {
+pub struct NoisyHeads<D: Device> {
     /// Weight and bias of each head: ids in the network, and ids below.
     heads: Vec<[(TensorId, TensorId); 2]>,
     pub(crate) deviations: Tensors<D>,
@@ -31,7 +31,7 @@ pub(crate) struct AddedNoise {
     tensors: Vec<(TensorId, TensorId, Vec<f32>, Vec<f32>)>,
 }
 
-impl<D: Device<Real = f32>> NoisyHeads<D> {
+impl<D: Device> NoisyHeads<D> {
     /// Noise on all heads of a network. The deviations start at `initial` / √(number of inputs).
     pub(crate) fn new(initial: f64, learner: &mut Learner<D>) -> NoisyHeads<D> {
         let settings = learner.adam.settings;
@@ -95,7 +95,7 @@ impl<D: Device<Real = f32>> NoisyHeads<D> {
 
 impl AddedNoise {
     /// Takes the noise away again.
-    pub(crate) fn remove<D: Device<Real = f32>>(&self, device: &mut D, network: &mut Tensors<D>) {
+    pub(crate) fn remove<D: Device>(&self, device: &mut D, network: &mut Tensors<D>) {
         self.tensors.iter().for_each(|(id, _, before, _)| network.set(device, *id, before));
     }
 }

@@ -112,7 +112,7 @@ pub(crate) struct Round {
     made: Vec<PolicySample>,
 }
 
-impl<D: LearningLosses<Real = f32>> Algorithm<D> for Ppo {
+impl<D: LearningLosses> Algorithm<D> for Ppo {
     fn phase(&mut self, learner: &mut Learner<D>, phase: &mut Phase<'_, D>) -> Result<(), TrainError> {
         let mut fleet = Fleet::new(phase.episodes.clone(), self.settings.environments, phase.seed)?;
         self.act_and_learn(learner, &mut fleet, phase.seed, &mut phase.updates)
@@ -131,7 +131,7 @@ impl Ppo {
     }
 
     /// Acts and learns for the rounds of a phase. Updates are reported at the end of their round.
-    pub fn act_and_learn<D: LearningLosses<Real = f32>>(
+    pub fn act_and_learn<D: LearningLosses>(
         &self,
         learner: &mut Learner<D>,
         fleet: &mut Fleet,
@@ -160,7 +160,7 @@ impl Ppo {
     }
 
     /// Acts for a round and estimates the advantage of each choice.
-    pub(crate) fn collect<D: Device<Real = f32>>(
+    pub(crate) fn collect<D: Device>(
         &self,
         actor: &mut Learner<D>,
         fleet: &mut Fleet,
@@ -182,7 +182,7 @@ impl Ppo {
     }
 
     /// Learns from a round for all epochs. All updates are queued before the first one is waited for.
-    pub(crate) fn learn<D: LearningLosses<Real = f32>>(
+    pub(crate) fn learn<D: LearningLosses>(
         &self,
         learner: &mut Learner<D>,
         round: Round,
@@ -228,7 +228,7 @@ impl Ppo {
     }
 
     /// Lets every environment make its choices of a round; returns them by environment, in order.
-    fn act<D: Device<Real = f32>>(
+    fn act<D: Device>(
         &self,
         actor: &mut Learner<D>,
         fleet: &mut Fleet,
@@ -272,12 +272,7 @@ impl Ppo {
 
     /// Fills in the generalized advantages and the targets of the value head, from the rewards and from the estimated returns of the states
     /// that were reached.
-    fn estimate_advantages<D: Device<Real = f32>>(
-        &self,
-        actor: &mut Learner<D>,
-        fleet: &mut Fleet,
-        choices: &mut [Vec<Choice>],
-    ) {
+    fn estimate_advantages<D: Device>(&self, actor: &mut Learner<D>, fleet: &mut Fleet, choices: &mut [Vec<Choice>]) {
         let reached: Vec<Arc<Sample>> = fleet.members.par_iter_mut().map(|member| Arc::new(member.sample())).collect();
         let ends: Vec<Arc<Sample>> =
             choices.iter().flatten().filter_map(|choice| choice.last.clone()).chain(reached).collect();
@@ -340,7 +335,7 @@ fn policy_weights(logits: &[f32], state: &Sample) -> (f32, Vec<f32>) {
 }
 
 /// Squared error of the returns that the critic of a network with an actor estimates, for the policy as it is; `None` for other networks.
-fn critic_loss<D: Device<Real = f32>>(
+fn critic_loss<D: Device>(
     tape: &mut Tape<'_, D>,
     output: &TapeOutput,
     states: &[&Sample],

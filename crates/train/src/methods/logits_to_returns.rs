@@ -13,10 +13,10 @@ use rand::RngExt;
 use rand_pcg::Pcg64;
 use temponet_grad::Device;
 
-use crate::dqn::DqnSettings;
 use crate::environment::Ending;
 use crate::fleet::{Fleet, FleetError};
 use crate::learner::Learner;
+use crate::methods::dqn::DqnSettings;
 use crate::sample::Sample;
 use crate::tape_network::OutputMap;
 
@@ -47,7 +47,7 @@ struct Trial {
 }
 
 /// Acts for a while, and maps the outputs of a network to the returns of its choices.
-pub(crate) fn calibrate<D: Device<Real = f32>>(
+pub(crate) fn map_outputs_to_returns<D: Device>(
     settings: &DqnSettings,
     learner: &mut Learner<D>,
     fleet: &mut Fleet,

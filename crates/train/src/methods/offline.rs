@@ -19,11 +19,11 @@ use temponet_grad::{Device, LearningLosses, likelihood, q_value_of};
 
 use crate::algorithm::{Algorithm, Memory, Phase, TensorVisitor};
 use crate::critic::Critic;
-use crate::dqn::{Dqn, DqnSettings};
 use crate::environment::Ending;
 use crate::error::TrainError;
 use crate::fleet::{Episodes, Fleet, FleetError, mix};
 use crate::learner::{Learner, Outputs, SampleLoss, UpdateFigures};
+use crate::methods::dqn::{Dqn, DqnSettings};
 use crate::recipe::Recipe;
 use crate::replay_buffer::{ReplayBuffer, Transition};
 use crate::sample::Sample;
@@ -77,7 +77,7 @@ impl Default for OfflineSettings {
 }
 
 /// Offline learning: its settings, the log, and the critics if it has any.
-pub(crate) struct Offline<D: Device<Real = f32>> {
+pub(crate) struct Offline<D: Device> {
     settings: OfflineSettings,
     /// Holds the log as its replay buffer.
     dqn: Dqn<D>,
@@ -85,12 +85,12 @@ pub(crate) struct Offline<D: Device<Real = f32>> {
 }
 
 /// What an update improves.
-enum Objective<D: Device<Real = f32>> {
+enum Objective<D: Device> {
     Conservative,
     Implicit { critics: Box<ImplicitCritics<D>>, expectile: f64, sharpness: f64 },
 }
 
-impl<D: LearningLosses<Real = f32>> Algorithm<D> for Offline<D> {
+impl<D: LearningLosses> Algorithm<D> for Offline<D> {
     fn phase(&mut self, learner: &mut Learner<D>, phase: &mut Phase<'_, D>) -> Result<(), TrainError> {
         let Phase { training_seed, rng, episodes, updates, .. } = phase;
         if self.dqn.replay.is_empty() {
@@ -149,7 +149,7 @@ impl<D: LearningLosses<Real = f32>> Algorithm<D> for Offline<D> {
     }
 }
 
-impl<D: LearningLosses<Real = f32>> Offline<D> {
+impl<D: LearningLosses> Offline<D> {
     /// Nothing logged so far, and critics with random weights if the algorithm has any.
     pub(crate) fn new(settings: OfflineSettings, recipe: &Recipe, learner: &mut Learner<D>) -> Offline<D> {
         let (dqn_settings, objective) = match settings.algorithm {
@@ -199,11 +199,11 @@ pub fn log_runs(settings: &OfflineSettings, episodes: &Episodes, seed: u64) -> R
 const IS_DUELING: bool = false;
 
 /// The two critics of implicit Q-learning. An action is worth the lower of their target networks' values.
-struct ImplicitCritics<D: Device<Real = f32>> {
+struct ImplicitCritics<D: Device> {
     critics: [Critic<D>; 2],
 }
 
-impl<D: LearningLosses<Real = f32>> ImplicitCritics<D> {
+impl<D: LearningLosses> ImplicitCritics<D> {
     /// Critics with random weights, of the policy's architecture.
     fn new(recipe: &Recipe, policy: &Learner<D>) -> ImplicitCritics<D> {
         let architecture = &policy.network.architecture;

@@ -114,7 +114,7 @@ pub(crate) struct Rollouts {
     memory: RolloutMemory,
 }
 
-impl<D: LearningLosses<Real = f32>> Algorithm<D> for Rollouts {
+impl<D: LearningLosses> Algorithm<D> for Rollouts {
     fn phase(&mut self, learner: &mut Learner<D>, phase: &mut Phase<'_, D>) -> Result<(), TrainError> {
         let Phase { index, count, is_warm_start, stage_seed, rng, episodes, updates, .. } = phase;
         let Rollouts { settings, memory } = self;
@@ -168,7 +168,7 @@ impl Rollouts {
 
 /// Makes one update on a batch of comparisons drawn at random: a logistic loss on whether to make each exchange, weighted by the size of its
 /// gain or loss, and cloning of the planner.
-fn update<D: LearningLosses<Real = f32>>(
+fn update<D: LearningLosses>(
     settings: &RolloutSettings,
     comparisons: &RingBuffer<Comparison>,
     learner: &mut Learner<D>,
@@ -190,7 +190,7 @@ fn update<D: LearningLosses<Real = f32>>(
 }
 
 /// Acts for a phase and compares choices in every state. The fleet must have planners.
-fn compare_choices<D: Device<Real = f32>>(
+fn compare_choices<D: Device>(
     settings: &RolloutSettings,
     actor: &mut Learner<D>,
     fleet: &mut Fleet,

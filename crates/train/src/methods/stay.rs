@@ -39,7 +39,7 @@ impl Stay {
     }
 }
 
-impl<D: Device<Real = f32>> Algorithm<D> for Stay {
+impl<D: Device> Algorithm<D> for Stay {
     /// Makes no update: the phase is its validation alone.
     fn phase(&mut self, _learner: &mut Learner<D>, _phase: &mut Phase<'_, D>) -> Result<(), TrainError> {
         Ok(())

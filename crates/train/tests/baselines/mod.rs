@@ -16,7 +16,7 @@ use temponet_train::{
     Stage, TaskSetSource, TrainError, TrainingObserver, TrainingRun,
 };
 
-type Device = Cpu<f32>;
+type Device = Cpu;
 
 /// The recipes of Q-learning and of PPO by name, each as small as it can be.
 fn recipes() -> Vec<(String, Recipe)> {

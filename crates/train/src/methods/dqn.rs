@@ -14,7 +14,7 @@
 //! - The importance weights of prioritized replay correct the whole bias from the start (β = 1).
 //! - An episode that the horizon cuts off is not a terminal state: the value of the state it ends in still counts.
 //! - Adam instead of RMSProp; ε falls over the first half of the stage, whatever its length.
-//! - A stage that begins with learned weights first rescales the outputs to returns (`calibration.rs`).
+//! - A stage that begins with learned weights first rescales the outputs to returns (`logits_to_returns.rs`).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -27,17 +27,17 @@ use temponet_infer::Atoms;
 use temponet_task::JobId;
 
 use crate::algorithm::{Algorithm, Memory, Phase, TensorVisitor};
-use crate::calibration::calibrate;
-use crate::distribution::{self, NextChoice};
 use crate::environment::Ending;
 use crate::error::TrainError;
 use crate::exploration::{ExplorationBonus, VisitCounter};
 use crate::fleet::{ChoiceOutcome, Fleet, mix};
 use crate::learner::{Learner, NeededRowsOf, PendingUpdate, ShardOutput};
-use crate::noisy_heads::NoisyHeads;
+use crate::methods::distribution::{self, NextChoice};
+use crate::methods::logits_to_returns::map_outputs_to_returns;
+use crate::methods::noisy_heads::NoisyHeads;
+use crate::methods::speeds::{AtBestSpeed, NeededRuns};
 use crate::replay_buffer::{ReplayBatch, ReplayBuffer, Transition};
 use crate::sample::{Batch, Sample};
-use crate::speeds::{AtBestSpeed, NeededRuns};
 use crate::tape_network::{OutputRows, TapeNetwork};
 use crate::updates::{StepSize, Updates};
 
@@ -132,7 +132,7 @@ mod bound {
 pub(crate) type DqnMemory = (ReplayBuffer, VisitCounter, u64, u64);
 
 /// Q-learning: its settings and what it remembers from phase to phase.
-pub struct Dqn<D: Device<Real = f32>> {
+pub struct Dqn<D: Device> {
     /// Settings.
     pub settings: DqnSettings,
     /// Parameters of the target network.
@@ -166,13 +166,13 @@ struct OpenTransition {
     discount: f64,
 }
 
-impl<D: LearningLosses<Real = f32>> Algorithm<D> for Dqn<D> {
+impl<D: LearningLosses> Algorithm<D> for Dqn<D> {
     fn phase(&mut self, learner: &mut Learner<D>, phase: &mut Phase<'_, D>) -> Result<(), TrainError> {
         let Phase { index, count, is_warm_start, seed, rng, episodes, updates, .. } = phase;
         // A distribution of returns needs no calibration: nothing but Q-learning gives one.
         if *index == 0 && *is_warm_start && learner.network.architecture.atoms.is_none() {
             let mut fleet = Fleet::new(episodes.clone(), self.settings.environments, mix(*seed, 6))?;
-            calibrate(&self.settings, learner, &mut fleet, rng)?;
+            map_outputs_to_returns(&self.settings, learner, &mut fleet, rng)?;
             self.target = learner.copy_parameters();
         }
         let mut fleet = Fleet::new(episodes.clone(), self.settings.environments, *seed)?;
@@ -203,7 +203,7 @@ impl<D: LearningLosses<Real = f32>> Algorithm<D> for Dqn<D> {
     }
 }
 
-impl<D: LearningLosses<Real = f32>> Dqn<D> {
+impl<D: LearningLosses> Dqn<D> {
     /// An empty replay buffer, and a target network that equals the learner's network.
     pub fn new(settings: DqnSettings, learner: &mut Learner<D>) -> Dqn<D> {
         let replay = ReplayBuffer::new(settings.replay, settings.priority);

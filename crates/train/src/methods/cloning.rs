@@ -21,7 +21,7 @@ use crate::algorithm::{Algorithm, Memory, Phase};
 use crate::error::TrainError;
 use crate::fleet::{Episodes, Fleet, FleetError};
 use crate::learner::{Learner, PendingUpdate, ShardOutput};
-use crate::matching::{MatchingSettings, TaughtMatching, matching_loss};
+use crate::methods::matching::{MatchingSettings, TaughtMatching, matching_loss};
 use crate::ring_buffer::RingBuffer;
 use crate::sample::Sample;
 use crate::updates::StepSize;
@@ -74,7 +74,7 @@ pub struct Cloning {
     demonstrations: RingBuffer<Demonstration>,
 }
 
-impl<D: LearningLosses<Real = f32>> Algorithm<D> for Cloning {
+impl<D: LearningLosses> Algorithm<D> for Cloning {
     fn phase(&mut self, learner: &mut Learner<D>, phase: &mut Phase<'_, D>) -> Result<(), TrainError> {
         let teacher = Some(self.settings.teacher.clone());
         let episodes = Episodes { teacher, ..phase.episodes.clone() };
@@ -110,7 +110,7 @@ impl Cloning {
 
     /// Collects a phase's demonstrations. The fleet must have a teacher. The learner makes a choice with probability `learner_share`, the
     /// teacher makes the others.
-    pub fn collect<D: Device<Real = f32>>(
+    pub fn collect<D: Device>(
         &mut self,
         learner: &mut Learner<D>,
         fleet: &mut Fleet,
@@ -147,12 +147,7 @@ impl Cloning {
 
     /// Makes one update on a batch of demonstrations drawn at random. Idling is not among the picks, because the cross-entropy leaves the
     /// idle row out.
-    fn update<D: LearningLosses<Real = f32>>(
-        &self,
-        learner: &mut Learner<D>,
-        rng: &mut Pcg64,
-        size: StepSize,
-    ) -> PendingUpdate<D> {
+    fn update<D: LearningLosses>(&self, learner: &mut Learner<D>, rng: &mut Pcg64, size: StepSize) -> PendingUpdate<D> {
         let batch = self.settings.batch;
         let drawn = self.demonstrations.draw(batch, rng);
         let states: Vec<&Sample> = drawn.iter().map(|(state, ..)| &**state).collect();
@@ -176,7 +171,7 @@ impl Cloning {
     }
 
     /// Returns the share of the demonstrations, 0 to 1, in which the jobs that a learner would run are those of the teacher.
-    pub fn agreement<D: Device<Real = f32>>(&self, learner: &mut Learner<D>) -> f64 {
+    pub fn agreement<D: Device>(&self, learner: &mut Learner<D>) -> f64 {
         let states: Vec<&Sample> = self.demonstrations.iter().map(|(state, ..)| &**state).collect();
         let outputs = learner.outputs(None, &states);
         let same = self.demonstrations.iter().enumerate().filter(|(index, (state, rows, _))| {

@@ -121,7 +121,7 @@ impl TaughtMatching {
 }
 
 /// Loss of some decisions, each times `share`, with its gradient with respect to the plans.
-pub(crate) fn matching_loss<D: Device<Real = f32>>(
+pub(crate) fn matching_loss<D: Device>(
     settings: &MatchingSettings,
     tape: &mut Tape<'_, D>,
     q: Var,
@@ -145,7 +145,7 @@ pub(crate) fn matching_loss<D: Device<Real = f32>>(
 }
 
 /// Puts the logarithms of the plans of some decisions on the tape, one decision after the other, by job and then by core.
-fn log_plans<D: Device<Real = f32>>(
+fn log_plans<D: Device>(
     settings: &MatchingSettings,
     tape: &mut Tape<'_, D>,
     q: Var,
@@ -184,8 +184,8 @@ mod tests {
         TaughtMatching { jobs, taught: vec![(0, None), (1, Some(1))], cores: 2 }
     }
 
-    fn with_plans<T>(q: &[f32], check: impl FnOnce(&mut Tape<'_, Cpu<f32>>, Var, &OutputRows) -> T) -> T {
-        let (mut device, parameters) = (Cpu::<f32>::default(), Tensors::default());
+    fn with_plans<T>(q: &[f32], check: impl FnOnce(&mut Tape<'_, Cpu>, Var, &OutputRows) -> T) -> T {
+        let (mut device, parameters) = (Cpu::default(), Tensors::default());
         let mut tape = Tape::new(&mut device, &parameters);
         let q = tape.input(q.len(), 1, q);
         let segments = Arc::new(Segments::of_lengths([3, 3]));
