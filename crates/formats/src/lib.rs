@@ -16,6 +16,7 @@ mod node;
 mod notes;
 mod read;
 mod rt_app;
+mod settings;
 mod simso;
 mod template;
 mod toml;
@@ -31,6 +32,7 @@ use temponet_task::wording::visible;
 pub use input::{is_pipe, read_bytes};
 pub use read::{BURST_KEYS, TASK_KEYS};
 pub use rt_app::{Exported, to_rt_app};
+pub use settings::{SettingsError, line_of, read_settings};
 pub use template::TEMPLATE;
 pub use write::{NotRepresentable, write};
 
@@ -185,3 +187,8 @@ impl Lines {
 fn one_line(message: &str) -> String {
     message.split_whitespace().collect::<Vec<_>>().join(" ")
 }
+
+/// The examples of the README, which are run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

@@ -72,3 +72,8 @@ impl TaskSet {
         }
     }
 }
+
+/// The examples of the README, which are run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;
