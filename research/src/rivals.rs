@@ -119,7 +119,7 @@ impl Rival {
 
     /// Returns the command that trains the rival.
     pub fn command(&self) -> String {
-        format!("temponet train --recipe research/recipes/{} -o {}.safetensors", self.path, self.name)
+        format!("temponet-paper train --recipe research/recipes/{} -o {}.safetensors", self.path, self.name)
     }
 
     /// Returns the file of the model and of its report: from the user's folder, or else from the program.

@@ -36,6 +36,7 @@ mod reward;
 mod ring_buffer;
 mod run;
 mod sample;
+mod settings_tree;
 mod tape_network;
 mod task_set_source;
 mod teacher;

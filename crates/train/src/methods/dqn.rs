@@ -136,7 +136,7 @@ impl Method for DqnSettings {
     }
 }
 
-/// A bound in a recipe file, where a missing key means the default: no bound is written as an infinite one.
+/// A bound in a recipe file, where a missing key means the default: no bound is written as an infinite one, in JSON as null.
 mod bound {
     use serde::{Deserialize, Deserializer, Serializer};
 
@@ -145,7 +145,7 @@ mod bound {
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
-        Ok(Some(f64::deserialize(deserializer)?).filter(|bound| *bound != f64::INFINITY))
+        Ok(Option::<f64>::deserialize(deserializer)?.filter(|bound| *bound != f64::INFINITY))
     }
 }
 
