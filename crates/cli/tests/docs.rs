@@ -111,8 +111,10 @@ fn every_key_of_a_task_and_of_a_burst_is_documented() {
     for key in temponet_formats::BURST_KEYS {
         assert!(bursts.contains(&format!("`{key}`")), "{key} of a burst");
     }
+    let changelog = read("CHANGELOG.md");
+    let words: HashSet<&str> = changelog.split(|c: char| !(c.is_alphanumeric() || "-:".contains(c))).collect();
     for entry in temponet_sched::ALL {
-        assert!(read("CHANGELOG.md").contains(entry.name), "{}", entry.name);
+        assert!(words.contains(entry.name), "the changelog does not name {}", entry.name);
     }
 }
 
