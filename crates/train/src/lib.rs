@@ -32,6 +32,7 @@ mod recurrent;
 mod registry;
 mod replay_buffer;
 mod replay_settings;
+pub mod returns;
 mod reward;
 mod ring_buffer;
 mod run;
@@ -56,8 +57,8 @@ pub use job_trace::{JobTrace, MIN_TRACE_JOBS, TRACE_SHARES, TraceSplit};
 pub use learner::{Learner, NeededRows, NeededRowsOf, Outputs, PendingUpdate, SampleLoss, ShardOutput, UpdateFigures};
 pub use method::{Algorithm, Method, MethodDevice, NetworkPart, Phase, StageMethod, TensorVisitor};
 pub use methods::{
-    Cloning, CloningSettings, Dqn, DqnSettings, MatchingSettings, OfflineAlgorithm, OfflineSettings, Ppo, PpoRound,
-    PpoSettings, RolloutSettings, StaySettings, gumbel, log_runs,
+    Cloning, CloningSettings, Dqn, DqnSettings, DqnVariant, MatchingSettings, NeededRuns, OfflineAlgorithm,
+    OfflineSettings, Ppo, PpoRound, PpoSettings, RolloutSettings, StaySettings, gumbel, log_runs,
 };
 pub use observer::{NoObserver, PhaseFigures, TrainingObserver};
 pub use recipe::{EpisodeSettings, NetworkShape, OptimizerSettings, Recipe, Stage, Tokens, ValidationSettings};

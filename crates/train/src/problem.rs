@@ -57,12 +57,12 @@ impl Recipe {
 impl NetworkShape {
     /// Returns what of the network a method does not learn, or `None`.
     fn not_learned_by(&self, method: &StageMethod) -> Option<String> {
-        let by_dqn = "learned by dqn without a conservative penalty";
+        let speeds = "network.speeds are learned by dqn without a conservative penalty";
         let parts = [
-            (self.speeds > 0, NetworkPart::Speeds, format!("network.speeds are {by_dqn}")),
-            (self.memory.is_some(), NetworkPart::Memory, "network.memory is learned by ppo".into()),
-            (self.atoms.is_some(), NetworkPart::Atoms, format!("network.atoms are {by_dqn}")),
-            (self.actor.is_some(), NetworkPart::Actor, "network.actor is learned by policies".into()),
+            (self.speeds > 0, NetworkPart::Speeds, speeds),
+            (self.memory.is_some(), NetworkPart::Memory, "network.memory is learned by ppo"),
+            (self.atoms.is_some(), NetworkPart::Atoms, "network.atoms are learned by rainbow"),
+            (self.actor.is_some(), NetworkPart::Actor, "network.actor is learned by policies"),
         ];
         let wrong = parts.into_iter().find(|(is_there, part, _)| *is_there && !method.learns(*part));
         wrong.map(|(.., text)| format!("{text}, not by {}", method.name()))

@@ -39,7 +39,7 @@ const OWN: [Entry; 6] = [
 ];
 
 /// Methods that `temponet-paper` registers.
-const OF_THE_PAPER: [&str; 4] = ["a2c", "sac", "priorities", "hierarchical"];
+const OF_THE_PAPER: [&str; 5] = ["a2c", "sac", "priorities", "hierarchical", "rainbow"];
 
 /// Methods that other crates have registered.
 static OTHERS: RwLock<Vec<Entry>> = RwLock::new(Vec::new());
