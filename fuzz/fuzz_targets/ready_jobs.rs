@@ -27,20 +27,15 @@ fn scheduler(choice: u8) -> Box<dyn Scheduler> {
 fn set(data: &[u8; 8]) -> TaskSet {
     let task = |(index, shape): (usize, &[u8])| {
         let (period, wcet) = (u64::from(shape[0]) + 1, u64::from(shape[1]) % 16 + 1);
-        Task {
-            criticality: shape[0] % 3,
-            after: if index > 0 && shape[0] >> 5 == 3 { vec![0] } else { Vec::new() },
-            preemption: match shape[1] >> 4 {
+        Task::periodic(format!("t{index}"), Time::from_us(period), Time::from_us(wcet)).with_criticality(shape[0] % 3).with_after(if index > 0 && shape[0] >> 5 == 3 { vec![0] } else { Vec::new() }).with_preemption(match shape[1] >> 4 {
                 0..8 => Preemption::Free,
                 8..12 => Preemption::None,
                 every => Preemption::Every(Time::from_us(u64::from(every) - 11)),
-            },
-            ..Task::periodic(format!("t{index}"), Time::from_us(period), Time::from_us(wcet))
-        }
+            })
     };
     let tasks = data[..6].chunks_exact(2).enumerate().map(task).collect();
     let mut set = TaskSet::new("fuzz", tasks, usize::from(data[6] % 3) + 1);
-    set.follow_sources().expect("all follow the first task");
+    set.system.follow_sources().expect("all follow the first task");
     // Cores of different speeds, and tasks that may use some of them.
     if data[6] & 8 > 0 {
         let speed = |core: usize| Speed([400, 1000, 2500][(core + usize::from(data[6] >> 6)) % 3]);

@@ -33,19 +33,13 @@ impl Scheduler for Scripted {
 }
 
 fn set(shape: &[u8; 12]) -> TaskSet {
-    let task = |(index, shape): (usize, &[u8])| Task {
-        criticality: shape[0] % 3,
-        guarantee: shape[1] > 250,
-        after: if index > 0 && shape[1] >> 5 == 3 { vec![0] } else { Vec::new() },
-        jitter: Time::from_us(u64::from(shape[1] % 4)),
-        ..Task::periodic(
+    let task = |(index, shape): (usize, &[u8])| Task::periodic(
             format!("t{index}"),
             Time::from_us(u64::from(shape[0]) + 1),
             Time::from_us(u64::from(shape[1]) % 32 + 1),
-        )
-    };
+        ).with_criticality(shape[0] % 3).with_guarantee(shape[1] > 250).with_after(if index > 0 && shape[1] >> 5 == 3 { vec![0] } else { Vec::new() }).with_jitter(Time::from_us(u64::from(shape[1] % 4)));
     let mut set = TaskSet::new("fuzz", shape[..8].chunks_exact(2).enumerate().map(task).collect(), 1);
-    set.follow_sources().expect("all follow the first task");
+    set.system.follow_sources().expect("all follow the first task");
     set.cores = usize::from(shape[8] % 4) + 1;
     if shape[8] & 8 > 0 {
         let speed = |core: usize| Speed([400, 1000, 2500][core % 3]);
@@ -61,18 +55,7 @@ fn set(shape: &[u8; 12]) -> TaskSet {
 
 fn job(bytes: &[u8], set: &TaskSet, now: Time) -> Job {
     let time = |byte: u8| Time::from_us(u64::from(byte));
-    Job {
-        task: u32::from(bytes[0] % 6),
-        running: bytes[1] % 2 == 0,
-        held: bytes[1] >> 5 == 0,
-        last_core: Some(u32::from(bytes[1] / 2 % 8)).filter(|core| *core < 6),
-        release: now.saturating_sub(time(bytes[2])),
-        deadline: if bytes[3] > 250 { Time::MAX_INPUT } else { now.saturating_sub(time(50)) + time(bytes[3]) },
-        executed: time(bytes[4] % 32),
-        overhead: time(bytes[5] % 4),
-        estimate: Estimate::new(time(bytes[5] >> 4), time(bytes[5] >> 3)),
-        ..Job::first(0, &set.tasks[0])
-    }
+    Job::first(0, &set.tasks[0]).with_task(u32::from(bytes[0] % 6)).with_running(bytes[1] % 2 == 0).with_held(bytes[1] >> 5 == 0).with_last_core(Some(u32::from(bytes[1] / 2 % 8)).filter(|core| *core < 6)).with_release(now.saturating_sub(time(bytes[2]))).with_deadline(if bytes[3] > 250 { Time::MAX_INPUT } else { now.saturating_sub(time(50)) + time(bytes[3]) }).with_executed(time(bytes[4] % 32)).with_overhead(time(bytes[5] % 4)).with_estimate(Estimate::new(time(bytes[5] >> 4), time(bytes[5] >> 3)))
 }
 
 fuzz_target!(|data: &[u8]| {
@@ -96,9 +79,9 @@ fuzz_target!(|data: &[u8]| {
                 [usize::from(byte / JOBS % 4)]
         };
         let events: Vec<Event> = bytes[54..60].iter().map(event).collect();
-        let system = System { is_limited: true, ..TaskSet { cores, ..set.clone() }.system() };
+        let system = System { is_limited: true, ..set.clone().with_cores(cores).system() };
         let view =
-            SystemView { now, system: &system, active: &active, jobs: &jobs, running: &running, events: &events, locks: None };
+            SystemView::new(now, &system, &active, &jobs, &running).with_events(&events);
         let mut assignment = Assignment::default();
         assignment.reset(cores);
         shield.decide(&view, &mut assignment);

@@ -65,7 +65,7 @@ pub fn compare(
     own.aims.splice(0..0, aims);
     let record_until = picture_window(&own, horizon, report::MOST_JOBS);
     let plan = ComparisonPlan {
-        goal: own.goal(),
+        goal: own.goal().clone(),
         set: own,
         horizon,
         seed,

@@ -90,7 +90,7 @@ impl TaskSet {
             if !(1..=4096).contains(&cores) {
                 return Err(errors::input(format!("cores = {cores} is not from 1 to 4096")));
             }
-            set.set_cores(cores).map_err(errors::input)?;
+            set.system.change_cores(cores).map_err(errors::input)?;
         }
         if let Some(rule) = on_miss {
             let found = OnMiss::from_name(rule);

@@ -71,7 +71,7 @@ fn try_all(
         let stays = |(job, core): (&usize, &Option<usize>)| core.map(|core| jobs[*job].core == Some(core));
         let quality = (
             cores.iter().map(Option::is_some).collect(),
-            cores.iter().flatten().map(|core| set.core_speed(*core).0).collect(),
+            cores.iter().flatten().map(|core| set.machine().speed(*core).0).collect(),
             order.iter().zip(cores.iter()).filter_map(stays).collect(),
             cores.iter().flatten().map(|core| -(*core as i64)).collect(),
         );
@@ -80,8 +80,8 @@ fn try_all(
         }
         return;
     }
-    let task = &set.tasks[jobs[order[cores.len()]].task];
-    for core in (0..set.cores).filter(|core| task.cores.contains(*core)) {
+    let task = &set.tasks()[jobs[order[cores.len()]].task];
+    for core in (0..set.cores()).filter(|core| task.cores.contains(*core)) {
         if !cores.contains(&Some(core)) {
             cores.push(Some(core));
             try_all(set, jobs, order, cores, best);
@@ -102,7 +102,7 @@ fn naive(set: &TaskSet, seed: u64, key: Key, always: bool) -> (Vec<JobRecord>, u
         jobs.retain(|job| {
             let end = match job.done >= 1000 * job.execution {
                 true => Some(End::Completed),
-                false => (job.deadline == now && set.on_miss == OnMiss::Abort).then_some(End::Aborted),
+                false => (job.deadline == now && set.on_miss() == OnMiss::Abort).then_some(End::Aborted),
             };
             happened |= end.is_some() || job.deadline == now;
             records.extend(end.map(|end| JobRecord {
@@ -137,11 +137,11 @@ fn naive(set: &TaskSet, seed: u64, key: Key, always: bool) -> (Vec<JobRecord>, u
             });
         }
         if happened || always {
-            let fastest = |job: &NaiveJob| u64::from(set.fastest(&set.tasks[job.task]).0);
+            let fastest = |job: &NaiveJob| u64::from(set.fastest(&set.tasks()[job.task]).0);
             let mut order: Vec<usize> = (0..jobs.len()).collect();
             order.sort_by_key(|index| {
                 let job = &jobs[*index];
-                (key(job, &set.tasks[job.task], now, fastest(job)), job.release, job.task, job.number)
+                (key(job, &set.tasks()[job.task], now, fastest(job)), job.release, job.task, job.number)
             });
             let mut best = None;
             try_all(set, &jobs, &order, &mut Vec::new(), &mut best);
@@ -154,7 +154,7 @@ fn naive(set: &TaskSet, seed: u64, key: Key, always: bool) -> (Vec<JobRecord>, u
         for job in &mut jobs {
             if let Some(core) = job.core {
                 job.start = job.start.or(Some(now));
-                job.done += u64::from(set.core_speed(core).0);
+                job.done += u64::from(set.machine().speed(core).0);
             }
         }
     }
@@ -190,8 +190,9 @@ fn any_set() -> impl Strategy<Value = TaskSet> {
                 task
             };
         let mut set = TaskSet::new("random", tasks.into_iter().enumerate().map(task).collect(), count);
-        set.machine = speeds.into_iter().map(|speed| Core { name: "c".into(), speed: Speed(speed) }).collect();
-        set.on_miss = if aborts { OnMiss::Abort } else { OnMiss::Continue };
+        set.system
+            .set_machine(speeds.into_iter().map(|speed| Core { name: "c".into(), speed: Speed(speed) }).collect());
+        set.system.set_on_miss(if aborts { OnMiss::Abort } else { OnMiss::Continue });
         set
     })
 }

@@ -47,13 +47,13 @@ impl NaiveJob {
     }
 
     fn holds<'a>(&'a self, set: &'a TaskSet) -> impl Iterator<Item = usize> + 'a {
-        let inside = self.inside.iter().zip(&set.tasks[self.task].sections);
+        let inside = self.inside.iter().zip(&set.tasks()[self.task].sections);
         inside.filter(|(state, _)| state.is_some_and(|since| since != DONE)).map(|(_, section)| section.resource)
     }
 
     /// The section that the job has to enter before it can go on: of several, the longest.
     fn wants(&self, set: &TaskSet) -> Option<usize> {
-        let sections = &set.tasks[self.task].sections;
+        let sections = &set.tasks()[self.task].sections;
         let is_next = |at: &usize| self.inside[*at].is_none() && sections[*at].at.0 <= self.done / 1000;
         (0..sections.len())
             .filter(is_next)
@@ -109,22 +109,22 @@ impl Naive<'_> {
             others.into_iter().find(|other| self.jobs[*other].holds(self.set).any(|held| held == resource))
         };
         if let Some(section) = job.wants(self.set) {
-            let resource = self.set.tasks[job.task].sections[section].resource;
+            let resource = self.set.tasks()[job.task].sections[section].resource;
             if let Some(holder) = holder(resource) {
                 return Some((resource, holder));
             }
         }
-        if self.set.protocol != Protocol::Ceiling || job.last_core.is_some() {
+        if self.set.protocol() != Protocol::Ceiling || job.last_core.is_some() {
             return None;
         }
         // Every task of these sets has a priority, which is its preemption level.
         let level = |task: &Task| task.priority.unwrap();
         let ceiling = |resource: usize| {
-            let users = self.set.tasks.iter();
+            let users = self.set.tasks().iter();
             users.filter(|task| task.sections.iter().any(|own| own.resource == resource)).map(level).max().unwrap()
         };
-        let above = (0..self.set.resources.len()).filter(|resource| holder(*resource).is_some());
-        let above = above.filter(|resource| ceiling(*resource) >= level(&self.set.tasks[job.task]));
+        let above = (0..self.set.resources().len()).filter(|resource| holder(*resource).is_some());
+        let above = above.filter(|resource| ceiling(*resource) >= level(&self.set.tasks()[job.task]));
         let highest = above.min_by_key(|resource| (-ceiling(*resource), *resource))?;
         Some((highest, holder(highest).unwrap()))
     }
@@ -137,7 +137,7 @@ impl Naive<'_> {
     }
 
     fn end_sections(&mut self, job: &NaiveJob) {
-        for (state, section) in job.inside.iter().zip(&self.set.tasks[job.task].sections) {
+        for (state, section) in job.inside.iter().zip(&self.set.tasks()[job.task].sections) {
             if let Some(since) = state.filter(|since| *since != DONE) {
                 self.holds.push(self.stretch(job, section.resource, since));
             }
@@ -205,8 +205,8 @@ impl Naive<'_> {
         }
         for index in 0..self.jobs.len() {
             let job = &mut self.jobs[index];
-            job.held = job.core.is_some() && self.set.tasks[job.task].preemption.is_limited();
-            if let Preemption::Every(every) = self.set.tasks[job.task].preemption
+            job.held = job.core.is_some() && self.set.tasks()[job.task].preemption.is_limited();
+            if let Preemption::Every(every) = self.set.tasks()[job.task].preemption
                 && job.core.is_some()
                 && job.done / 1000 / every.0 > job.before / 1000 / every.0
             {
@@ -225,7 +225,7 @@ impl Naive<'_> {
 
     fn unlock(&mut self, index: usize) {
         let job = self.jobs[index].clone();
-        let sections = &self.set.tasks[job.task].sections;
+        let sections = &self.set.tasks()[job.task].sections;
         for (at, section) in sections.iter().enumerate() {
             // A fast core can do more than a section in a nanosecond. It comes to all of them nevertheless, one after another.
             let is_skipped = |(other, inner): (usize, &Section)| {
@@ -247,7 +247,7 @@ impl Naive<'_> {
         order.sort_by_key(|index| self.jobs[*index].core);
         for index in order {
             while let Some(section) = self.jobs[index].wants(self.set) {
-                let resource = self.set.tasks[self.jobs[index].task].sections[section].resource;
+                let resource = self.set.tasks()[self.jobs[index].task].sections[section].resource;
                 let is_taken = |other: usize| self.jobs[other].holds(self.set).any(|held| held == resource);
                 if (0..self.jobs.len()).any(|other| other != index && is_taken(other)) {
                     break;
@@ -263,7 +263,7 @@ impl Naive<'_> {
     /// Takes the waiting jobs out that have lost a predecessor and will never be released, one after another.
     fn lose(&mut self, behind: &mut Vec<NaiveJob>) {
         let is_lost = |run: &Naive<'_>, job: &NaiveJob| {
-            let mut before = run.set.tasks[job.task].after.iter();
+            let mut before = run.set.tasks()[job.task].after.iter();
             before.any(|before| run.completed.get(&(*before, job.number)) == Some(&false))
         };
         while let Some(at) = behind.iter().position(|job| is_lost(self, job)) {
@@ -275,32 +275,32 @@ impl Naive<'_> {
 
     fn decide(&mut self) {
         let set = self.set;
-        let fastest = |job: &NaiveJob| u64::from(set.fastest(&set.tasks[job.task]).0);
+        let fastest = |job: &NaiveJob| u64::from(set.fastest(&set.tasks()[job.task]).0);
         let mut order: Vec<usize> = (0..self.jobs.len()).collect();
         order.sort_by_key(|index| {
             let job = &self.jobs[*index];
-            ((self.key)(job, &set.tasks[job.task], self.now, fastest(job)), job.release, job.task, job.number)
+            ((self.key)(job, &set.tasks()[job.task], self.now, fastest(job)), job.release, job.task, job.number)
         });
         let held: Vec<usize> = (0..self.jobs.len()).filter(|index| self.jobs[*index].held).collect();
         let mut runners: Vec<usize> = Vec::new();
         for index in order {
-            let is_plain = set.system().machine.is_plain();
-            if is_plain && runners.len() + held.len() >= set.cores {
+            let is_plain = set.system.machine().is_plain();
+            if is_plain && runners.len() + held.len() >= set.cores() {
                 break;
             }
             let (mut runner, mut hops) = (Some(index), 0);
             if let Some((resource, _)) = self.blocker(index)
-                && runners.len() + held.len() < set.cores
+                && runners.len() + held.len() < set.cores()
             {
                 self.jobs[index].waits.get_or_insert((self.now, resource));
             }
             while let Some((_, holder)) = runner.and_then(|runner| self.blocker(runner)) {
                 hops += 1;
-                runner = Some(holder).filter(|_| set.protocol != Protocol::None && hops <= self.jobs.len());
+                runner = Some(holder).filter(|_| set.protocol() != Protocol::None && hops <= self.jobs.len());
             }
             let wanted = |index: usize| {
                 let section = self.jobs[index].wants(set)?;
-                Some(set.tasks[self.jobs[index].task].sections[section].resource)
+                Some(set.tasks()[self.jobs[index].task].sections[section].resource)
             };
             let Some(runner) = runner.filter(|runner| !runners.contains(runner) && !held.contains(runner)) else {
                 continue;
@@ -311,7 +311,7 @@ impl Naive<'_> {
             }
         }
         let cores: Vec<usize> =
-            (0..set.cores).filter(|core| !held.iter().any(|index| self.jobs[*index].core == Some(*core))).collect();
+            (0..set.cores()).filter(|core| !held.iter().any(|index| self.jobs[*index].core == Some(*core))).collect();
         let mut best = None;
         try_all(set, &cores, &self.jobs, &runners, &mut Vec::new(), &mut best);
         let chosen = best.unwrap().1;
@@ -320,7 +320,7 @@ impl Naive<'_> {
             let job = &mut self.jobs[index];
             (job.core, job.last_core) = (core, core.or(job.last_core));
             job.start = job.start.or(core.map(|_| self.now));
-            job.held = core.is_some() && set.tasks[job.task].preemption.is_limited();
+            job.held = core.is_some() && set.tasks()[job.task].preemption.is_limited();
         }
     }
 }
@@ -345,7 +345,7 @@ fn try_all(
         let stays = |(job, core): (&usize, &Option<usize>)| core.map(|core| jobs[*job].core == Some(core));
         let quality = (
             runs,
-            cores.iter().flatten().map(|core| set.core_speed(*core).0).collect(),
+            cores.iter().flatten().map(|core| set.machine().speed(*core).0).collect(),
             order.iter().zip(cores.iter()).filter_map(stays).collect(),
             cores.iter().flatten().map(|core| -(*core as i64)).collect(),
         );
@@ -354,7 +354,7 @@ fn try_all(
         }
         return;
     }
-    let task = &set.tasks[jobs[order[cores.len()]].task];
+    let task = &set.tasks()[jobs[order[cores.len()]].task];
     for core in free.iter().copied().filter(|core| task.cores.contains(*core)) {
         if !cores.contains(&Some(core)) {
             cores.push(Some(core));
@@ -380,7 +380,7 @@ fn naive(set: &TaskSet, seed: u64, key: Key, always: bool) -> (Vec<JobRecord>, V
         for (task, number) in due {
             happened = true;
             let index = run.jobs.iter().position(|job| (job.task, job.number) == (task, number)).unwrap();
-            if set.on_miss == OnMiss::Continue {
+            if set.on_miss() == OnMiss::Continue {
                 continue;
             }
             match run.jobs[index].held {
@@ -407,7 +407,7 @@ fn naive(set: &TaskSet, seed: u64, key: Key, always: bool) -> (Vec<JobRecord>, V
                 last_core: None,
                 held: false,
                 leaves: false,
-                inside: vec![None; set.tasks[task].sections.len()],
+                inside: vec![None; set.tasks()[task].sections.len()],
                 waits: None,
                 was_blocked: false,
             });
@@ -418,7 +418,7 @@ fn naive(set: &TaskSet, seed: u64, key: Key, always: bool) -> (Vec<JobRecord>, V
             break;
         }
         let is_ripe = |job: &NaiveJob| {
-            let mut before = set.tasks[job.task].after.iter();
+            let mut before = set.tasks()[job.task].after.iter();
             before.all(|before| run.completed.get(&(*before, job.number)) == Some(&true))
         };
         let (mut ripe, rest): (Vec<NaiveJob>, Vec<NaiveJob>) = behind.into_iter().partition(is_ripe);
@@ -427,7 +427,7 @@ fn naive(set: &TaskSet, seed: u64, key: Key, always: bool) -> (Vec<JobRecord>, V
         for mut job in ripe {
             (job.release, happened) = (now, true);
             run.jobs.push(job);
-            if run.jobs[run.jobs.len() - 1].deadline <= now && set.on_miss == OnMiss::Abort {
+            if run.jobs[run.jobs.len() - 1].deadline <= now && set.on_miss() == OnMiss::Abort {
                 run.leave(run.jobs.len() - 1, End::Aborted);
             }
         }
@@ -443,7 +443,7 @@ fn naive(set: &TaskSet, seed: u64, key: Key, always: bool) -> (Vec<JobRecord>, V
         for job in &mut run.jobs {
             job.before = job.done;
             if let Some(core) = job.core {
-                job.done += u64::from(set.core_speed(core).0);
+                job.done += u64::from(set.machine().speed(core).0);
             }
         }
     }
@@ -479,18 +479,18 @@ fn any_set() -> impl Strategy<Value = TaskSet> {
                         task.sections.pop();
                     }
                 }
-                set.tasks.push(task);
+                set.system.tasks_mut().push(task);
             }
-            set.resources = resources;
-            set.on_miss = if aborts { OnMiss::Abort } else { OnMiss::Continue };
-            set.protocol = Protocol::ALL[if cores > 1 { protocol.min(1) } else { protocol }];
+            set.system.set_resources(resources);
+            set.system.set_on_miss(if aborts { OnMiss::Abort } else { OnMiss::Continue });
+            set.system.set_protocol(Protocol::ALL[if cores > 1 { protocol.min(1) } else { protocol }]);
             set
         },
     )
 }
 
 fn with_limits(mut set: TaskSet, limits: &[u64]) -> TaskSet {
-    for (task, limit) in set.tasks.iter_mut().zip(limits) {
+    for (task, limit) in set.system.tasks_mut().iter_mut().zip(limits) {
         task.preemption = match limit {
             0 | 1 => Preemption::Free,
             2 => Preemption::None,
@@ -501,28 +501,28 @@ fn with_limits(mut set: TaskSet, limits: &[u64]) -> TaskSet {
 }
 
 fn with_machine(mut set: TaskSet, speeds: &[u32], cores: &[usize]) -> TaskSet {
-    let count = set.cores;
+    let count = set.cores();
     let core = |speed: &u32| Core { name: "c".into(), speed: Speed(*speed) };
-    set.machine = speeds.iter().take(count).map(core).collect();
-    for (task, cores) in set.tasks.iter_mut().zip(cores) {
+    set.system.set_machine(speeds.iter().take(count).map(core).collect());
+    for (task, cores) in set.system.tasks_mut().iter_mut().zip(cores) {
         task.cores = CoreSet::of((0..count).filter(|core| cores >> core & 1 == 1));
     }
     set
 }
 
 fn with_precedence(mut set: TaskSet, edges: &[bool]) -> TaskSet {
-    let periods: Vec<Time> = set.tasks.iter().filter_map(Task::period).collect();
-    for index in 0..set.tasks.len() {
-        set.tasks[index].arrival = Arrival::Periodic { period: periods[index % 2].max(Time(8)) };
+    let periods: Vec<Time> = set.tasks().iter().filter_map(Task::period).collect();
+    for index in 0..set.tasks().len() {
+        set.system.tasks_mut()[index].arrival = Arrival::Periodic { period: periods[index % 2].max(Time(8)) };
         let before = (index % 2..index).step_by(2);
-        set.tasks[index].after = before.filter(|other| edges[5 * index + other]).collect();
+        set.system.tasks_mut()[index].after = before.filter(|other| edges[5 * index + other]).collect();
     }
-    set.follow_sources().unwrap();
+    set.system.follow_sources().unwrap();
     set
 }
 
 fn agree(set: &TaskSet, seed: u64) -> Result<(), TestCaseError> {
-    prop_assert_eq!(set.system().validate(), Ok(()));
+    prop_assert_eq!(set.system.validate(), Ok(()));
     for (name, key, always) in RULES {
         let (mut jobs, mut holds, mut waits) = naive(set, seed, key, always);
         let mut recorder = Recorder::until(Time::NEVER);

@@ -388,13 +388,13 @@ fn naive(set: &TaskSet, seed: u64, mut rule: NaiveRule) -> NaiveRun {
     for now in 0..=HORIZON_MS as i64 {
         let mut happened = false;
         jobs.retain_mut(|job| {
-            let is_point = match set.tasks[job.task].preemption {
+            let is_point = match set.tasks()[job.task].preemption {
                 Preemption::Every(every) => ms(job.done as u64).0.is_multiple_of(every.0),
                 _ => false,
             };
-            let can_hold = set.tasks[job.task].preemption.is_limited() && job.core.is_some();
+            let can_hold = set.tasks()[job.task].preemption.is_limited() && job.core.is_some();
             job.held = can_hold && !is_point;
-            let aborts = (job.deadline == now && set.on_miss == OnMiss::Abort) || job.leaves;
+            let aborts = (job.deadline == now && set.on_miss() == OnMiss::Abort) || job.leaves;
             job.leaves = aborts;
             let end = match job.done == job.execution {
                 true => Some(End::Completed),
@@ -413,7 +413,7 @@ fn naive(set: &TaskSet, seed: u64, mut rule: NaiveRule) -> NaiveRun {
             let Release { task, number, deadline, execution, wcet, bcet, estimate, .. } = workload.pop().unwrap();
             let (deadline, execution, wcet) = (whole(deadline), whole(execution), whole(wcet));
             let (task, start, core, last_core) = (task as usize, None, None, None);
-            let follows = !set.tasks[task].after.is_empty();
+            let follows = !set.tasks()[task].after.is_empty();
             let arrived = if follows { &mut waiting } else { &mut jobs };
             arrived.push(NaiveJob {
                 task,
@@ -423,7 +423,7 @@ fn naive(set: &TaskSet, seed: u64, mut rule: NaiveRule) -> NaiveRun {
                 wcet,
                 bcet: bcet.0 as i64,
                 estimate: estimate.map(|of| [of.median(), of.high()].map(|time| time.0 as i64)),
-                is_important: set.tasks[task].criticality > 0 || set.tasks[task].guarantee,
+                is_important: set.tasks()[task].criticality > 0 || set.tasks()[task].guarantee,
                 execution,
                 done: 0,
                 start,
@@ -436,14 +436,14 @@ fn naive(set: &TaskSet, seed: u64, mut rule: NaiveRule) -> NaiveRun {
         }
         lose(set, &mut waiting, &mut completed, |job| run.jobs.push(leave(job, now, End::Unreleased)));
         let is_ripe = |job: &NaiveJob| {
-            let before = &set.tasks[job.task].after;
+            let before = &set.tasks()[job.task].after;
             before.iter().all(|before| completed.get(&(*before, job.number)) == Some(&true))
         };
         let (ripe, rest): (Vec<NaiveJob>, Vec<NaiveJob>) = waiting.into_iter().partition(is_ripe);
         waiting = rest;
         for mut job in ripe {
             (job.release, happened) = (now, true);
-            if job.deadline <= now && set.on_miss == OnMiss::Abort {
+            if job.deadline <= now && set.on_miss() == OnMiss::Abort {
                 run.jobs.push(leave(&job, now, End::Aborted));
                 completed.insert((job.task, job.number), false);
             } else {
@@ -451,9 +451,9 @@ fn naive(set: &TaskSet, seed: u64, mut rule: NaiveRule) -> NaiveRun {
             }
         }
         lose(set, &mut waiting, &mut completed, |job| run.jobs.push(leave(job, now, End::Unreleased)));
-        let state = NaiveState { now, jobs: &jobs, tasks: &set.tasks, cores: set.cores, happened };
+        let state = NaiveState { now, jobs: &jobs, tasks: set.tasks(), cores: set.cores(), happened };
         if let Some(chosen) = rule(&state) {
-            place(&mut jobs, &chosen, set.cores, &mut run);
+            place(&mut jobs, &chosen, set.cores(), &mut run);
         }
         for job in jobs.iter_mut().filter(|job| job.core.is_some()) {
             job.start.get_or_insert(now);
@@ -473,7 +473,7 @@ fn lose(
     mut lost: impl FnMut(&NaiveJob),
 ) {
     let is_lost = |job: &NaiveJob, completed: &HashMap<(usize, u64), bool>| {
-        let before = &set.tasks[job.task].after;
+        let before = &set.tasks()[job.task].after;
         before.iter().any(|before| completed.get(&(*before, job.number)) == Some(&false))
     };
     while let Some(at) = waiting.iter().position(|job| is_lost(job, completed)) {
@@ -530,7 +530,7 @@ fn any_set() -> impl Strategy<Value = TaskSet> {
             task.name = format!("t{index}");
         }
         let mut set = TaskSet::new("random", tasks, cores);
-        set.on_miss = if aborts { OnMiss::Abort } else { OnMiss::Continue };
+        set.system.set_on_miss(if aborts { OnMiss::Abort } else { OnMiss::Continue });
         set
     })
 }
@@ -541,7 +541,7 @@ fn any_limited_set() -> impl Strategy<Value = TaskSet> {
 }
 
 fn limited(mut set: TaskSet, limits: Vec<u64>) -> TaskSet {
-    for (task, limit) in set.tasks.iter_mut().zip(limits) {
+    for (task, limit) in set.system.tasks_mut().iter_mut().zip(limits) {
         task.preemption = match limit {
             0 => Preemption::Free,
             1 | 2 => Preemption::None,
@@ -555,14 +555,15 @@ fn limited(mut set: TaskSet, limits: Vec<u64>) -> TaskSet {
 fn any_dependent_set() -> impl Strategy<Value = TaskSet> {
     let edges = prop::collection::vec(prop::bool::weighted(0.4), 36);
     (any_set(), edges, prop::collection::vec(prop::bool::weighted(0.7), 6)).prop_map(|(mut set, edges, joins)| {
-        let periods: Vec<Option<Time>> = set.tasks.iter().map(Task::period).collect();
-        for index in 0..set.tasks.len() {
+        let periods: Vec<Option<Time>> = set.tasks().iter().map(Task::period).collect();
+        for index in 0..set.tasks().len() {
             let period = periods[index % 2].unwrap_or(ms(5)).max(ms(4));
-            set.tasks[index].arrival = Arrival::Periodic { period };
+            set.system.tasks_mut()[index].arrival = Arrival::Periodic { period };
             let before = (index % 2..index).step_by(2);
-            set.tasks[index].after = before.filter(|other| joins[index] && edges[6 * index + other]).collect();
+            set.system.tasks_mut()[index].after =
+                before.filter(|other| joins[index] && edges[6 * index + other]).collect();
         }
-        set.follow_sources().unwrap();
+        set.system.follow_sources().unwrap();
         set
     })
 }
@@ -570,7 +571,7 @@ fn any_dependent_set() -> impl Strategy<Value = TaskSet> {
 /// A set some of whose tasks carry estimates, exact ones and ones with small and large errors.
 fn any_estimated_set() -> impl Strategy<Value = TaskSet> {
     (any_set(), prop::collection::vec((0usize..5, 0u8..12), 6)).prop_map(|(mut set, estimates)| {
-        for (task, (error, importance)) in set.tasks.iter_mut().zip(estimates) {
+        for (task, (error, importance)) in set.system.tasks_mut().iter_mut().zip(estimates) {
             task.estimate_error = [None, Some(0.0), Some(0.1), Some(0.4), Some(1.5)][error];
             (task.criticality, task.guarantee) = (u8::from(importance == 1), (2..4).contains(&importance));
         }
@@ -620,7 +621,7 @@ proptest! {
         set in any_estimated_set(),
         seed in 0u64..1000,
     ) {
-        prop_assert_eq!(set.system().validate(), Ok(()));
+        prop_assert_eq!(set.system.validate(), Ok(()));
         // The naive form of look-ahead knows no importance.
         let has_form = |name: &&str| !set.has_critical_tasks() || !name.starts_with("look-ahead");
         for name in NAMES.into_iter().filter(has_form) {
@@ -643,7 +644,7 @@ proptest! {
         set in any_dependent_set(),
         seed in 0u64..1000,
     ) {
-        prop_assert_eq!(set.system().validate(), Ok(()));
+        prop_assert_eq!(set.system.validate(), Ok(()));
         let for_graphs = ["edf-chain", "hlfet"].into_iter().filter(|_| set.has_precedence());
         for name in NAMES.into_iter().filter(|name| takes_precedence(name)).chain(for_graphs) {
             agrees(&set, seed, name)?;
