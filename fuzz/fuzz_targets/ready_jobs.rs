@@ -27,7 +27,10 @@ fn scheduler(choice: u8) -> Box<dyn Scheduler> {
 fn set(data: &[u8; 8]) -> TaskSet {
     let task = |(index, shape): (usize, &[u8])| {
         let (period, wcet) = (u64::from(shape[0]) + 1, u64::from(shape[1]) % 16 + 1);
-        Task::periodic(format!("t{index}"), Time::from_us(period), Time::from_us(wcet)).with_criticality(shape[0] % 3).with_after(if index > 0 && shape[0] >> 5 == 3 { vec![0] } else { Vec::new() }).with_preemption(match shape[1] >> 4 {
+        Task::periodic(format!("t{index}"), Time::from_us(period), Time::from_us(wcet))
+            .with_criticality(shape[0] % 3)
+            .with_after(if index > 0 && shape[0] >> 5 == 3 { vec![0] } else { Vec::new() })
+            .with_preemption(match shape[1] >> 4 {
                 0..8 => Preemption::Free,
                 8..12 => Preemption::None,
                 every => Preemption::Every(Time::from_us(u64::from(every) - 11)),

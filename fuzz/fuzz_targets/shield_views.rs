@@ -4,8 +4,8 @@
 use libfuzzer_sys::fuzz_target;
 use temponet_sched::shield::Shield;
 use temponet_task::{
-    Assignment, Core, CoreSet, Costs, Estimate, Event, Job, JobId, NotApplicable, Scheduler, Speed, System, SystemView,
-    Task, TaskSet, Time,
+    Assignment, Core, CoreSet, Costs, Estimate, Event, Job, JobId, NotApplicable, Preemption, Scheduler, Speed, System,
+    SystemView, Task, TaskSet, Time,
 };
 
 /// Number of job ids in a view.
@@ -33,11 +33,17 @@ impl Scheduler for Scripted {
 }
 
 fn set(shape: &[u8; 12]) -> TaskSet {
-    let task = |(index, shape): (usize, &[u8])| Task::periodic(
+    let task = |(index, shape): (usize, &[u8])| {
+        Task::periodic(
             format!("t{index}"),
             Time::from_us(u64::from(shape[0]) + 1),
             Time::from_us(u64::from(shape[1]) % 32 + 1),
-        ).with_criticality(shape[0] % 3).with_guarantee(shape[1] > 250).with_after(if index > 0 && shape[1] >> 5 == 3 { vec![0] } else { Vec::new() }).with_jitter(Time::from_us(u64::from(shape[1] % 4)));
+        )
+        .with_criticality(shape[0] % 3)
+        .with_guarantee(shape[1] > 250)
+        .with_after(if index > 0 && shape[1] >> 5 == 3 { vec![0] } else { Vec::new() })
+        .with_jitter(Time::from_us(u64::from(shape[1] % 4)))
+    };
     let mut set = TaskSet::new("fuzz", shape[..8].chunks_exact(2).enumerate().map(task).collect(), 1);
     set.system.follow_sources().expect("all follow the first task");
     set.system.set_cores(usize::from(shape[8] % 4) + 1);
@@ -49,13 +55,26 @@ fn set(shape: &[u8; 12]) -> TaskSet {
         set.system.tasks_mut()[0].cores = CoreSet::of([usize::from(shape[8] >> 5) % set.cores()]);
     }
     let cost = |byte: u8| Time(u64::from(byte % 8) * 500);
-    set.system.set_costs(Costs { context_switch: cost(shape[9]), migration: cost(shape[10]), decision: cost(shape[11]) });
+    set.system.set_costs(Costs {
+        context_switch: cost(shape[9]),
+        migration: cost(shape[10]),
+        decision: cost(shape[11]),
+    });
     set
 }
 
 fn job(bytes: &[u8], set: &TaskSet, now: Time) -> Job {
     let time = |byte: u8| Time::from_us(u64::from(byte));
-    Job::first(0, &set.tasks()[0]).with_task(u32::from(bytes[0] % 6)).with_running(bytes[1] % 2 == 0).with_held(bytes[1] >> 5 == 0).with_last_core(Some(u32::from(bytes[1] / 2 % 8)).filter(|core| *core < 6)).with_release(now.saturating_sub(time(bytes[2]))).with_deadline(if bytes[3] > 250 { Time::MAX_INPUT } else { now.saturating_sub(time(50)) + time(bytes[3]) }).with_executed(time(bytes[4] % 32)).with_overhead(time(bytes[5] % 4)).with_estimate(Estimate::new(time(bytes[5] >> 4), time(bytes[5] >> 3)))
+    Job::first(0, &set.tasks()[0])
+        .with_task(u32::from(bytes[0] % 6))
+        .with_running(bytes[1] % 2 == 0)
+        .with_held(bytes[1] >> 5 == 0)
+        .with_last_core(Some(u32::from(bytes[1] / 2 % 8)).filter(|core| *core < 6))
+        .with_release(now.saturating_sub(time(bytes[2])))
+        .with_deadline(if bytes[3] > 250 { Time::MAX_INPUT } else { now.saturating_sub(time(50)) + time(bytes[3]) })
+        .with_executed(time(bytes[4] % 32))
+        .with_overhead(time(bytes[5] % 4))
+        .with_estimate(Estimate::new(time(bytes[5] >> 4), time(bytes[5] >> 3)))
 }
 
 fuzz_target!(|data: &[u8]| {

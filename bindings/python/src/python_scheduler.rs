@@ -93,7 +93,22 @@ impl PythonScheduler {
         let mut ready: Vec<(JobId, &temponet_task::Job)> = view.ready().collect();
         ready.sort_unstable_by_key(|(_, job)| job.tie());
         let job = |(id, job): &(JobId, &temponet_task::Job)| {
-            let made = Job::new(self.tasks[job.task as usize].clone_ref(py), job.release.0, job.deadline.0, job.wcet.0).with_id(id.0).with_number(job.number).with_criticality(job.criticality).with_value(job.value).with_bcet(job.bcet.0).with_estimate(job.estimate.map(|estimate| (estimate.median().0, estimate.high().0))).with_executed(job.executed.0).with_remaining(job.remaining().0).with_slack(job.slack(view.now)).with_core(job.last_core.filter(|_| job.running));
+            let made = Job {
+                id: id.0,
+                task: self.tasks[job.task as usize].clone_ref(py),
+                number: job.number,
+                criticality: job.criticality,
+                value: job.value,
+                release: job.release.0,
+                deadline: job.deadline.0,
+                wcet: job.wcet.0,
+                bcet: job.bcet.0,
+                estimate: job.estimate.map(|estimate| (estimate.median().0, estimate.high().0)),
+                executed: job.executed.0,
+                remaining: job.remaining().0,
+                slack: job.slack(view.now),
+                core: job.last_core.filter(|_| job.running),
+            };
             Py::new(py, made)
         };
         Ok(View { now: view.now.0, cores: view.cores(), jobs: ready.iter().map(job).collect::<PyResult<_>>()? })
@@ -141,13 +156,13 @@ fn wrong(answer: &Bound<'_, PyAny>, wanted: &str) -> PyErr {
 impl Scheduler for PythonScheduler {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
         let started = Python::attach(|py| -> PyResult<Option<String>> {
-            self.tasks = system.tasks.iter().map(|task| PyString::new(py, &task.name).into_any().unbind()).collect();
+            self.tasks = system.tasks().iter().map(|task| PyString::new(py, &task.name).into_any().unbind()).collect();
             let object = self.object.bind(py);
             if !object.hasattr("start")? {
                 return Ok(None);
             }
             let tasks = PyList::empty(py);
-            for task in &system.tasks {
+            for task in system.tasks() {
                 let made = PyDict::new(py);
                 made.set_item("name", &task.name)?;
                 for (key, time) in [("wcet", task.wcet), ("bcet", task.bcet), ("deadline", task.deadline)] {
@@ -157,7 +172,7 @@ impl Scheduler for PythonScheduler {
                 made.set_item("value", task.value)?;
                 tasks.append(made)?;
             }
-            let refused = object.call_method1("start", (tasks, system.cores))?;
+            let refused = object.call_method1("start", (tasks, system.cores()))?;
             Ok(if refused.is_none() { None } else { Some(refused.str()?.to_string()) })
         });
         match started {

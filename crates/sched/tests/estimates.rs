@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use temponet_sched::{ALL, build, proofs};
 use temponet_sim::generate::{Spec, generate};
 use temponet_sim::{JobRecord, Recorder, Unobserved, Workload, simulate};
-use temponet_task::{Arrival, Estimate, ExecutionModel, ListedJob, OnMiss, Task, TaskSet, Time};
+use temponet_task::{Arrival, Estimate, ExecutionModel, ListedJob, OnMiss, TaskSet, Time};
 
 /// Schedulers that plan with estimates.
 const PLANNING: [&str; 7] = ["srpt", "mh-edf", "look-ahead", "dasa", "lbesa", "dios", "red"];

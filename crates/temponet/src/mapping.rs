@@ -8,7 +8,7 @@
 use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
-use temponet_task::{Assignment, JobId, Preemption, Speed, SystemView, Tie, Time};
+use temponet_task::{Assignment, JobId, Speed, SystemView, Tie, Time};
 
 use crate::assignment::{Hungarian, Sinkhorn};
 use crate::staying::{Kept, Staying};
@@ -237,7 +237,7 @@ mod tests {
     use super::*;
     use rand::{RngExt, SeedableRng};
     use rand_pcg::Pcg64;
-    use temponet_task::{Core, CoreSet, Job, Machine, System, Task, TaskSet};
+    use temponet_task::{Core, CoreSet, Job, Preemption, Task, TaskSet};
 
     /// Calls `check` with a view of ready jobs with the given deadlines, on four cores.
     fn with_view(deadlines: &[u64], check: impl FnOnce(&SystemView<'_>)) {

@@ -135,7 +135,6 @@ impl Shape {
     /// Gives a set these properties, apart from the wave. The mean load of every task stays as it is.
     pub(super) fn apply(&self, set: &mut TaskSet) {
         if !self.clusters.is_empty() {
-            let cores = set.cores();
             for (index, task) in set.system.tasks_mut().iter_mut().enumerate() {
                 let factor = self.clusters[index % self.clusters.len()];
                 if let Arrival::Periodic { period } = task.arrival {
@@ -155,7 +154,6 @@ impl Shape {
         }
         if self.aligned {
             let step = set.tasks().iter().filter_map(|task| task.period()).min().unwrap_or_default();
-            let cores = set.cores();
             for (index, task) in set.system.tasks_mut().iter_mut().enumerate() {
                 if let Some(period) = task.period() {
                     task.offset = Time((step.0 * index as u64) % period.0);
@@ -222,7 +220,6 @@ impl Shape {
 impl Shared {
     fn apply(&self, set: &mut TaskSet) {
         let place = |index: usize| (index as f64 * self.share).floor() as usize;
-        let cores = set.cores();
         for (index, task) in set.system.tasks_mut().iter_mut().enumerate() {
             if place(index + 1) > place(index) {
                 let length = Time(((task.wcet.0 as f64 * self.length) as u64).clamp(1, task.wcet.0));

@@ -13,7 +13,7 @@ use temponet_sched::shield::Shield;
 use temponet_sim::ranking;
 use temponet_sim::{ChainMeter, Count, End, Engine, MOST_READY, Metrics, Observer, WindowCounter};
 use temponet_task::cancel;
-use temponet_task::{Assignment, Goal, Job, Scheduler, System, SystemView, Task, TaskSet, Time};
+use temponet_task::{Assignment, Goal, Job, Scheduler, System, Task, TaskSet, Time};
 
 use super::candidates::Candidate;
 
