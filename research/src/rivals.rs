@@ -120,7 +120,7 @@ impl Rival {
 
     /// Returns the command that trains the rival.
     pub fn command(&self) -> String {
-        format!("temponet train --recipe research/recipes/{} -o {}.safetensors", self.path, self.name)
+        format!("temponet-paper train --recipe research/recipes/{} -o {}.safetensors", self.path, self.name)
     }
 
     /// Returns the file of the model and of its report: from the user's folder, or else from the program.
@@ -150,6 +150,7 @@ impl Rival {
     fn recipe(&self) -> Result<Recipe, ReproduceError> {
         let wrong =
             |why: String| ReproduceError::Train(self.name.into(), format!("research/recipes/{}: {why}", self.path));
+        crate::register();
         let recipe: Recipe = read_settings(self.recipe).map_err(|error| wrong(error.in_text(self.recipe)))?;
         recipe.problem().map_or(Ok(recipe), |problem| Err(wrong(problem.to_string())))
     }

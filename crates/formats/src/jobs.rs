@@ -156,7 +156,12 @@ fn job(row: &Node) -> Result<Row, Problem> {
     }
     // The caller raises the bcet to the wcet if the list as a whole states no wcets.
     let bcet = Time(1);
-    let job = ListedJob { release, deadline, execution, wcet, bcet, criticality, value, estimate };
+    let job = ListedJob::new(release, deadline, execution)
+        .with_wcet(wcet)
+        .with_bcet(bcet)
+        .with_criticality(criticality)
+        .with_value(value)
+        .with_estimate(estimate);
     Ok(Row { task: name, job, states_wcet: stated.is_some(), preemption, cores })
 }
 
@@ -167,13 +172,11 @@ pub(super) fn listed_task(name: String, mut jobs: Vec<ListedJob>) -> Task {
     let window = |job: &ListedJob| job.deadline - job.release;
     let longest_window = jobs.iter().map(window).max().unwrap_or_default();
     let most = |time: fn(&ListedJob) -> Time| jobs.iter().map(time).max().unwrap_or_default();
-    Task {
-        deadline: longest_window,
-        bcet: jobs.iter().map(|job| job.bcet).min().unwrap_or_default(),
-        criticality: jobs.iter().map(|job| job.criticality).max().unwrap_or(0),
-        value: jobs.iter().map(|job| job.value).fold(0.0, f64::max),
-        wcet: most(|job| job.wcet),
-        arrival: Arrival::Listed(jobs.into()),
-        ..Task::periodic(name, longest_window, Time(1))
-    }
+    Task::periodic(name, longest_window, Time(1))
+        .with_deadline(longest_window)
+        .with_bcet(jobs.iter().map(|job| job.bcet).min().unwrap_or_default())
+        .with_criticality(jobs.iter().map(|job| job.criticality).max().unwrap_or(0))
+        .with_value(jobs.iter().map(|job| job.value).fold(0.0, f64::max))
+        .with_wcet(most(|job| job.wcet))
+        .with_arrival(Arrival::Listed(jobs.into()))
 }

@@ -70,40 +70,43 @@ pub(super) fn task_set(root: &Node, name: String, origin: &Path) -> Result<Impor
         Some(node) => TimeUnit::from_name(node.text("time_unit")?)
             .ok_or_else(|| Problem::at(node.line, format!("time_unit = {} is none of ns, us, ms, s", node.shown())))?,
     };
-    let mut set = TaskSet { time_unit, ..TaskSet::new(name, Vec::new(), 1) };
+    let mut set = TaskSet::new(name, Vec::new(), 1).with_time_unit(time_unit);
     if let Some(node) = fields.take("description") {
         set.description = node.text("description")?.to_string();
     }
     let mut cores_line = None;
     if let Some(node) = fields.take("cores") {
-        set.cores = node.integer("cores", 1, MOST_CORES)? as usize;
+        set.system.set_cores(node.integer("cores", 1, MOST_CORES)? as usize);
         cores_line = Some(node.line);
     }
-    set.machine = fields.take("core").map_or(Ok(Vec::new()), cores::machine)?;
-    match (cores_line, set.machine.len()) {
+    set.system.set_machine(fields.take("core").map_or(Ok(Vec::new()), cores::machine)?);
+    match (cores_line, set.machine().cores().len()) {
         (_, 0) => {}
-        (Some(line), count) if count != set.cores => {
-            let both = format!("cores = {} where the [[core]] tables state {count}", set.cores);
+        (Some(line), count) if count != set.cores() => {
+            let both = format!("cores = {} where the [[core]] tables state {count}", set.cores());
             return Err(Problem::at(line, both));
         }
-        (_, count) => set.cores = count,
+        (_, count) => set.system.set_cores(count),
     }
     if let Some(node) = fields.take("on_miss") {
-        set.on_miss = OnMiss::from_name(node.text("on_miss")?)
-            .ok_or_else(|| Problem::at(node.line, format!("on_miss = {} is none of abort, continue", node.shown())))?;
+        set.system.set_on_miss(
+            OnMiss::from_name(node.text("on_miss")?).ok_or_else(|| {
+                Problem::at(node.line, format!("on_miss = {} is none of abort, continue", node.shown()))
+            })?,
+        );
     }
     let default_preemption = fields.take("preemption").map(|node| Ok((preemption(node, time_unit)?, node.line)));
     let default_preemption = default_preemption.transpose()?;
     if let Some(node) = fields.take("goal") {
-        set.aims = aims(node)?;
+        set.system.set_aims(aims(node)?);
     }
     if let Some(node) = fields.take("costs") {
-        set.costs = costs(node, time_unit)?;
+        set.system.set_costs(costs(node, time_unit)?);
     }
     if let Some(node) = fields.take("speeds") {
-        set.speeds = speeds(node)?;
-        let own = set.machine.iter().find(|core| core.speed != Speed::FULL);
-        if let Some(core) = own.filter(|_| set.speeds.len() > 1) {
+        set.system.set_speeds(speeds(node)?);
+        let own = set.machine().cores().iter().find(|core| core.speed != Speed::FULL);
+        if let Some(core) = own.filter(|_| set.speeds().len() > 1) {
             let both = format!("speeds to choose from beside core {:?}, which has a speed of its own", core.name);
             return Err(Problem::at(node.line, both));
         }
@@ -111,22 +114,25 @@ pub(super) fn task_set(root: &Node, name: String, origin: &Path) -> Result<Impor
     let communication = fields.take("communication").map_or(Ok(Default::default()), precedence::communication)?;
     let mut protocol_line = None;
     if let Some(node) = fields.take("protocol") {
-        (set.protocol, protocol_line) = (sections::protocol(node)?, Some(node.line));
+        set.system.set_protocol(sections::protocol(node)?);
+        protocol_line = Some(node.line);
     }
     let mut names = Names::default();
+    let mut servers = Vec::new();
     for node in list(&mut fields, "server")? {
-        set.servers.push(server(node, time_unit, &mut names)?);
+        servers.push(server(node, time_unit, &mut names)?);
     }
+    set.system.set_servers(servers);
     let tasks = list(&mut fields, "task")?;
-    if cores_line.is_none() && set.machine.is_empty() {
-        set.cores = cores::implied(tasks);
+    if cores_line.is_none() && set.machine().cores().is_empty() {
+        set.system.set_cores(cores::implied(tasks));
     }
     let mut reader = TaskReader {
         unit: time_unit,
         origin,
-        machine: &set.machine,
-        cores: set.cores,
-        servers: &set.servers,
+        machine: set.machine().cores(),
+        cores: set.cores(),
+        servers: set.servers(),
         default_preemption,
         warnings: Vec::new(),
         names,
@@ -135,14 +141,16 @@ pub(super) fn task_set(root: &Node, name: String, origin: &Path) -> Result<Impor
         resources: Vec::new(),
     };
     reader.names.0.clear();
+    let mut read = Vec::new();
     for node in tasks {
-        set.tasks.push(reader.task(node)?);
+        read.push(reader.task(node)?);
     }
     for node in list(&mut fields, "burst")? {
-        set.tasks.push(reader.burst(node)?);
+        read.push(reader.burst(node)?);
     }
     let (mut warnings, files, links) = (reader.warnings, reader.files, reader.links);
-    set.resources = reader.resources;
+    set.system.set_resources(reader.resources);
+    set.system.set_tasks(read);
     if let (Some(line), Some(problem)) = (protocol_line, set.protocol_problem()) {
         return Err(Problem::at(line, problem.to_string()));
     }
@@ -153,7 +161,7 @@ pub(super) fn task_set(root: &Node, name: String, origin: &Path) -> Result<Impor
     }
     set.modes.sort_by_key(|mode| mode.at);
     fields.finish()?;
-    if set.tasks.is_empty() {
+    if set.tasks().is_empty() {
         return Err(Problem::whole_file("has no tasks: write at least one [[task]] with name, period and wcet"));
     }
     Ok(Imported { set, warnings, notes: Notes::default(), files })

@@ -25,14 +25,14 @@ pub struct NotRepresentable {
 /// Returns the set as the text of a file in this format.
 pub fn write(set: &TaskSet, format: Format) -> Result<String, NotRepresentable> {
     let is_listed = |task: &Task| matches!(task.arrival, Arrival::Listed(_));
-    let listed = set.tasks.iter().any(is_listed);
+    let listed = set.tasks().iter().any(is_listed);
     match format {
         Format::SimSo => Err(NotRepresentable {
             what: "a task set".into(),
             format: "SimSo XML",
             hint: ": the name must end in .toml, .csv or .json",
         }),
-        _ if listed && !set.tasks.iter().all(is_listed) => Err(NotRepresentable {
+        _ if listed && !set.tasks().iter().all(is_listed) => Err(NotRepresentable {
             what: "single jobs beside tasks that recur".into(),
             format: "one file",
             hint: "; the file they come from can be simulated as it is",
@@ -77,24 +77,24 @@ fn head(set: &TaskSet) -> Entries {
         entries.push(("description", text(&set.description)));
     }
     entries.push(("time_unit", text(set.time_unit.name())));
-    if set.machine.is_empty() {
-        entries.push(("cores", Out::Integer(set.cores as i64)));
+    if set.machine().cores().is_empty() {
+        entries.push(("cores", Out::Integer(set.cores() as i64)));
     }
-    if set.on_miss != OnMiss::default() {
-        entries.push(("on_miss", text(set.on_miss.name())));
+    if set.on_miss() != OnMiss::default() {
+        entries.push(("on_miss", text(set.on_miss().name())));
     }
-    if set.protocol != Protocol::default() {
-        entries.push(("protocol", text(set.protocol.name())));
+    if set.protocol() != Protocol::default() {
+        entries.push(("protocol", text(set.protocol().name())));
     }
-    if !set.aims.is_empty() {
-        entries.push(("goal", Out::List(set.aims.iter().map(|aim| text(aim.name())).collect())));
+    if !set.aims().is_empty() {
+        entries.push(("goal", Out::List(set.aims().iter().map(|aim| text(aim.name())).collect())));
     }
-    if set.speeds != [Speed::FULL] {
-        let shares = set.speeds.iter().map(|speed| Out::Number(f64::from(speed.0) / 1000.0));
+    if set.speeds() != [Speed::FULL] {
+        let shares = set.speeds().iter().map(|speed| Out::Number(f64::from(speed.0) / 1000.0));
         entries.push(("speeds", Out::List(shares.collect())));
     }
-    if set.costs != Costs::default() {
-        let Costs { context_switch, migration, decision } = set.costs;
+    if set.costs() != Costs::default() {
+        let Costs { context_switch, migration, decision } = set.costs();
         let costs = vec![
             ("context_switch", time(context_switch)),
             ("migration", time(migration)),
@@ -108,30 +108,30 @@ fn head(set: &TaskSet) -> Entries {
 /// Returns the non-empty lists of tables of a set, by the name of the list.
 fn tables(set: &TaskSet) -> Vec<(&'static str, Vec<Entries>)> {
     let is_burst = |task: &&Task| matches!(task.arrival, Arrival::Burst { .. });
-    let servers = set.servers.iter().map(|server| {
+    let servers = set.servers().iter().map(|server| {
         vec![("name", text(&server.name)), ("budget", time(server.budget)), ("period", time(server.period))]
     });
-    let groups = set.machine.chunk_by(|a, b| a == b).map(|group| {
+    let groups = set.machine().cores().chunk_by(|a, b| a == b).map(|group| {
         let mut entries = vec![("name", text(&group[0].name)), ("speed", Out::Number(group[0].speed.as_f64()))];
         if group.len() > 1 {
             entries.push(("count", Out::Integer(group.len() as i64)));
         }
         entries
     });
-    let tasks = set.tasks.iter().filter(|task| !is_burst(task)).map(|task| task_entries(task, set));
-    let bursts = set.tasks.iter().filter(is_burst).map(|task| burst_entries(task, set));
+    let tasks = set.tasks().iter().filter(|task| !is_burst(task)).map(|task| task_entries(task, set));
+    let bursts = set.tasks().iter().filter(is_burst).map(|task| burst_entries(task, set));
     let modes = set.modes.iter().map(|mode| {
         let mut entries = vec![("name", text(&mode.name)), ("at", time(mode.at))];
         entries.push(("work", Out::Number(mode.work)));
         entries.push(("rate", Out::Number(mode.rate)));
         if let Some(tasks) = &mode.tasks {
-            let names = tasks.iter().map(|index| text(&set.tasks[*index].name));
+            let names = tasks.iter().map(|index| text(&set.tasks()[*index].name));
             entries.push(("tasks", Out::List(names.collect())));
         }
         entries
     });
-    let chains = set.chains.iter().map(|chain| {
-        let tasks = chain.tasks.iter().map(|index| text(&set.tasks[*index].name)).collect();
+    let chains = set.chains().iter().map(|chain| {
+        let tasks = chain.tasks.iter().map(|index| text(&set.tasks()[*index].name)).collect();
         let mut entries = vec![("name", text(&chain.name)), ("tasks", Out::List(tasks))];
         entries.extend(chain.deadline.map(|deadline| ("deadline", time(deadline))));
         if chain.communication != Communication::default() {
@@ -154,7 +154,7 @@ fn tables(set: &TaskSet) -> Vec<(&'static str, Vec<Entries>)> {
 fn task_entries(task: &Task, set: &TaskSet) -> Entries {
     let period = task.period().unwrap_or_default();
     let mut entries: Entries = vec![("name", text(&task.name))];
-    let named = |tasks: &[usize]| Out::List(tasks.iter().map(|index| text(&set.tasks[*index].name)).collect());
+    let named = |tasks: &[usize]| Out::List(tasks.iter().map(|index| text(&set.tasks()[*index].name)).collect());
     let follows = !task.after.is_empty();
     if follows {
         entries.push(("after", named(&task.after)));
@@ -216,7 +216,7 @@ fn task_entries(task: &Task, set: &TaskSet) -> Entries {
         entries.push(("mk", Out::List(vec![Out::Integer(i64::from(m)), Out::Integer(i64::from(k))])));
     }
     if let Some(server) = task.server {
-        entries.push(("server", text(&set.servers[server].name)));
+        entries.push(("server", text(&set.servers()[server].name)));
     }
     entries.extend(preemption(task));
     entries.extend(affinity(task, set));
@@ -228,7 +228,7 @@ fn task_entries(task: &Task, set: &TaskSet) -> Entries {
 
 /// Returns a critical section.
 fn sections(section: &Section, set: &TaskSet) -> Out {
-    let resource = text(&set.resources[section.resource]);
+    let resource = text(&set.resources()[section.resource]);
     Out::Table(vec![("resource", resource), ("at", time(section.at)), ("length", time(section.length))])
 }
 
@@ -238,17 +238,17 @@ fn affinity(task: &Task, set: &TaskSet) -> Option<(&'static str, Out)> {
         return None;
     }
     let mut names: Vec<&str> = Vec::new();
-    for core in task.cores.iter(set.machine.len()) {
-        let name = set.machine[core].name.as_str();
+    for core in task.cores.iter(set.machine().cores().len()) {
+        let name = set.machine().cores()[core].name.as_str();
         if !names.contains(&name) {
             names.push(name);
         }
     }
     let is_said = |(core, named): (usize, &Core)| task.cores.contains(core) == names.contains(&named.name.as_str());
-    if !names.is_empty() && set.machine.iter().enumerate().all(is_said) {
+    if !names.is_empty() && set.machine().cores().iter().enumerate().all(is_said) {
         return Some(("cores", Out::List(names.into_iter().map(text).collect())));
     }
-    Some(("cores", Out::List(task.cores.iter(set.cores).map(|core| Out::Integer(core as i64)).collect())))
+    Some(("cores", Out::List(task.cores.iter(set.cores()).map(|core| Out::Integer(core as i64)).collect())))
 }
 
 /// Returns the limit on preemption, if there is one.
@@ -296,7 +296,6 @@ fn importance(task: &Task) -> Entries {
 /// Returns the value of `execution`.
 fn execution(model: &ExecutionModel) -> Out {
     match model {
-        ExecutionModel::Wcet | ExecutionModel::Overrun { .. } => text("wcet"),
         ExecutionModel::Uniform => text("uniform"),
         ExecutionModel::Normal { deviation } => {
             Out::Table(vec![("model", text("normal")), ("deviation", time(*deviation))])
@@ -318,6 +317,7 @@ fn execution(model: &ExecutionModel) -> Out {
             let samples = samples.iter().map(|sample| time(*sample)).collect();
             Out::Table(vec![("model", text("empirical")), ("samples", Out::List(samples))])
         }
+        _ => text("wcet"),
     }
 }
 
@@ -413,7 +413,7 @@ fn json_value(value: &Out, depth: usize, out: &mut String) {
 fn no_head(set: &TaskSet, hint: &'static str) -> Result<(), NotRepresentable> {
     for (key, value) in head(set) {
         // The column `cores` implies the number of cores.
-        let highest = set.tasks.iter().filter_map(|task| task.cores.last()).max();
+        let highest = set.tasks().iter().filter_map(|task| task.cores.last()).max();
         let implied = highest.map_or(1, |core| core as i64 + 1);
         let default = match (key, &value) {
             ("cores", Out::Integer(cores)) => *cores == implied,
@@ -436,7 +436,7 @@ fn csv(set: &TaskSet) -> Result<String, NotRepresentable> {
         }
     }
     no_head(set, HINT)?;
-    let mut rows: Vec<Entries> = set.tasks.iter().map(|task| task_entries(task, set)).collect();
+    let mut rows: Vec<Entries> = set.tasks().iter().map(|task| task_entries(task, set)).collect();
     // A cell is a single value.
     for (key, value) in rows.iter_mut().flatten() {
         if let ("estimate", Out::Table(entries)) = (*key, &mut *value)
@@ -452,7 +452,7 @@ fn csv(set: &TaskSet) -> Result<String, NotRepresentable> {
         }
     }
     let mut table = vec![columns.iter().map(|key| key.to_string()).collect::<Vec<_>>()];
-    for (row, task) in rows.iter().zip(&set.tasks) {
+    for (row, task) in rows.iter().zip(set.tasks()) {
         let mut cells = vec![String::new(); columns.len()];
         for (key, value) in row {
             let cell = match (*key, value) {
@@ -491,14 +491,14 @@ fn names_cell(names: &[Out]) -> Option<String> {
 /// Writes listed jobs as CSV, in the order of their releases.
 fn job_list(set: &TaskSet) -> Result<String, NotRepresentable> {
     no_head(set, "")?;
-    if !set.machine.is_empty() {
+    if !set.machine().cores().is_empty() {
         return Err(NotRepresentable { what: "[[core]]".into(), format: "CSV", hint: "" });
     }
-    let without_column = set.tasks.iter().find_map(|task| match task {
+    let without_column = set.tasks().iter().find_map(|task| match task {
         Task { priority: Some(_), name, .. } => Some(("priority", name)),
         Task { guarantee: true, name, .. } => Some(("guarantee", name)),
         Task { name, .. } if !task.sections.is_empty() => Some(("section", name)),
-        Task { name, .. } if !task.reads.is_empty() || !set.chains.is_empty() => Some(("chains", name)),
+        Task { name, .. } if !task.reads.is_empty() || !set.chains().is_empty() => Some(("chains", name)),
         _ => None,
     });
     if let Some((key, name)) = without_column {
@@ -506,7 +506,7 @@ fn job_list(set: &TaskSet) -> Result<String, NotRepresentable> {
         return Err(NotRepresentable { what, format: "CSV", hint: "" });
     }
     let mut jobs: Vec<(&ListedJob, usize)> = Vec::new();
-    for (index, task) in set.tasks.iter().enumerate() {
+    for (index, task) in set.tasks().iter().enumerate() {
         if let Arrival::Listed(list) = &task.arrival {
             jobs.extend(list.iter().map(|job| (job, index)));
         }
@@ -520,20 +520,20 @@ fn job_list(set: &TaskSet) -> Result<String, NotRepresentable> {
     let header = ["name", "release_ns", "execution_ns", "deadline_ns"].into_iter().chain(wcet);
     let header = header.chain(quantiles.iter().copied());
     let limited = set.is_limited().then_some("preemption");
-    let bound = set.tasks.iter().any(|task| !task.cores.is_all()).then_some("cores");
+    let bound = set.tasks().iter().any(|task| !task.cores.is_all()).then_some("cores");
     let header = header.chain(["criticality", "value"]).chain(limited).chain(bound);
     let mut table = vec![header.map(String::from).collect::<Vec<_>>()];
     for (job, index) in jobs {
         let times = [job.release, job.execution, job.deadline].into_iter().chain(wcet.map(|_| job.wcet));
-        let mut row = vec![set.tasks[index].name.clone()];
+        let mut row = vec![set.tasks()[index].name.clone()];
         row.extend(times.map(|time| time.0.to_string()));
         if estimated {
             let cell = |time: Option<Time>| time.map_or(String::new(), |time| time.0.to_string());
             row.extend([cell(job.estimate.map(Estimate::median)), cell(job.estimate.map(Estimate::high))]);
         }
         row.extend([job.criticality.to_string(), job.value.to_string()]);
-        row.extend(limited.map(|_| preemption_cell(&set.tasks[index])));
-        row.extend(bound.map(|_| cores_cell(&set.tasks[index], set.cores)));
+        row.extend(limited.map(|_| preemption_cell(&set.tasks()[index])));
+        row.extend(bound.map(|_| cores_cell(&set.tasks()[index], set.cores())));
         table.push(row);
     }
     Ok(csv_text(&table))

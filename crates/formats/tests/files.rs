@@ -82,9 +82,9 @@ fn toml_reads_units_defaults_and_everything_else() {
     "#;
     let set = read(text, Format::Toml).unwrap().set;
     let us = Time::from_us;
-    assert_eq!((set.cores, set.on_miss, &set.speeds), (2, OnMiss::Continue, &vec![Speed(500), Speed::FULL]));
-    assert_eq!(set.costs, Costs { context_switch: us(1), migration: us(5), decision: us(0) });
-    let [a, b, peak] = &set.tasks[..] else { panic!("{:?}", set.tasks) };
+    assert_eq!((set.cores(), set.on_miss(), set.speeds()), (2, OnMiss::Continue, &[Speed(500), Speed::FULL][..]));
+    assert_eq!(set.costs(), Costs { context_switch: us(1), migration: us(5), decision: us(0) });
+    let [a, b, peak] = &set.tasks()[..] else { panic!("{:?}", set.tasks()) };
     assert_eq!((a.wcet, a.deadline, a.offset, a.jitter), (us(200), us(900), us(1), us(2)));
     assert_eq!((a.criticality, a.value, a.priority, a.skip, a.mk), (1, 2.5, Some(-3), Some(4), Some((2, 3))));
     assert_eq!((a.wcet_high, a.server), (Some(us(300)), Some(0)));
@@ -146,7 +146,7 @@ fn every_error_is_one_line_with_file_line_and_value() {
 fn json_has_the_same_keys_and_lines() {
     let set =
         read("{\"task\": [\n {\"name\": \"a\", \"period\": \"10ms\", \"wcet\": 2.5}]}", Format::Json).unwrap().set;
-    assert_eq!(set.tasks[0].wcet, Time::from_us(2_500));
+    assert_eq!(set.tasks()[0].wcet, Time::from_us(2_500));
     let error = |text| read(text, Format::Json).unwrap_err();
     assert_eq!(
         error("{\"task\": [\n {\"name\": \"a\",\n \"period\": 0, \"wcet\": 1}]}"),
@@ -169,7 +169,7 @@ fn json_reads_and_refuses_a_guarantee_like_toml() {
     };
     for (task, burst) in [(true, false), (false, true)] {
         let set = with(&task.to_string(), &burst.to_string()).unwrap().set;
-        assert_eq!((set.tasks[0].guarantee, set.tasks[1].guarantee), (task, burst));
+        assert_eq!((set.tasks()[0].guarantee, set.tasks()[1].guarantee), (task, burst));
     }
     assert_eq!(with("\"true\"", "true").unwrap_err(), "set.json:2: guarantee = \"true\" must be true or false");
     assert_eq!(with("true", "0").unwrap_err(), "set.json:4: guarantee = 0 must be true or false");
@@ -180,7 +180,7 @@ fn json_reads_and_refuses_a_guarantee_like_toml() {
 fn csv_has_a_column_for_the_guarantee_of_tasks_but_not_of_listed_jobs() {
     let text = "name,period,wcet,guarantee\na,10,1,true\nb,10,1,false\nc,10,1,\nd,10,1,TRUE\ne,10,1,False\n";
     let set = read(text, Format::Csv).unwrap().set;
-    let guaranteed: Vec<bool> = set.tasks.iter().map(|task| task.guarantee).collect();
+    let guaranteed: Vec<bool> = set.tasks().iter().map(|task| task.guarantee).collect();
     assert_eq!(guaranteed, [true, false, false, true, false]);
     for cell in ["yes", "1", "t", "true false"] {
         let error =
@@ -198,7 +198,7 @@ fn a_guarantee_is_written_only_where_there_is_one() {
     for format in [Format::Toml, Format::Json, Format::Csv] {
         assert!(!write(&set, format).unwrap().contains("guarantee"));
     }
-    set.tasks[1].guarantee = true;
+    set.system.tasks_mut()[1].guarantee = true;
     assert!(
         write(&set, Format::Toml)
             .unwrap()
@@ -212,9 +212,9 @@ fn a_guarantee_is_written_only_where_there_is_one() {
 fn csv_reads_tasks_with_units_in_cells_or_headers() {
     let text = "# comment\nname,period,wcet_us,mk,criticality,kind\na,10,2500,2/3,high,\nb,20ms,1ms,,,sporadic\n";
     let set = read(text, Format::Csv).unwrap().set;
-    assert_eq!((set.tasks[0].period(), set.tasks[0].wcet), (Some(Time::from_ms(10)), Time::from_us(2_500)));
-    assert_eq!((set.tasks[0].mk, set.tasks[0].criticality), (Some((2, 3)), 1));
-    assert_eq!(set.tasks[1].wcet, Time::from_ms(1));
+    assert_eq!((set.tasks()[0].period(), set.tasks()[0].wcet), (Some(Time::from_ms(10)), Time::from_us(2_500)));
+    assert_eq!((set.tasks()[0].mk, set.tasks()[0].criticality), (Some((2, 3)), 1));
+    assert_eq!(set.tasks()[1].wcet, Time::from_ms(1));
     let error = |text| read(text, Format::Csv).unwrap_err();
     assert_eq!(error("name,period,wcet\na,10,1\nb,0,1\n"), "set.csv:3: period = 0 must be greater than zero");
     assert!(error("name,period,wcet\na,10\n").contains("set.csv:2: 2 cells where the header has 3"));
@@ -233,19 +233,10 @@ fn a_header_with_release_makes_a_job_list() {
     let text = "name,release,execution,deadline,value,wcet\ncam,0,2,10,3,4\ncam,5,1,8,1,\nlog,0.5,1,3,1,\n";
     let loaded = read(text, Format::Csv).unwrap();
     assert!(loaded.warnings.is_empty());
-    let [cam, log] = &loaded.set.tasks[..] else { panic!() };
+    let [cam, log] = &loaded.set.tasks()[..] else { panic!() };
     let Arrival::Listed(jobs) = &cam.arrival else { panic!() };
     let ms = Time::from_ms;
-    let first = ListedJob {
-        release: ms(0),
-        deadline: ms(10),
-        execution: ms(2),
-        wcet: ms(4),
-        bcet: Time(1),
-        criticality: 0,
-        value: 3.0,
-        estimate: None,
-    };
+    let first = ListedJob::new(ms(0), ms(10), ms(2)).with_wcet(ms(4)).with_bcet(Time(1)).with_value(3.0);
     assert_eq!((jobs.len(), jobs[0], jobs[1].wcet), (2, first, ms(1)));
     assert_eq!(log.name, "log");
     assert_eq!(loaded.set.utilization(), 6.0 / 10.0, "4 + 1 + 1 ms at the wcet in 10 ms");
@@ -266,10 +257,10 @@ fn a_trace_does_not_tell_which_jobs_take_their_whole_wcet() {
     let told = |text: &str| {
         let set = read(text, Format::Csv).unwrap().set;
         let again = read(&write(&set, Format::Csv).unwrap(), Format::Csv).unwrap().set;
-        assert_eq!(again.tasks, set.tasks, "written and read again");
-        let Arrival::Listed(jobs) = &set.tasks[0].arrival else { panic!() };
+        assert_eq!(again.tasks(), set.tasks(), "written and read again");
+        let Arrival::Listed(jobs) = &set.tasks()[0].arrival else { panic!() };
         let told: Vec<(Time, Time)> = jobs.iter().map(|job| (job.bcet, job.wcet)).collect();
-        (told, set.system().mean_utilizations())
+        (told, set.system.mean_utilizations())
     };
     let header = "name,release,execution,deadline,wcet\n";
     let (one, other) = ("a,0,4,10,4\na,5,1,15,4\n", "a,0,1,10,4\na,5,4,15,4\n");
@@ -312,8 +303,8 @@ fn empirical_times_come_from_a_column_of_a_csv_beside_the_file() {
     std::fs::write(&file, task("time_us")).unwrap();
     let set = load(&file).unwrap().set;
     let samples = [Time::from_us(100), Time(250_500), Time::from_us(300)].into();
-    assert_eq!(set.tasks[0].execution, ExecutionModel::Empirical { samples });
-    assert_eq!((set.tasks[0].bcet, set.tasks[0].wcet), (Time::from_us(100), Time::from_us(300)));
+    assert_eq!(set.tasks()[0].execution, ExecutionModel::Empirical { samples });
+    assert_eq!((set.tasks()[0].bcet, set.tasks()[0].wcet), (Time::from_us(100), Time::from_us(300)));
     std::fs::write(&file, task("nowhere")).unwrap();
     assert!(load(&file).unwrap_err().to_string().contains("has no column \"nowhere\""));
     std::fs::write(folder.join("times.csv"), "n,time_us\n1,100\n2,-1\n").unwrap();
@@ -327,7 +318,7 @@ fn empirical_times_come_from_a_column_of_a_csv_beside_the_file() {
 #[test]
 fn the_template_is_a_valid_set_also_with_everything_uncommented() {
     let loaded = read(TEMPLATE, Format::Toml).unwrap();
-    assert_eq!((loaded.set.tasks.len(), loaded.warnings.len()), (3, 0));
+    assert_eq!((loaded.set.tasks().len(), loaded.warnings.len()), (3, 0));
     assert!(loaded.set.mean_utilization() > 1.0);
     // The commented blocks at the end are valid as they are, and every other commented key is known.
     let (tasks, blocks) = TEMPLATE.split_at(TEMPLATE.find("# A load peak").unwrap());
@@ -336,8 +327,8 @@ fn the_template_is_a_valid_set_also_with_everything_uncommented() {
     // The tables of cores take the place of their number.
     let others = tasks.replace("\ncores = 1", "\n# cores = 1");
     let set = read(&format!("{others}\n{}", blocks.join("\n")), Format::Toml).unwrap().set;
-    assert_eq!((set.tasks.len(), set.modes.len(), set.servers.len(), set.chains.len()), (5, 1, 1, 1));
-    assert_eq!(set.cores, 6);
+    assert_eq!((set.tasks().len(), set.modes.len(), set.servers().len(), set.chains().len()), (5, 1, 1, 1));
+    assert_eq!(set.cores(), 6);
     let keys: Vec<&str> = tasks.lines().filter(|line| line.starts_with("# ") && line.contains(" = ")).collect();
     assert!(keys.len() > 10);
     for key in keys {
@@ -353,7 +344,7 @@ fn built_in_sets_survive_every_format_that_can_hold_them() {
         for format in [Format::Toml, Format::Json] {
             let text = write(&set, format).unwrap();
             let again = read(&text, format).unwrap().set;
-            assert_eq!(TaskSet { name: set.name.clone(), ..again }, set, "{text}");
+            assert_eq!(again.with_name(set.name.clone()), set, "{text}");
         }
     }
 }
@@ -363,7 +354,7 @@ fn csv_says_what_it_cannot_hold() {
     let tasks = vec![Task::periodic("a", Time::from_ms(10), Time::from_ms(2))];
     let mut set = TaskSet::new("set", tasks, 2);
     assert!(write(&set, Format::Csv).unwrap_err().to_string().contains("\"cores\""));
-    set.cores = 1;
+    set.system.set_cores(1);
     assert!(write(&set, Format::Csv).unwrap().starts_with("name,period,wcet\na,10ms,2ms\n"));
 }
 
@@ -375,7 +366,7 @@ fn limits_on_preemption_are_read_from_the_task_the_file_and_the_cell() {
         [[burst]]\nname = \"d\"\njobs = 2\nevery = 50\nwcet = 1\npreemption = { every = \"500us\" }\n\
         [[burst]]\nname = \"e\"\njobs = 2\nevery = 50\nwcet = 1\n";
     let set = read(text, Format::Toml).unwrap().set;
-    let limits = |set: &TaskSet| set.tasks.iter().map(|task| task.preemption).collect::<Vec<_>>();
+    let limits = |set: &TaskSet| set.tasks().iter().map(|task| task.preemption).collect::<Vec<_>>();
     let every = |us| Preemption::Every(Time::from_us(us));
     let expected = [Preemption::None, every(1_500), Preemption::Free, every(500), Preemption::None];
     assert_eq!(limits(&set), expected);
@@ -462,7 +453,7 @@ tasks = ["lidar", "fusion", "control"]
 #[test]
 fn precedence_and_chains_are_read_and_written() {
     let set = read(CHAINS, Format::Toml).unwrap().set;
-    let [fusion, .., log] = &set.tasks[..] else { panic!() };
+    let [fusion, .., log] = &set.tasks()[..] else { panic!() };
     assert_eq!((&fusion.after[..], &fusion.reads[..], &log.after[..]), (&[1, 2][..], &[3][..], &[0][..]));
     assert_eq!(
         (fusion.period(), fusion.offset),
@@ -480,19 +471,16 @@ fn precedence_and_chains_are_read_and_written() {
         deadline: Some(Time::from_ms(90)),
         communication: Communication::Implicit,
     };
-    assert_eq!(set.chains[0], see);
-    assert_eq!((set.chains[1].deadline, set.chains[1].communication), (None, Communication::Let));
-    assert_eq!(set.system().validate(), Ok(()));
+    assert_eq!(set.chains()[0], see);
+    assert_eq!((set.chains()[1].deadline, set.chains()[1].communication), (None, Communication::Let));
+    assert_eq!(set.system.validate(), Ok(()));
     for format in [Format::Toml, Format::Json] {
-        assert_eq!(
-            read(&write(&set, format).unwrap(), format).unwrap().set,
-            TaskSet { name: "set".into(), ..set.clone() }
-        );
+        assert_eq!(read(&write(&set, format).unwrap(), format).unwrap().set, set.clone().with_name("set"));
     }
     assert!(write(&set, Format::Csv).unwrap_err().to_string().contains("[[chain]]"));
     let rows = "name,period,wcet,after,reads\na,10,1,,\nb b,10,1,,a\nc,,1,b b,\nd,,1,a c,\ne,,1,a; b b,c\n";
     let set = read(rows, Format::Csv).unwrap().set;
-    let after: Vec<&[usize]> = set.tasks.iter().map(|task| &task.after[..]).collect();
+    let after: Vec<&[usize]> = set.tasks().iter().map(|task| &task.after[..]).collect();
     assert_eq!(after, [&[][..], &[], &[1], &[0, 2], &[0, 1]]);
     assert_eq!(read(&write(&set, Format::Csv).unwrap(), Format::Csv).unwrap().set, set);
 }
@@ -589,48 +577,56 @@ fn any_set() -> impl Strategy<Value = TaskSet> {
         let mut set = TaskSet::new("set", tasks, cores);
         if more {
             set.description = "with \"quotes\"".into();
-            (set.on_miss, set.time_unit) = (OnMiss::Continue, TimeUnit::Us);
-            set.speeds = vec![Speed(250), Speed::FULL];
-            set.costs.migration = Time::from_us(5);
-            set.servers = vec![Server { name: "s".into(), budget: Time(5), period: Time(9) }];
-            set.tasks[0].server = Some(0);
+            set.system.set_on_miss(OnMiss::Continue);
+            set.time_unit = TimeUnit::Us;
+            set.system.set_speeds(vec![Speed(250), Speed::FULL]);
+            set.system.set_costs(Costs { migration: Time::from_us(5), ..set.costs() });
+            set.system.set_servers(vec![Server { name: "s".into(), budget: Time(5), period: Time(9) }]);
+            set.system.tasks_mut()[0].server = Some(0);
             set.modes = vec![Mode { name: "m".into(), at: Time(7), work: 1.25, rate: 0.5, tasks: Some(vec![0]) }];
             let arrival = Arrival::Burst { jobs: 2, every: Time(50), until: Time(500) };
-            let Task { guarantee, .. } = set.tasks[0];
+            let Task { guarantee, .. } = set.tasks()[0];
             let preemption = Preemption::Every(Time(2));
-            set.tasks.push(Task { arrival, guarantee, preemption, ..Task::periodic("burst", Time(50), Time(3)) });
-        } else if set.tasks.len() > 2 {
+            set.system.tasks_mut().push(
+                Task::periodic("burst", Time(50), Time(3))
+                    .with_arrival(arrival)
+                    .with_guarantee(guarantee)
+                    .with_preemption(preemption),
+            );
+        } else if set.tasks().len() > 2 {
             // Where the first task is a source, the second follows it and the third reads.
-            set.tasks[1].after = vec![0];
-            set.tasks[2].reads = vec![1, 0];
+            set.system.tasks_mut()[1].after = vec![0];
+            set.system.tasks_mut()[2].reads = vec![1, 0];
             if cores % 2 == 0 {
                 let (name, tasks, deadline) = ("chain".into(), vec![0, 1, 2], Some(Time(77)));
-                set.chains = vec![Chain { name, tasks, deadline, communication: Communication::Let }];
+                set.system.set_chains(vec![Chain { name, tasks, deadline, communication: Communication::Let }]);
             }
-            set.follow_sources().unwrap();
+            set.system.follow_sources().unwrap();
         }
-        if cores > 2 && set.speeds.len() == 1 {
+        if cores > 2 && set.speeds().len() == 1 {
             let core = |core: usize| match core < cores / 2 {
                 true => Core { name: "big".into(), speed: Speed(1_500) },
                 false => Core { name: "little".into(), speed: Speed(370) },
             };
-            set.machine = (0..cores).map(core).filter(|_| cores > 4).collect();
+            set.system.set_machine((0..cores).map(core).filter(|_| cores > 4).collect());
         }
-        for (index, task) in set.tasks.iter_mut().enumerate().filter(|(index, _)| index % 2 == 1) {
+        for (index, task) in set.system.tasks_mut().iter_mut().enumerate().filter(|(index, _)| index % 2 == 1) {
             let first = if index % 4 == 1 { 0 } else { cores / 2 };
             task.cores = CoreSet::of([first, cores - 1 - first % 2]);
         }
         if more {
             // The first resource that a task names is the first of the set.
-            for (index, task) in set.tasks.iter_mut().enumerate().filter(|(_, task)| task.wcet > Time(2)) {
+            for (index, task) in set.system.tasks_mut().iter_mut().enumerate().filter(|(_, task)| task.wcet > Time(2)) {
                 if matches!(task.arrival, Arrival::Burst { .. }) || index > 1 {
                     continue;
                 }
                 let section = |resource, length| Section { resource, at: Time(1), length: Time(length) };
                 task.sections = vec![section(0, task.wcet.0 - 1), section(1, 1)];
-                set.resources = vec!["the bus".into(), "\"b\"".into()];
             }
-            set.protocol = if set.cores == 1 { Protocol::Ceiling } else { Protocol::None };
+            if set.task_with_sections().is_some() {
+                set.system.set_resources(vec!["the bus".into(), "\"b\"".into()]);
+            }
+            set.system.set_protocol(if set.cores() == 1 { Protocol::Ceiling } else { Protocol::None });
         }
         set
     })
@@ -670,9 +666,9 @@ const BIG_LITTLE: &str = r#"
 #[test]
 fn cores_have_names_and_speeds_and_tasks_name_them() {
     let loaded = read(BIG_LITTLE, Format::Toml).unwrap();
-    let speeds: Vec<u32> = loaded.set.machine.iter().map(|core| core.speed.0).collect();
-    assert_eq!((loaded.set.cores, speeds), (4, vec![1_500, 1_500, 400, 400]));
-    let own = |task: usize| loaded.set.tasks[task].cores.iter(4).collect::<Vec<usize>>();
+    let speeds: Vec<u32> = loaded.set.machine().cores().iter().map(|core| core.speed.0).collect();
+    assert_eq!((loaded.set.cores(), speeds), (4, vec![1_500, 1_500, 400, 400]));
+    let own = |task: usize| loaded.set.tasks()[task].cores.iter(4).collect::<Vec<usize>>();
     assert_eq!([own(0), own(1), own(2)], [vec![0, 1], vec![0, 2], vec![2, 3]]);
     assert!(loaded.warnings.is_empty(), "5 ms of work take 3.3 ms on a big core");
     for format in [Format::Toml, Format::Json] {
@@ -714,14 +710,14 @@ const SHARING: &str = r#"
 fn critical_sections_are_read_and_written() {
     let set = read(SHARING, Format::Toml).unwrap().set;
     let section = |resource, at, length| Section { resource, at: Time::from_ms(at), length: Time::from_ms(length) };
-    assert_eq!((set.resources.clone(), set.protocol), (vec!["bus".into(), "disk".into()], Protocol::Ceiling));
-    assert_eq!(set.tasks[0].sections, [section(0, 1, 6), section(1, 2, 5)]);
-    assert_eq!(set.tasks[1].sections, [section(0, 0, 1)]);
+    assert_eq!((set.resources().to_vec(), set.protocol()), (vec!["bus".into(), "disk".into()], Protocol::Ceiling));
+    assert_eq!(set.tasks()[0].sections, [section(0, 1, 6), section(1, 2, 5)]);
+    assert_eq!(set.tasks()[1].sections, [section(0, 0, 1)]);
     for format in [Format::Toml, Format::Json] {
         let text = write(&set, format).unwrap();
         assert_eq!(read(&text, format).unwrap().set, set, "{text}");
     }
-    let plain = TaskSet { protocol: Protocol::default(), ..set };
+    let plain = set.with_protocol(Protocol::default());
     let csv = write(&plain, Format::Csv).unwrap_err().to_string();
     assert_eq!(csv, "the critical sections of \"weather\" cannot be written as CSV: use TOML or JSON");
     assert_eq!(read(&SHARING.replace("protocol = \"ceiling\"", ""), Format::Toml).unwrap().set, plain);
@@ -800,17 +796,17 @@ fn machines_that_make_no_sense_are_errors_with_their_line() {
 fn a_csv_column_binds_tasks_to_cores_and_implies_their_number() {
     let text = "name,period,wcet,cores\na,10,1,0 2\nb,10,1,\n";
     let set = read(text, Format::Csv).unwrap().set;
-    assert_eq!((set.cores, set.tasks[0].cores.clone()), (3, CoreSet::of([0, 2])));
-    assert!(set.tasks[1].cores.is_all());
+    assert_eq!((set.cores(), set.tasks()[0].cores.clone()), (3, CoreSet::of([0, 2])));
+    assert!(set.tasks()[1].cores.is_all());
     let again = write(&set, Format::Csv).unwrap();
-    assert_eq!(read(&again, Format::Csv).unwrap().set.tasks, set.tasks, "{again}");
-    let more = TaskSet { cores: 4, ..set.clone() };
+    assert_eq!(read(&again, Format::Csv).unwrap().set.tasks(), set.tasks(), "{again}");
+    let more = set.clone().with_cores(4);
     assert!(write(&more, Format::Csv).unwrap_err().to_string().contains("\"cores\" of the whole set"));
     let jobs = "name,release,execution,deadline,cores\na,0,1,5,1\na,5,1,9,1\nb,0,1,9,\n";
     let listed = read(jobs, Format::Csv).unwrap().set;
-    assert_eq!((listed.cores, listed.tasks[0].cores.clone()), (2, CoreSet::of([1])));
+    assert_eq!((listed.cores(), listed.tasks()[0].cores.clone()), (2, CoreSet::of([1])));
     let again = write(&listed, Format::Csv).unwrap();
-    assert_eq!(read(&again, Format::Csv).unwrap().set.tasks, listed.tasks, "{again}");
+    assert_eq!(read(&again, Format::Csv).unwrap().set.tasks(), listed.tasks(), "{again}");
     let other = read(&jobs.replace("9,1", "9,0"), Format::Csv).unwrap_err().to_string();
     assert!(other.contains(":3: the jobs of \"a\" have other cores in line 2"), "{other}");
 }
@@ -823,7 +819,7 @@ proptest! {
         for format in [Format::Toml, Format::Json, Format::Csv] {
             match write(&set, format) {
                 Ok(text) => match read(&text, format) {
-                    Ok(loaded) => prop_assert_eq!(&TaskSet { time_unit: set.time_unit, ..loaded.set }, &set, "{}", text),
+                    Ok(loaded) => prop_assert_eq!(&loaded.set.with_time_unit(set.time_unit), &set, "{}", text),
                     Err(error) => prop_assert!(false, "{}\n{}", error, text),
                 },
                 Err(_) => prop_assert_eq!(format, Format::Csv),
@@ -893,7 +889,7 @@ fn semicolons_and_tabs_separate_cells_as_spreadsheets_write_them() {
         assert_eq!(read(&other, Format::Csv).unwrap().set, expected, "{other}");
     }
     let jobs = read("name;release_ms;execution_ms;deadline_ms\na;1;2;4\n", Format::Csv).unwrap().set;
-    assert!(matches!(&jobs.tasks[0].arrival, Arrival::Listed(jobs) if jobs.len() == 1));
+    assert!(matches!(&jobs.tasks()[0].arrival, Arrival::Listed(jobs) if jobs.len() == 1));
 }
 
 #[test]

@@ -10,9 +10,9 @@ use temponet_infer::{Rows, Weights, reference};
 use temponet_sim::{Metrics, Unobserved, simulate};
 use temponet_task::{Assignment, Scheduler, Speed, Task, TaskSet, Time};
 use temponet_train::{
-    Batch, DqnSettings, Environment, EnvironmentSettings, Episodes, Fleet, Learner, Method, NetworkShape, NoObserver,
-    OutputRows, PpoSettings, Recipe, Reward, RewardShape, Sample, Stage, TapeNetwork, TaskSetSource, TrainingRun,
-    WorkloadRanges,
+    Batch, DqnSettings, Environment, EnvironmentSettings, Episodes, Fleet, Learner, NetworkShape, NoObserver,
+    OutputRows, PpoSettings, Recipe, ReplaySettings, Reward, RewardShape, Sample, Stage, TapeNetwork, TaskSetSource,
+    TrainingRun, WorkloadRanges,
 };
 
 type Device = Cpu;
@@ -113,7 +113,7 @@ fn the_gradients_of_speeds_and_actors_are_those_of_small_steps() {
 /// One task on one core with full and half speed.
 fn one_task(wcet: u64) -> TaskSet {
     let mut set = TaskSet::new("one", vec![Task::periodic("t", Time::from_ms(10), Time::from_ms(wcet))], 1);
-    set.speeds = vec![Speed(500), Speed::FULL];
+    set.system.set_speeds(vec![Speed(500), Speed::FULL]);
     set
 }
 
@@ -124,8 +124,11 @@ fn run(set: &TaskSet, scheduler: &mut dyn Scheduler) -> Metrics {
 #[test]
 fn q_learning_slows_down_where_that_is_free_and_only_there() {
     let learned = |set: &TaskSet, shape: RewardShape| {
-        let dqn = DqnSettings { steps: 1_200, learn_from: 200, environments: 8, ..DqnSettings::default() };
-        let stage = Stage { phases: 3, method: Method::Dqn(dqn), rate: None, workload: None, reward: None };
+        let dqn = DqnSettings {
+            replay: ReplaySettings { steps: 1_200, learn_from: 200, environments: 8, ..ReplaySettings::default() },
+            ..DqnSettings::default()
+        };
+        let stage = Stage { phases: 3, method: dqn.into(), rate: None, workload: None, reward: None };
         let network =
             NetworkShape { width: 8, layers: 1, heads: 1, feed_forward: 8, speeds: 1, ..NetworkShape::default() };
         let mut recipe = Recipe { network, stage: vec![stage], seed: 3, ..Recipe::default() };
@@ -156,8 +159,7 @@ fn q_learning_slows_down_where_that_is_free_and_only_there() {
 
 #[test]
 fn methods_that_learn_no_speeds_are_refused() {
-    let ppo =
-        Stage { phases: 1, method: Method::Ppo(PpoSettings::default()), rate: None, workload: None, reward: None };
+    let ppo = Stage { phases: 1, method: PpoSettings::default().into(), rate: None, workload: None, reward: None };
     let recipe = Recipe { network: shape(), stage: vec![ppo], ..Recipe::default() };
     assert!(recipe.problem().unwrap().contains("network.speeds"), "{:?}", recipe.problem());
     for speeds in [vec![], vec![0.5], vec![0.0, 1.0], vec![1.0, 0.5]] {
@@ -165,7 +167,7 @@ fn methods_that_learn_no_speeds_are_refused() {
         assert!(workload.problem().unwrap().contains("speeds"));
     }
     let workload = WorkloadRanges { speeds: vec![0.5, 1.0], ..WorkloadRanges::default() };
-    assert_eq!(workload.draw(1).unwrap().speeds, [Speed(500), Speed::FULL]);
+    assert_eq!(workload.draw(1).unwrap().speeds(), [Speed(500), Speed::FULL]);
 }
 
 /// The paper's R3 is η · max(0, −s) of the quantized slack s. Its bins are clip(⌊s/Δ⌋, 0, Q − 1), so s is never negative and the term is zero.
@@ -174,10 +176,10 @@ fn the_slack_sensitive_reward_vanishes_on_quantized_slack() {
     let ms = Time::from_ms;
     let set = TaskSet::new("s", vec![Task::periodic("a", ms(10), ms(6)), Task::periodic("b", ms(14), ms(9))], 1);
     let tokenizer = Tokenizer::paper();
-    let scale = Scale::of(&tokenizer, &set.system());
+    let scale = Scale::of(&tokenizer, &set.system);
     let (mut edf, mut observation) = (temponet_sched::build("edf").unwrap(), Observation::default());
-    edf.start(&set.system()).unwrap();
-    observation.start(&set.system());
+    edf.start(&set.system).unwrap();
+    observation.start(&set.system);
     let earned = |shape: RewardShape, edf: &mut dyn Scheduler, observation: &mut Observation| {
         let reward = Reward { shape, ..Reward::default() };
         let settings = EnvironmentSettings { scale: scale.clone(), seed: 1, horizon: ms(2_000), reward, tick: None };

@@ -99,7 +99,7 @@ impl TaskReader<'_> {
             (None, Some(samples)) => samples.iter().copied().max().unwrap_or_default(),
             (None, None) => return Err(Problem::at(node.line, format!("task {name:?} has no wcet"))),
         };
-        let mut task = Task { name, ..Task::periodic("", period, wcet) };
+        let mut task = Task::periodic("", period, wcet).with_name(name);
         task.arrival = self.arrival(&mut fields, period)?;
         let deadline = fields.positive_time("deadline", unit)?;
         task.deadline = deadline.unwrap_or(period);
@@ -145,7 +145,7 @@ impl TaskReader<'_> {
         let jobs = fields.need("jobs")?.integer("jobs", 1, MOST_JOBS_PER_BURST)? as u32;
         let every = fields.need("every")?.positive_time("every", unit)?;
         let wcet = fields.need("wcet")?.positive_time("wcet", unit)?;
-        let mut task = Task { name, ..Task::periodic("", every, wcet) };
+        let mut task = Task::periodic("", every, wcet).with_name(name);
         if let Some(deadline) = fields.positive_time("deadline", unit)? {
             task.deadline = deadline;
         }

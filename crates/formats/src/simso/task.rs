@@ -104,7 +104,9 @@ impl Reader<'_> {
             ("Periodic", _) => {
                 let node = period.ok_or_else(|| Problem::at(line, format!("task {name:?} has no period")))?;
                 let period = node.positive_time("period", TimeUnit::Ms)?;
-                Ok(Some(Task { deadline, offset: offset.unwrap_or_default(), ..Task::periodic(name, period, wcet) }))
+                Ok(Some(
+                    Task::periodic(name, period, wcet).with_deadline(deadline).with_offset(offset.unwrap_or_default()),
+                ))
             }
             ("Sporadic", _) => {
                 let dates = dates.map_or(Ok(Vec::new()), activation_dates)?;
@@ -112,16 +114,7 @@ impl Reader<'_> {
                     self.notes.task(line, &name, "is left out: it has no activation dates");
                     return Ok(None);
                 }
-                let jobs = dates.into_iter().map(|release| ListedJob {
-                    release,
-                    deadline: release + deadline,
-                    execution: wcet,
-                    wcet,
-                    bcet: wcet,
-                    criticality: 0,
-                    value: 1.0,
-                    estimate: None,
-                });
+                let jobs = dates.into_iter().map(|release| ListedJob::new(release, release + deadline, wcet));
                 Ok(Some(listed_task(name, jobs.collect())))
             }
             ("APeriodic", _) => {

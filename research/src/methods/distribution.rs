@@ -13,23 +13,10 @@
 
 use temponet_grad::{Device, Tape, Tensors, best_rows};
 use temponet_infer::Atoms;
-
-use crate::learner::{Learner, NeededRowsOf, ShardOutput};
-use crate::methods::speeds::NeededRuns;
-use crate::replay_buffer::Transition;
-use crate::sample::{Batch, Sample};
-use crate::tape_network::{OutputRows, TapeNetwork};
-
-/// Logits of running the rows `picked`: V + Σ (A_row − A_idle). `q` has one row of logits per row of the sample, the idle row first.
-fn choice_logits(q: &[f32], value: &[f32], picked: &[u32]) -> Vec<f32> {
-    let atoms = value.len();
-    let mut logits = value.to_vec();
-    for row in picked {
-        let own = &q[*row as usize * atoms..][..atoms];
-        logits.iter_mut().zip(own.iter().zip(q)).for_each(|(logit, (own, idle))| *logit += *own - *idle);
-    }
-    logits
-}
+use temponet_train::returns::{choice_logits, mean_returns};
+use temponet_train::{
+    Batch, Learner, NeededRowsOf, NeededRuns, OutputRows, Sample, ShardOutput, TapeNetwork, Transition,
+};
 
 /// Softmax of some logits.
 fn probabilities(logits: &[f32]) -> Vec<f64> {
@@ -37,13 +24,6 @@ fn probabilities(logits: &[f32]) -> Vec<f64> {
     let powers: Vec<f64> = logits.iter().map(|logit| (f64::from(*logit) - most).exp()).collect();
     let total: f64 = powers.iter().sum();
     powers.iter().map(|power| power / total).collect()
-}
-
-/// Mean returns of one sample: of idling, and of running each job alone.
-pub(crate) fn mean_returns(atoms: Atoms, q: &[f32], value: &[f32]) -> Vec<f32> {
-    let jobs = 1..(q.len() / atoms.count) as u32;
-    let job = |row: u32| atoms.mean(&choice_logits(q, value, &[row]));
-    std::iter::once(atoms.mean(value)).chain(jobs.map(job)).collect()
 }
 
 /// Distribution of reward + discount · Z on the atoms, where Z has these probabilities. What lies beyond the last atom counts as the last; what lies between
@@ -88,7 +68,7 @@ fn divergence(
 
 /// How the best next choice is found and valued.
 #[derive(Clone, Copy)]
-pub(crate) struct NextChoice {
+pub(super) struct NextChoice {
     /// Whether the network itself picks the choice and the target network only values it.
     pub double: bool,
     /// Whether cores may stay idle while jobs wait.
@@ -134,7 +114,7 @@ fn targets<D: Device>(
 }
 
 /// Computes the gradients of a learner on some transitions, whose losses have these weights. Returns the loss and the divergence of each transition.
-pub(crate) fn learn<D: Device>(
+pub(super) fn learn<D: Device>(
     learner: &mut Learner<D>,
     target: &Tensors<D>,
     (atoms, how): (Atoms, NextChoice),

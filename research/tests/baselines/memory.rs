@@ -10,8 +10,8 @@ use temponet_infer::{Network, NetworkOptions, Rows, Weights};
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{Task, TaskSet, Time};
 use temponet_train::{
-    DqnSettings, Episodes, Fleet, Learner, Method, NetworkShape, NoObserver, PpoSettings, Recipe, Reward, Sample,
-    Stage, TaskSetSource, Tokens, TrainingRun,
+    DqnSettings, Episodes, Fleet, Learner, NetworkShape, NoObserver, PpoSettings, Recipe, Reward, Sample, Stage,
+    TaskSetSource, Tokens, TrainingRun,
 };
 
 type Device = Cpu;
@@ -69,10 +69,10 @@ fn a_past_in_training_is_the_state_in_deployment() {
 /// pair nothing follows, and only y before x meets both deadlines. A pair of other jobs announces which of the two it is. Thirteen jobs are released in 40
 /// ms; whoever decides both pairs alike meets eleven at most, and twelve can be met.
 fn announced_bursts() -> TaskSet {
-    let task = |name: &str, offset: u64, wcet: u64, deadline_us: u64| Task {
-        offset: Time::from_ms(offset),
-        deadline: Time::from_us(deadline_us),
-        ..Task::periodic(name, Time::from_ms(40), Time::from_ms(wcet))
+    let task = |name: &str, offset: u64, wcet: u64, deadline_us: u64| {
+        Task::periodic(name, Time::from_ms(40), Time::from_ms(wcet))
+            .with_offset(Time::from_ms(offset))
+            .with_deadline(Time::from_us(deadline_us))
     };
     let mut tasks = vec![task("burst comes", 0, 2, 20_000), task("now", 0, 2, 3_000)];
     tasks.extend([task("no burst", 24, 2, 10_000), task("now", 24, 2, 3_000)]);
@@ -89,7 +89,7 @@ fn trained(network: NetworkShape) -> f64 {
     let set = announced_bursts();
     let ppo =
         PpoSettings { environments: 16, length: 32, rounds: 4, batch: 128, entropy: 0.02, ..PpoSettings::default() };
-    let stage = Stage { phases: 8, method: Method::Ppo(ppo), rate: None, workload: None, reward: None };
+    let stage = Stage { phases: 8, method: ppo.into(), rate: None, workload: None, reward: None };
     let mut recipe = Recipe { network, stage: vec![stage], tokens: Tokens::Paper, ..Recipe::default() };
     recipe.optimizer.rate = 2e-3;
     recipe.validation.runs = 1;
@@ -112,8 +112,7 @@ fn only_a_memory_knows_which_burst_was_announced() {
 
 #[test]
 fn only_policy_optimization_learns_a_memory() {
-    let stage =
-        Stage { phases: 1, method: Method::Dqn(DqnSettings::default()), rate: None, workload: None, reward: None };
+    let stage = Stage { phases: 1, method: DqnSettings::default().into(), rate: None, workload: None, reward: None };
     let recipe = Recipe { network: shape(), stage: vec![stage], ..Recipe::default() };
     assert_eq!(recipe.problem().unwrap(), "stage 1: network.memory is learned by ppo, not by dqn");
 }

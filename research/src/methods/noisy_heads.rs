@@ -12,28 +12,26 @@ use rand::RngExt;
 use rand_distr::StandardNormal;
 use rand_pcg::Pcg64;
 use temponet_grad::{Adam, Device, TensorId, Tensors};
-
-use crate::learner::Learner;
-use crate::updates::StepSize;
+use temponet_train::{Learner, StepSize};
 
 /// Standard deviations of the heads' noise, those of the target network, and their optimizer.
-pub struct NoisyHeads<D: Device> {
+pub(super) struct NoisyHeads<D: Device> {
     /// Weight and bias of each head: ids in the network, and ids below.
     heads: Vec<[(TensorId, TensorId); 2]>,
-    pub(crate) deviations: Tensors<D>,
-    pub(crate) target: Tensors<D>,
-    pub(crate) adam: Adam<D>,
+    pub(super) deviations: Tensors<D>,
+    pub(super) target: Tensors<D>,
+    pub(super) adam: Adam<D>,
 }
 
 /// Noise that has been added to some heads: the weights before, and ε.
-pub(crate) struct AddedNoise {
+pub(super) struct AddedNoise {
     /// For each tensor its id in the network, its id among the deviations, its values before and its noise.
     tensors: Vec<(TensorId, TensorId, Vec<f32>, Vec<f32>)>,
 }
 
 impl<D: Device> NoisyHeads<D> {
     /// Noise on all heads of a network. The deviations start at `initial` / √(number of inputs).
-    pub(crate) fn new(initial: f64, learner: &mut Learner<D>) -> NoisyHeads<D> {
+    pub(super) fn new(initial: f64, learner: &mut Learner<D>) -> NoisyHeads<D> {
         let settings = learner.adam.settings;
         let (device, parameters, _) = learner.parts();
         let mut deviations = Tensors::default();
@@ -54,7 +52,7 @@ impl<D: Device> NoisyHeads<D> {
     }
 
     /// Adds noise to the heads of a network with these deviations.
-    pub(crate) fn add(
+    pub(super) fn add(
         &self,
         (device, network): (&mut D, &mut Tensors<D>),
         deviations: &Tensors<D>,
@@ -80,7 +78,7 @@ impl<D: Device> NoisyHeads<D> {
     }
 
     /// Makes an optimizer step of the deviations with the learner's last gradients, which were computed with this noise.
-    pub(crate) fn step(&mut self, learner: &mut Learner<D>, added: &AddedNoise, size: StepSize, target_share: f32) {
+    pub(super) fn step(&mut self, learner: &mut Learner<D>, added: &AddedNoise, size: StepSize, target_share: f32) {
         let (device, _, gradients) = learner.parts();
         let mut own = self.deviations.zeros_like(device);
         for (id, place, _, noise) in &added.tensors {
@@ -95,7 +93,7 @@ impl<D: Device> NoisyHeads<D> {
 
 impl AddedNoise {
     /// Takes the noise away again.
-    pub(crate) fn remove<D: Device>(&self, device: &mut D, network: &mut Tensors<D>) {
+    pub(super) fn remove<D: Device>(&self, device: &mut D, network: &mut Tensors<D>) {
         self.tensors.iter().for_each(|(id, _, before, _)| network.set(device, *id, before));
     }
 }
