@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use proptest::prelude::*;
-use temponet_formats::{Format, Loaded, TEMPLATE, builtin, load, parse, write};
+use temponet_formats::{Format, Loaded, builtin, load, parse, template, write};
 use temponet_task::{
     Arrival, Chain, Communication, Core, CoreSet, Costs, ExecutionModel, Gap, ListedJob, Mode, OnMiss, Preemption,
     Protocol, Section, Server, Speed, Task, TaskSet, Time, TimeUnit,
@@ -326,11 +326,12 @@ fn empirical_times_come_from_a_column_of_a_csv_beside_the_file() {
 
 #[test]
 fn the_template_is_a_valid_set_also_with_everything_uncommented() {
-    let loaded = read(TEMPLATE, Format::Toml).unwrap();
+    let template = template();
+    let loaded = read(&template, Format::Toml).unwrap();
     assert_eq!((loaded.set.tasks.len(), loaded.warnings.len()), (3, 0));
     assert!(loaded.set.mean_utilization() > 1.0);
     // The commented blocks at the end are valid as they are, and every other commented key is known.
-    let (tasks, blocks) = TEMPLATE.split_at(TEMPLATE.find("# A load peak").unwrap());
+    let (tasks, blocks) = template.split_at(template.find("# A load peak").unwrap());
     let is_data = |line: &&str| line.starts_with("[[") || line.contains(" = ");
     let blocks: Vec<&str> = blocks.lines().filter_map(|line| line.strip_prefix("# ")).filter(is_data).collect();
     // The tables of cores take the place of their number.
@@ -842,8 +843,8 @@ proptest! {
     fn no_mutation_of_a_file_makes_a_parser_panic(
         which in 0..builtin::ALL.len() + 1, at in 0.0..1.0f64, length in 0usize..30, insert in "[\\[\\]\"=,.0-9a-z\\-\n#{}]{0,8}",
     ) {
-        let text = builtin::ALL.get(which).map_or(TEMPLATE, |set| set.text);
-        let set = read(text, Format::Toml).unwrap().set;
+        let text = builtin::ALL.get(which).map_or(template(), |set| set.text.into());
+        let set = read(&text, Format::Toml).unwrap().set;
         for format in [Format::Toml, Format::Json, Format::Csv] {
             let Ok(mut text) = write(&set, format) else { continue };
             let boundary = |mut at: usize, text: &str| { while !text.is_char_boundary(at) { at -= 1 } at };

@@ -1,0 +1,509 @@
+//! Keys of `execution` and `gap`, tables whose `model` says which other keys they have.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use temponet_task::{ExecutionModel, Gap, Task, TaskSet, Time};
+
+use super::{Context, Given, Key, Kind, Need, Spec, Specs, Subject, Table, put, set};
+use crate::Problem;
+use crate::csv::Rows;
+use crate::input::read_bytes;
+use crate::node::{Node, Value};
+use crate::out::{Out, text, time};
+
+/// Name of the key.
+pub(super) const EXECUTION: &str = "execution";
+
+/// Name of the model.
+const MODEL: Spec = Spec::new("model", Kind::Name, "").required();
+
+/// A model with its keys.
+pub(crate) struct Model<T: Subject, M: 'static> {
+    pub name: &'static str,
+    /// What it draws, in Markdown.
+    pub doc: &'static str,
+    /// Other keys of the task that it needs, in Markdown.
+    pub needs: &'static str,
+    /// Values of the key with this model, as TOML.
+    pub examples: &'static [&'static str],
+    table: Table<T>,
+    is: fn(&T::Source) -> bool,
+    /// Makes a value of the parameters.
+    make: M,
+}
+
+/// The row of the name of the model, which [`Model`] itself reads and writes.
+const fn model_row<T: Subject>() -> Key<T> {
+    Key::new(MODEL, |_, _| Ok(()), |_, _| None)
+}
+
+impl<T: Subject, M> Model<T, M> {
+    /// Reads the parameters. A value that is no table is the name of the model without any.
+    fn read<'a>(&self, node: &'a Node, draft: &mut T::Draft<'a>, with: &'a Context<'a>) -> Result<(), Problem> {
+        for key in self.table.keys {
+            if let Need::Parameter(what) = key.spec.need
+                && node.entry(key.spec.name).is_none()
+            {
+                return Err(self.needs(node.line, what));
+            }
+        }
+        if matches!(node.value, Value::Table(_)) { self.table.read(node, draft, with) } else { Ok(()) }
+    }
+
+    /// Creates the error for something that is missing.
+    fn needs(&self, line: usize, what: &str) -> Problem {
+        Problem::at(line, format!("{} model {:?} needs {what}", self.table.what, self.name))
+    }
+}
+
+/// Returns the name of the model of `execution = "uniform"` or `execution = { model = "uniform" }`.
+fn model_name<'a>(node: &'a Node, what: &str) -> Result<&'a str, Problem> {
+    match &node.value {
+        Value::Table(_) => {
+            let missing = || Problem::at(node.line, format!("{what} has no {}", MODEL.name));
+            node.entry(MODEL.name).ok_or_else(missing)?.text(MODEL.name)
+        }
+        _ => node.text(what),
+    }
+}
+
+/// Returns the model that a value names.
+fn find<T: Subject, M>(models: &'static [Model<T, M>], node: &Node) -> Result<&'static Model<T, M>, Problem> {
+    let what = models[0].table.what;
+    let name = model_name(node, what)?;
+    models.iter().find(|model| model.name == name).ok_or_else(|| {
+        let known: Vec<&str> = models.iter().map(|model| model.name).collect();
+        Problem::at(node.line, format!("{what} model {name:?} is none of {}", known.join(", ")))
+    })
+}
+
+/// Returns the value of a key with models: the name of the model if it has no parameters, otherwise a table.
+fn write<T: Subject, M>(models: &'static [Model<T, M>], set: &TaskSet, source: &T::Source) -> Option<Out> {
+    let model = models.iter().find(|model| (model.is)(source))?;
+    let entries = model.table.entries(set, source);
+    let name = || text(model.name);
+    Some(match entries.is_empty() {
+        true => name(),
+        false => Out::Table(std::iter::once((&MODEL, name())).chain(entries).collect()),
+    })
+}
+
+/// Names and keys of models.
+fn described<T: Subject, M>(models: &'static [Model<T, M>]) -> Vec<(&'static str, Vec<&'static Spec>)> {
+    models.iter().map(|model| (model.name, model.table.specs())).collect()
+}
+
+pub(crate) struct OfGap;
+
+impl Subject for OfGap {
+    type Draft<'a> = Option<Given<'a>>;
+    type Source = Gap;
+}
+
+/// Distributions of the time between arrivals.
+static GAPS: [Model<OfGap, fn(Time) -> Gap>; 2] = [
+    Model {
+        name: "uniform",
+        doc: "uniform from the period to `max`",
+        needs: "",
+        examples: &["{ model = \"uniform\", max = 80 }"],
+        table: Table {
+            what: "gap",
+            keys: &[
+                model_row(),
+                Key::new(
+                    Spec::new("max", Kind::Time, "longest time between arrivals, at least the period").required(),
+                    |draft, given| put(draft, given.time().map(|_| given)),
+                    |_, gap| if let Gap::Uniform { max } = gap { Some(time(*max)) } else { None },
+                ),
+            ],
+        },
+        is: |gap| matches!(gap, Gap::Uniform { .. }),
+        make: |max| Gap::Uniform { max },
+    },
+    Model {
+        name: "exponential",
+        doc: "the period plus an exponential time",
+        needs: "",
+        examples: &["{ model = \"exponential\", mean = 70 }"],
+        table: Table {
+            what: "gap",
+            keys: &[
+                model_row(),
+                Key::new(
+                    Spec::new("mean", Kind::Time, "mean time between arrivals, at least the period").required(),
+                    |draft, given| put(draft, given.time().map(|_| given)),
+                    |_, gap| if let Gap::Exponential { mean } = gap { Some(time(*mean)) } else { None },
+                ),
+            ],
+        },
+        is: |gap| matches!(gap, Gap::Exponential { .. }),
+        make: |mean| Gap::Exponential { mean },
+    },
+];
+
+/// Reads the distribution of gaps, none of which is shorter than `period`.
+pub(crate) fn gap(node: &Node, period: Time, with: &Context<'_>) -> Result<Gap, Problem> {
+    node.table(GAPS[0].table.what)?;
+    let model = find(&GAPS, node)?;
+    let mut stated = None;
+    model.read(node, &mut stated, with)?;
+    let Some(given) = stated else { return Err(model.needs(node.line, "a time")) };
+    match given.time()? {
+        time if time < period => Err(given.is(format_args!("is less than the period {period}"))),
+        time => Ok((model.make)(time)),
+    }
+}
+
+/// Keys of `gap` by model.
+pub(super) fn gaps() -> Vec<(&'static str, Vec<&'static Spec>)> {
+    described(&GAPS)
+}
+
+/// Returns the value of `gap`.
+pub(super) fn write_gap(set: &TaskSet, gap: &Gap) -> Option<Out> {
+    write(&GAPS, set, gap)
+}
+
+/// Parameters of a model of execution times.
+#[derive(Default)]
+pub(crate) struct Parameters<'a> {
+    deviation: Time,
+    exceed: Option<f64>,
+    shape: Option<f64>,
+    median: Option<Given<'a>>,
+    sigma: f64,
+    levels: Vec<Given<'a>>,
+    probability: f64,
+    spread: f64,
+    /// Measured times, written out.
+    samples: Option<Vec<Time>>,
+    /// CSV file with measured times, and its column.
+    file: Option<Given<'a>>,
+    column: Option<&'a str>,
+}
+
+/// Bounds on the execution times of a task.
+pub(crate) struct Bounds {
+    pub bcet: Time,
+    pub wcet: Time,
+    pub acet: Option<Time>,
+    /// Measured times, if the model has them.
+    pub samples: Option<Arc<[Time]>>,
+}
+
+impl Bounds {
+    /// Returns a time between bcet and wcet.
+    fn within(&self, given: Given<'_>) -> Result<Time, Problem> {
+        let (Bounds { bcet, wcet, .. }, time) = (self, given.time()?);
+        match (*bcet..=*wcet).contains(&time) {
+            true => Ok(time),
+            false => {
+                let message = format!("{} {time} is not between bcet {bcet} and wcet {wcet}", given.name);
+                Err(Problem::at(given.node.line, message))
+            }
+        }
+    }
+}
+
+pub(crate) struct OfExecution;
+
+impl Subject for OfExecution {
+    type Draft<'a> = Parameters<'a>;
+    type Source = ExecutionModel;
+}
+
+/// Makes a model of its parameters within bounds. The last argument creates the error for something that is missing.
+type Make = fn(&Parameters<'_>, &Bounds, &dyn Fn(&str) -> Problem) -> Result<ExecutionModel, Problem>;
+type Row = Key<OfExecution>;
+
+const SPREAD: Kind = Kind::Number(0.0, Task::MOST_SPREAD);
+/// Default share of a Weibull distribution beyond the wcet.
+const DEFAULT_EXCEED: f64 = 0.005;
+
+const fn with(keys: &'static [Row]) -> Table<OfExecution> {
+    Table { what: EXECUTION, keys }
+}
+
+/// Models of the execution times.
+pub(crate) static MODELS: [Model<OfExecution, Make>; 8] = [
+    Model {
+        name: "wcet",
+        doc: "always the wcet",
+        needs: "",
+        examples: &["\"wcet\""],
+        table: with(&[model_row()]),
+        is: |model| matches!(model, ExecutionModel::Wcet | ExecutionModel::Overrun { .. }),
+        make: |_, _, _| Ok(ExecutionModel::Wcet),
+    },
+    Model {
+        name: "uniform",
+        doc: "uniform from bcet to wcet",
+        needs: "`bcet`",
+        examples: &["\"uniform\""],
+        table: with(&[model_row()]),
+        is: |model| matches!(model, ExecutionModel::Uniform),
+        make: |_, _, _| Ok(ExecutionModel::Uniform),
+    },
+    Model {
+        name: "normal",
+        doc: "normal around `acet` (or the middle), within the bounds",
+        needs: "`bcet`",
+        examples: &["{ model = \"normal\", deviation = \"2ms\" }"],
+        table: with(&[
+            model_row(),
+            Row::new(
+                Spec::new("deviation", Kind::PositiveTime, "standard deviation").parameter("a deviation"),
+                |draft, given| set(&mut draft.deviation, given.time()),
+                |_, model| if let ExecutionModel::Normal { deviation } = model { Some(time(*deviation)) } else { None },
+            ),
+        ]),
+        is: |model| matches!(model, ExecutionModel::Normal { .. }),
+        make: |given, _, _| Ok(ExecutionModel::Normal { deviation: given.deviation }),
+    },
+    Model {
+        name: "weibull",
+        doc: "Weibull from bcet with mean acet, where a share `exceed` of the distribution lies beyond the wcet (the WATERS 2015 estimator), within the bounds",
+        needs: "`bcet`, `acet`",
+        examples: &["{ model = \"weibull\", exceed = 0.005 }"],
+        table: with(&[
+            model_row(),
+            Row::new(
+                Spec::new("exceed", Kind::Number(1e-9, 0.5), "share of the distribution beyond the wcet")
+                    .default("`0.005`"),
+                |draft, given| put(&mut draft.exceed, given.number()),
+                |_, model| {
+                    if let ExecutionModel::Weibull { exceed } = model { Some(Out::Number(*exceed)) } else { None }
+                },
+            ),
+        ]),
+        is: |model| matches!(model, ExecutionModel::Weibull { .. }),
+        make: |given, bounds, needs| match bounds.acet {
+            Some(_) => Ok(ExecutionModel::Weibull { exceed: given.exceed.unwrap_or(DEFAULT_EXCEED) }),
+            None => Err(needs("an acet")),
+        },
+    },
+    Model {
+        name: "pareto",
+        doc: "Pareto from bcet, within the bounds",
+        needs: "`bcet`",
+        examples: &["{ model = \"pareto\", shape = 2.0 }"],
+        table: with(&[
+            model_row(),
+            Row::new(
+                Spec::new("shape", Kind::Number(0.01, 100.0), "tail index").default("`2`"),
+                |draft, given| put(&mut draft.shape, given.number()),
+                |_, model| if let ExecutionModel::Pareto { shape } = model { Some(Out::Number(*shape)) } else { None },
+            ),
+        ]),
+        is: |model| matches!(model, ExecutionModel::Pareto { .. }),
+        make: |given, _, _| Ok(ExecutionModel::Pareto { shape: given.shape.unwrap_or(2.0) }),
+    },
+    Model {
+        name: "lognormal",
+        doc: "log-normal, where `sigma` is the standard deviation of the logarithm; without `median`, the `acet` is the mean; times beyond the bounds are moved to them",
+        needs: "`bcet`",
+        examples: &["{ model = \"lognormal\", median = \"4ms\", sigma = 0.5 }"],
+        table: with(&[
+            model_row(),
+            Row::new(
+                Spec::new("median", Kind::PositiveTime, "median, between bcet and wcet")
+                    .default("that of the mean `acet`"),
+                |draft, given| put(&mut draft.median, given.time().map(|_| given)),
+                |_, model| match model {
+                    ExecutionModel::Lognormal { median, .. } => Some(time(*median)),
+                    _ => None,
+                },
+            ),
+            Row::new(
+                Spec::new("sigma", SPREAD, "standard deviation of the logarithm").parameter("a sigma"),
+                |draft, given| set(&mut draft.sigma, given.number()),
+                |_, model| match model {
+                    ExecutionModel::Lognormal { sigma, .. } => Some(Out::Number(*sigma)),
+                    _ => None,
+                },
+            ),
+        ]),
+        is: |model| matches!(model, ExecutionModel::Lognormal { .. }),
+        make: |given, bounds, needs| {
+            let sigma = given.sigma;
+            let median = match (given.median, bounds.acet) {
+                (Some(median), _) => bounds.within(median)?,
+                // The mean before values are moved to the bounds.
+                (None, Some(acet)) => Time((acet.0 as f64 * (-sigma * sigma / 2.0).exp()).round().max(1.0) as u64),
+                (None, None) => return Err(needs("a median, or an acet, which is its mean")),
+            };
+            Ok(ExecutionModel::Lognormal { median, sigma })
+        },
+    },
+    Model {
+        name: "bimodal",
+        doc: "the second level with this probability, otherwise the first; log-normal around it with `sigma = spread`; times beyond the bounds are moved to them",
+        needs: "`bcet`",
+        examples: &["{ model = \"bimodal\", levels = [\"2ms\", \"9ms\"], probability = 0.1, spread = 0.05 }"],
+        table: with(&[
+            model_row(),
+            Row::new(
+                Spec::new(
+                    "levels",
+                    Kind::List(&Kind::PositiveTime, 2, 2),
+                    "medians of the two levels, between bcet and wcet",
+                )
+                .parameter("levels"),
+                |draft, given| {
+                    draft.levels = given.items()?.collect();
+                    match draft.levels.len() {
+                        2 => Ok(()),
+                        _ => Err(given.is("are not two times")),
+                    }
+                },
+                |_, model| match model {
+                    ExecutionModel::Bimodal { levels, .. } => Some(Out::list(levels.map(time))),
+                    _ => None,
+                },
+            ),
+            Row::new(
+                Spec::new("probability", Kind::Number(0.0, 1.0), "probability of the second level")
+                    .parameter("a probability of the second level"),
+                |draft, given| set(&mut draft.probability, given.number()),
+                |_, model| match model {
+                    ExecutionModel::Bimodal { probability, .. } => Some(Out::Number(*probability)),
+                    _ => None,
+                },
+            ),
+            Row::new(
+                Spec::new("spread", SPREAD, "standard deviation of the logarithm around either level").default("`0`"),
+                |draft, given| set(&mut draft.spread, given.number()),
+                |_, model| match model {
+                    ExecutionModel::Bimodal { spread, .. } => Some(Out::Number(*spread)),
+                    _ => None,
+                },
+            ),
+        ]),
+        is: |model| matches!(model, ExecutionModel::Bimodal { .. }),
+        make: |given, bounds, _| {
+            let (probability, spread) = (given.probability, given.spread);
+            let levels = [bounds.within(given.levels[0])?, bounds.within(given.levels[1])?];
+            Ok(ExecutionModel::Bimodal { levels, probability, spread })
+        },
+    },
+    Model {
+        name: "empirical",
+        doc: "drawn from measured times: those of a CSV file in the same folder as this one, or `samples`",
+        needs: "",
+        examples: &[
+            "{ model = \"empirical\", file = \"times.csv\", column = \"time_us\" }",
+            "{ model = \"empirical\", samples = [\"1ms\", \"1.3ms\"] }",
+        ],
+        table: with(&[
+            model_row(),
+            Row::new(
+                Spec::new("file", Kind::Text, "CSV file with measured times").unless("samples"),
+                |draft, given| put(&mut draft.file, given.text().map(|_| given)),
+                |_, _| None,
+            ),
+            Row::new(
+                Spec::new("column", Kind::Text, "its column").unless("samples"),
+                |draft, given| put(&mut draft.column, given.text()),
+                |_, _| None,
+            ),
+            Row::new(
+                Spec::new("samples", Kind::List(&Kind::PositiveTime, 1, usize::MAX), "measured times").unless("file"),
+                |draft, given| put(&mut draft.samples, given.items()?.map(|item| item.time()).collect()),
+                |_, model| match model {
+                    ExecutionModel::Empirical { samples } => Some(Out::list(samples.iter().copied().map(time))),
+                    _ => None,
+                },
+            ),
+        ]),
+        is: |model| matches!(model, ExecutionModel::Empirical { .. }),
+        make: |_, bounds, needs| match &bounds.samples {
+            Some(samples) => Ok(ExecutionModel::Empirical { samples: samples.clone() }),
+            None => Err(needs("a file and a column")),
+        },
+    },
+];
+
+/// Names of the models that need no parameters.
+pub(super) fn names() -> Vec<&'static str> {
+    let is_optional = |key: &Row| key.spec.name == MODEL.name || matches!(key.spec.need, Need::Default(_));
+    let needs_none = MODELS.iter().filter(|model| model.table.keys.iter().all(is_optional));
+    needs_none.map(|model| model.name).collect()
+}
+
+/// Keys of `execution` by model.
+pub(super) fn specs() -> Vec<(&'static str, Vec<&'static Spec>)> {
+    described(&MODELS)
+}
+
+/// Returns the value of `execution`.
+pub(super) fn write_model(set: &TaskSet, model: &ExecutionModel) -> Option<Out> {
+    write(&MODELS, set, model)
+}
+
+/// Reads the name of the model.
+pub(crate) fn named_model(node: &Node) -> Result<&str, Problem> {
+    model_name(node, EXECUTION)
+}
+
+/// Returns the model that a task has if it names none.
+pub(crate) fn default_model(bounds: &Bounds) -> ExecutionModel {
+    match bounds.acet {
+        _ if bounds.bcet == bounds.wcet => ExecutionModel::Wcet,
+        Some(_) => ExecutionModel::Weibull { exceed: DEFAULT_EXCEED },
+        None => ExecutionModel::Uniform,
+    }
+}
+
+/// Reads the model with its parameters.
+pub(crate) fn model(node: &Node, bounds: &Bounds, with: &Context<'_>) -> Result<ExecutionModel, Problem> {
+    let model = find(&MODELS, node)?;
+    let mut parameters = Parameters::default();
+    model.read(node, &mut parameters, with)?;
+    (model.make)(&parameters, bounds, &|what| model.needs(node.line, what))
+}
+
+/// Reads the measured times of `execution = { model = "empirical", … }`, and the file that has them.
+pub(crate) fn samples(node: &Node, with: &Context<'_>) -> Result<Option<(Arc<[Time]>, Option<PathBuf>)>, Problem> {
+    let name = if matches!(node.value, Value::Table(_)) { Some(named_model(node)?) } else { None };
+    let Some(model) = MODELS.last().filter(|model| Some(model.name) == name) else { return Ok(None) };
+    let mut given = Parameters::default();
+    model.read(node, &mut given, with)?;
+    let (samples, file) = match (given.samples, given.file) {
+        (Some(samples), None) => (samples, None),
+        (None, Some(file)) => {
+            let missing = || Problem::at(node.line, format!("{EXECUTION} has no column"));
+            let path = with.origin.with_file_name(file.text()?);
+            (measured(&path, file, given.column.ok_or_else(missing)?)?, Some(path))
+        }
+        _ => return Err(Problem::at(node.line, "an empirical model has either samples, or a file and a column")),
+    };
+    match samples.is_empty() {
+        true => Err(Problem::at(node.line, "an empirical model without a single measured time")),
+        false => Ok(Some((samples.into(), file))),
+    }
+}
+
+/// Reads a column of a CSV file as times. `file` refers to it.
+fn measured(path: &std::path::Path, file: Given<'_>, wanted: &str) -> Result<Vec<Time>, Problem> {
+    let line = file.node.line;
+    let cannot = |why: String| Problem::at(line, format!("cannot read {}: {why}", path.display()));
+    // A device or a pipe may never end.
+    if path.metadata().is_ok_and(|kind| !kind.is_file()) {
+        return Err(cannot("it is no ordinary file".into()));
+    }
+    let bytes = read_bytes(path).map_err(|error| cannot(error.to_string()))?;
+    let text = String::from_utf8(bytes).map_err(|_| cannot("it is not UTF-8 text".into()))?;
+    let in_file = |problem: Problem| Problem { file: Some(path.display().to_string()), ..problem };
+    let mut rows = Rows::of(&text).map_err(in_file)?;
+    let key = rows.key_of(wanted);
+    let key = key.ok_or_else(|| Problem::at(line, format!("{} has no column {wanted:?}", path.display())))?;
+    let mut times = Vec::new();
+    while let Some(row) = rows.next_row().map_err(in_file)? {
+        let cell = row.entry(&key);
+        let cell = cell.ok_or_else(|| in_file(Problem::at(row.line, format!("{wanted} is empty"))))?;
+        times.push(cell.positive_time(wanted, file.with.unit).map_err(in_file)?);
+    }
+    Ok(times)
+}
