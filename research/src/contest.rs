@@ -187,17 +187,17 @@ impl Context<'_> {
     /// Returns readings of the paper's own TempoNet, the learned scheduler as it ships, and classical schedulers.
     pub fn learned_and(
         &self,
-        readings: &[PaperModel],
+        readings: &[&PaperModel],
         classical: &[String],
     ) -> Result<Vec<Entrant<'_>>, ReproduceError> {
         let names: Vec<String> = [SHIELDED.to_string()].into_iter().chain(classical.iter().cloned()).collect();
-        let papers = readings.iter().map(PaperModel::entrant).collect::<Result<Vec<_>, _>>()?;
+        let papers = readings.iter().map(|reading| reading.entrant()).collect::<Result<Vec<_>, _>>()?;
         Ok(papers.into_iter().chain(self.entrants(&names)).collect())
     }
 
     /// Runs the paper's own TempoNet, the learned scheduler as it ships, and the classical schedulers of a test bed.
     pub fn contest(&self, bed: &TestBed<'_>) -> Result<Contest, ReproduceError> {
-        self.contest_of(bed, &self.learned_and(&[PAPER], bed.classical)?)
+        self.contest_of(bed, &self.learned_and(&[&PAPER], bed.classical)?)
     }
 
     /// Runs the given entrants on every run of a test bed, in parallel. The results do not depend on the number of threads.

@@ -22,6 +22,7 @@ pub mod page;
 mod paper_model;
 mod plots;
 mod protocol;
+mod reproduce;
 mod rivals;
 mod training;
 
@@ -41,6 +42,7 @@ pub use findings::{Findings, FindingsTable, Picture, Verdict};
 pub use line::{Better, Estimate, Line, Noise, Reference, Standing, Unit};
 pub use paper_model::{PAPER, PaperModel, READINGS, SPARSE};
 pub use protocol::{Mode, Protocol, Size, TimedSize, Workload};
+pub use reproduce::Reproduce;
 pub use training::{DeviceTrainer, History, Trained, Trainer, Training};
 
 use temponet_task::wording::did_you_mean;

@@ -22,17 +22,18 @@ pub struct PaperModel {
 }
 
 /// Slack alone, decisions at releases and completions. It stands in every experiment that names TempoNet.
-pub const PAPER: PaperModel = PaperModel { name: "paper", bytes: include_bytes!("../models/slack.safetensors") };
+pub static PAPER: PaperModel = PaperModel { name: "paper", bytes: include_bytes!("../models/slack.safetensors") };
+
+static REMAINING: PaperModel =
+    PaperModel { name: "paper-remaining", bytes: include_bytes!("../models/remaining.safetensors") };
+
+static TICKS: PaperModel = PaperModel { name: "paper-ticks", bytes: include_bytes!("../models/ticks.safetensors") };
 
 /// All readings: [`PAPER`]; the remaining work beside the slack; a decision at each tick.
-pub const READINGS: [PaperModel; 3] = [
-    PAPER,
-    PaperModel { name: "paper-remaining", bytes: include_bytes!("../models/remaining.safetensors") },
-    PaperModel { name: "paper-ticks", bytes: include_bytes!("../models/ticks.safetensors") },
-];
+pub static READINGS: [&PaperModel; 3] = [&PAPER, &REMAINING, &TICKS];
 
 /// Slack alone, trained with the paper's sparse attention, for the experiment that stresses it.
-pub const SPARSE: PaperModel =
+pub static SPARSE: PaperModel =
     PaperModel { name: "paper-sparse", bytes: include_bytes!("../models/sparse.safetensors") };
 
 impl PaperModel {
@@ -51,7 +52,7 @@ impl PaperModel {
 /// Text that changes with the models.
 pub(crate) fn fingerprint() -> String {
     READINGS
-        .iter()
+        .into_iter()
         .chain([&SPARSE])
         .filter_map(|reading| file_checksum(reading.bytes))
         .collect::<Vec<String>>()

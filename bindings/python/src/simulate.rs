@@ -5,7 +5,7 @@ use temponet_lab::comparison::json::JsonRun;
 use temponet_lab::comparison::{CompareError, ComparisonPlan, ComparisonRow, picture_window};
 use temponet_lab::gantt;
 use temponet_lab::horizon::default_horizon;
-use temponet_lab::measure::latency::Timed;
+use temponet_lab::latency::Timed;
 use temponet_lab::progress::Progress;
 use temponet_sim::{ChromeTrace, Recorder, simulate as run_engine};
 use temponet_task::Time;

@@ -6,9 +6,9 @@ use std::sync::mpsc::Sender;
 
 use pyo3::prelude::*;
 use temponet_lab::models::BUILT_IN;
-use temponet_lab::training::preparation::{baselines, check_teachers, initial_weights, parts, trials, verdict};
-use temponet_lab::training::verdict::TrainingVerdict;
-use temponet_lab::training::{curves, recipe_file};
+use temponet_school::preparation::{baselines, check_teachers, initial_weights, parts, trials, verdict};
+use temponet_school::verdict::TrainingVerdict;
+use temponet_school::{curves, recipe_file};
 use temponet_task::cancel;
 use temponet_train::{
     PhaseFigures, Recipe, TrainError, TrainingDevice, TrainingObserver, UpdateFigures, ValidationScores,

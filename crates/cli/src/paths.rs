@@ -34,7 +34,6 @@ pub enum Kind {
     /// CSV file with the rows of a sweep.
     Sweep,
     /// Parquet file with the rows of a sweep.
-    #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "only builds with the feature write one"))]
     Parquet,
     /// Model file.
     Model,

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use temponet_lab::comparison::json::JsonRun;
 use temponet_lab::comparison::{CompareError, ComparisonPlan, ComparisonRow, picture_window};
 use temponet_lab::gantt;
-use temponet_lab::measure::latency::Timed;
+use temponet_lab::latency::Timed;
 use temponet_lab::progress::Progress;
 use temponet_lab::stats::percent;
 use temponet_sim::{ChromeTrace, JobsCsv, Recorder, simulate};

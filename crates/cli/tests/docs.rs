@@ -30,15 +30,32 @@ fn documents() -> Vec<String> {
 #[test]
 fn every_file_of_tests_is_run() {
     let crates = std::fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().path());
-    for folder in crates.filter(|folder| folder.join("tests/suite.rs").exists()) {
-        let suite = std::fs::read_to_string(folder.join("tests/suite.rs")).unwrap();
-        let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).unwrap();
-        for entry in std::fs::read_dir(folder.join("tests")).unwrap() {
-            let name = entry.unwrap().file_name().into_string().unwrap();
-            let Some(stem) = name.strip_suffix(".rs") else { continue };
-            let runs =
-                suite.contains(&format!("mod {stem};")) || manifest.contains(&format!("[[test]]\nname = \"{stem}\""));
-            assert!(runs, "{} has tests/{name}, which tests/suite.rs does not name", folder.display());
+    let packages = crates.chain(["research", "bench"].map(|name| root().join(name)));
+    for folder in packages.map(|package| package.join("tests")).filter(|tests| tests.join("suite.rs").exists()) {
+        let manifest = std::fs::read_to_string(folder.join("../Cargo.toml")).unwrap();
+        assert_modules_are_named(&folder, "suite.rs", &|stem| {
+            manifest.contains(&format!("[[test]]\nname = \"{stem}\""))
+        });
+    }
+}
+
+/// Checks that `parent`, a file of this folder, has as modules all other files with code, and all folders with such files. `is_program` says of which
+/// modules Cargo makes programs of their own.
+fn assert_modules_are_named(folder: &Path, parent: &str, is_program: &dyn Fn(&str) -> bool) {
+    let text = std::fs::read_to_string(folder.join(parent)).unwrap_or_default();
+    for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        let stem = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let is_code = |path: &Path| path.extension().is_some_and(|extension| extension == "rs");
+        let has_code =
+            path.is_dir() && std::fs::read_dir(&path).unwrap().any(|within| is_code(&within.unwrap().path()));
+        if !(has_code || is_code(&path) && path.file_name().is_some_and(|name| name != parent)) {
+            continue;
+        }
+        let is_named = text.contains(&format!("mod {stem};"));
+        assert!(is_named || is_program(&stem), "{} does not name {stem}", folder.join(parent).display());
+        if has_code {
+            let of_folder = if path.join("mod.rs").exists() { "mod.rs".into() } else { format!("../{stem}.rs") };
+            assert_modules_are_named(&path, &of_folder, &|_| false);
         }
     }
 }
@@ -91,8 +108,10 @@ fn every_key_of_a_task_and_of_a_burst_is_documented() {
     for key in temponet_formats::BURST_KEYS {
         assert!(bursts.contains(&format!("`{key}`")), "{key} of a burst");
     }
+    let changelog = read("CHANGELOG.md");
+    let words: HashSet<&str> = changelog.split(|c: char| !(c.is_alphanumeric() || "-:".contains(c))).collect();
     for entry in temponet_sched::ALL {
-        assert!(read("CHANGELOG.md").contains(entry.name), "{}", entry.name);
+        assert!(words.contains(entry.name), "the changelog does not name {}", entry.name);
     }
 }
 

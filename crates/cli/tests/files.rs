@@ -261,7 +261,6 @@ fn a_misspelt_name_is_answered_with_the_one_that_was_meant() {
     meant(&["compare", "my.toml", "--schedulers", "edf,edf_skip"], "edf-skip");
     meant(&["compare", "GAP-avionics"], "gap-avionics");
     meant(&["arena", "--scenario", "one-core-overlaod"], "one-core-overload");
-    meant(&["reproduce", "counter-example"], "counterexample");
     assert!(folder.error(&simulate("temponet:x=1")).contains("has no options"));
 }
 

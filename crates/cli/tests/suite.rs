@@ -8,6 +8,7 @@ mod files;
 mod folder;
 mod goals;
 mod guarantee;
+mod other_program;
 mod shown;
 mod training;
 mod tune;

@@ -47,7 +47,7 @@ fn layer<D: Device>(tape: &mut Tape<'_, D>, x: Var, ids: &[TensorId], segments: 
 }
 
 /// Median time of a step in milliseconds, and the last loss.
-fn time<D: LearningLosses<Real = f32>>(device: &mut D, rows: usize, batch: usize) -> (f64, f64) {
+fn time<D: LearningLosses>(device: &mut D, rows: usize, batch: usize) -> (f64, f64) {
     let mut rng = Pcg64::seed_from_u64(1);
     let mut parameters = Tensors::default();
     let shapes = [(TOKENS, WIDTH)].into_iter().chain(LAYER.repeat(LAYERS)).chain([(1, WIDTH), (1, 1)]);

@@ -4,6 +4,7 @@
 //! that several tapes can contribute to one step.
 
 use crate::lstm::{cell_output_backward, cell_state_backward};
+use crate::real::{double, rounded};
 use crate::sinkhorn::log_plan_backward;
 use crate::tape::{Loss, Node, Op, Operand, RowTerm, Tape, Var};
 use crate::{AttentionShape, Device, MatchingShape, Product, Real, Segments, TensorId, Tensors};
@@ -20,7 +21,7 @@ impl<D: Device> Tape<'_, D> {
         losses: impl IntoIterator<Item = Loss<D>>,
         parameters: &mut Tensors<D>,
         input: Var,
-    ) -> Vec<D::Real> {
+    ) -> Vec<Real> {
         let (rows, columns) = self.shape(input);
         match self.pass_backward(losses, parameters, Some(input)) {
             Some(gradient) => {
@@ -28,7 +29,7 @@ impl<D: Device> Tape<'_, D> {
                 self.device.recycle(gradient);
                 values
             }
-            None => vec![D::Real::of(0.0); rows * columns],
+            None => vec![0.0; rows * columns],
         }
     }
 
@@ -149,12 +150,12 @@ impl<'a, D: Device> BackwardPass<'a, D> {
 
     /// Returns the gradient with respect to the gains of some matchings.
     fn sinkhorn(&mut self, gains: &D::Buffer, shapes: &[MatchingShape], dy: &D::Buffer) -> D::Buffer {
-        let numbers = |buffer: &D::Buffer| self.device.download(buffer).iter().map(|x| x.to_f64()).collect::<Vec<_>>();
+        let numbers = |buffer: &D::Buffer| self.device.download(buffer).iter().map(|x| double(*x)).collect::<Vec<_>>();
         let (gains, dy) = (numbers(gains), numbers(dy));
         let (mut gradient, mut first) = (Vec::with_capacity(dy.len()), 0);
         for shape in shapes {
             let own = first..first + shape.cells();
-            gradient.extend(log_plan_backward(shape, &gains[own.clone()], &dy[own]).into_iter().map(D::Real::of));
+            gradient.extend(log_plan_backward(shape, &gains[own.clone()], &dy[own]).into_iter().map(rounded));
             first += shape.cells();
         }
         self.device.upload(&gradient)
@@ -165,7 +166,7 @@ impl<'a, D: Device> BackwardPass<'a, D> {
         &mut self,
         [gates, cell]: [Var; 2],
         dy: &D::Buffer,
-        one: impl Fn(&[D::Real], &[D::Real], &[D::Real]) -> (Vec<D::Real>, Vec<D::Real>),
+        one: impl Fn(&[Real], &[Real], &[Real]) -> (Vec<Real>, Vec<Real>),
     ) {
         let width = self.nodes[cell.0].columns;
         let [gate_values, cells] = [gates, cell].map(|var| self.device.download(&self.nodes[var.0].value));

@@ -96,8 +96,6 @@ impl AttentionShape<'_> {
 /// Matrices are stored in row-major order. A parameter `out` is overwritten unless the method's name or documentation says that it is added to. Backward
 /// methods add to the gradients that they are given.
 pub trait Device: Send {
-    /// Floating-point type of the device.
-    type Real: Real;
     /// Buffer of numbers in the device's memory.
     type Buffer: Send + Sync;
     /// List of row numbers in the device's memory.
@@ -138,9 +136,9 @@ pub trait Device: Send {
     /// Takes a buffer back for later reuse.
     fn recycle(&mut self, buffer: Self::Buffer);
     /// Copies values to the device.
-    fn upload(&mut self, values: &[Self::Real]) -> Self::Buffer;
+    fn upload(&mut self, values: &[Real]) -> Self::Buffer;
     /// Waits for a buffer and copies its values from the device.
-    fn download(&self, buffer: &Self::Buffer) -> Vec<Self::Real>;
+    fn download(&self, buffer: &Self::Buffer) -> Vec<Real>;
     /// Copies row numbers to the device.
     fn index(&mut self, rows: &[u32]) -> Self::Index;
 
@@ -151,9 +149,9 @@ pub trait Device: Send {
     /// out += from.
     fn add(&mut self, from: &Self::Buffer, out: &mut Self::Buffer);
     /// out += share · (from − out).
-    fn blend(&mut self, share: Self::Real, from: &Self::Buffer, out: &mut Self::Buffer);
+    fn blend(&mut self, share: Real, from: &Self::Buffer, out: &mut Self::Buffer);
     /// out *= factor.
-    fn scale(&mut self, factor: Self::Real, out: &mut Self::Buffer);
+    fn scale(&mut self, factor: Real, out: &mut Self::Buffer);
     /// Sum of the squares of all numbers.
     fn square_sum(&mut self, buffer: &Self::Buffer) -> f64;
 
@@ -163,11 +161,11 @@ pub trait Device: Send {
         out.iter_mut().for_each(|out| self.clear(out));
     }
     /// [`Device::scale`] for each buffer.
-    fn scale_all(&mut self, factor: Self::Real, out: &mut [Self::Buffer]) {
+    fn scale_all(&mut self, factor: Real, out: &mut [Self::Buffer]) {
         out.iter_mut().for_each(|out| self.scale(factor, out));
     }
     /// [`Device::blend`] for each pair of buffers.
-    fn blend_all(&mut self, share: Self::Real, from: &[Self::Buffer], out: &mut [Self::Buffer]) {
+    fn blend_all(&mut self, share: Real, from: &[Self::Buffer], out: &mut [Self::Buffer]) {
         from.iter().zip(out).for_each(|(from, out)| self.blend(share, from, out));
     }
     /// Sum of the squares of all numbers of all buffers.
@@ -177,7 +175,7 @@ pub trait Device: Send {
     /// [`Device::adam`] for each parameter.
     fn adam_all(
         &mut self,
-        rates: &AdamRates<Self::Real>,
+        rates: &AdamRates,
         gradients: &[Self::Buffer],
         first: &mut [Self::Buffer],
         second: &mut [Self::Buffer],
@@ -193,7 +191,7 @@ pub trait Device: Send {
     fn clipped_adam_all(
         &mut self,
         most: f64,
-        rates: &AdamRates<Self::Real>,
+        rates: &AdamRates,
         gradients: &mut [Self::Buffer],
         first: &mut [Self::Buffer],
         second: &mut [Self::Buffer],
@@ -287,7 +285,7 @@ pub trait Device: Send {
     #[allow(clippy::too_many_arguments)]
     fn adam(
         &mut self,
-        rates: &AdamRates<Self::Real>,
+        rates: &AdamRates,
         gradient: &Self::Buffer,
         first: &mut Self::Buffer,
         second: &mut Self::Buffer,
@@ -297,17 +295,17 @@ pub trait Device: Send {
 
 /// Coefficients of one Adam step.
 #[derive(Clone, Copy, Debug)]
-pub struct AdamRates<R> {
+pub struct AdamRates {
     /// Decay rate of the first moment.
-    pub beta1: R,
+    pub beta1: Real,
     /// Decay rate of the second moment.
-    pub beta2: R,
+    pub beta2: Real,
     /// Learning rate, divided by the bias correction of the first moment.
-    pub step: R,
+    pub step: Real,
     /// Factor on the second moment: its bias correction.
-    pub correction: R,
+    pub correction: Real,
     /// Term added to the denominator, which keeps the quotient finite.
-    pub epsilon: R,
+    pub epsilon: Real,
     /// Fraction of each parameter that decays in the step: learning rate × weight decay.
-    pub decay: R,
+    pub decay: Real,
 }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::{Device, Segments, Tape, Var};
+use crate::{Device, Real, Segments, Tape, Var};
 
 /// For each group of consecutive queries the rows that it attends to, one list after the other (compressed sparse rows).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl<D: Device> Tape<'_, D> {
 
     /// Sums of the rows of each segment of consecutive rows, one after the other. They are for a choice: no gradient flows through them. Waits for the device.
     /// Row `k` of the segments is row `rows[k]` of `x`.
-    pub fn segment_sums(&mut self, x: Var, segments: &Segments, rows: &[u32]) -> Vec<D::Real> {
+    pub fn segment_sums(&mut self, x: Var, segments: &Segments, rows: &[u32]) -> Vec<Real> {
         let to: Vec<u32> = (0..).zip(segments.ranges()).flat_map(|(place, range)| vec![place; range.len()]).collect();
         let sums = self.message_sum(x, segments.len(), rows, &to);
         self.values(sums)

@@ -10,7 +10,7 @@
 //! ```
 //! use temponet_grad::{Adam, AdamSettings, Cpu, Tape, Tensors};
 //!
-//! let mut device = Cpu::<f32>::default();
+//! let mut device = Cpu::default();
 //! let mut parameters = Tensors::default();
 //! let weight = parameters.add(&mut device, "weight", 1, 2, &[0.0, 0.0]);
 //! let mut gradients = parameters.zeros_like(&mut device);
@@ -29,9 +29,11 @@
 
 mod backward;
 mod cpu;
-#[cfg(feature = "cuda")]
+#[cfg(all(feature = "cuda", not(test)))]
 mod cuda;
 mod device;
+#[cfg(test)]
+mod gradients;
 mod key_lists;
 mod losses;
 mod lstm;
@@ -42,7 +44,7 @@ mod tape;
 mod tensors;
 
 pub use cpu::Cpu;
-#[cfg(feature = "cuda")]
+#[cfg(all(feature = "cuda", not(test)))]
 pub use cuda::{Cuda, CudaError, Recorder};
 pub use device::{AdamRates, AttentionShape, Device, Product, Segments};
 pub use key_lists::KeyLists;
@@ -51,7 +53,7 @@ pub use losses::{
     PolicyWeights, QValueBatch, SelectedRows, best_rows, likelihood, q_value_of,
 };
 pub use optimizer::{Adam, AdamSettings, Schedule};
-pub use real::{MatrixPointer, Real};
+pub use real::Real;
 pub use sinkhorn::MatchingShape;
 pub use tape::{Embedding, Loss, RowNumbers, Tape, Var};
 pub use tensors::{TensorId, Tensors};

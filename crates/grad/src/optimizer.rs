@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AdamRates, Device, Real, Tensors};
+use crate::real::{double, rounded};
+use crate::{AdamRates, Device, Tensors};
 
 /// Schedule of the learning rate over a training.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -85,18 +86,18 @@ impl<D: Device> Adam<D> {
     }
 
     /// Counts one more step and returns its coefficients.
-    fn next_rates(&mut self, rate: f64) -> AdamRates<D::Real> {
+    fn next_rates(&mut self, rate: f64) -> AdamRates {
         self.steps += 1;
         let AdamSettings { beta1, beta2, epsilon, weight_decay } = self.settings;
         // The bias corrections must use the betas as the device rounds them: in single precision, 1 − 0.999 is off by 1e-5.
-        let power = |beta: f64| 1.0 - D::Real::of(beta).to_f64().powf(self.steps as f64);
+        let power = |beta: f64| 1.0 - double(rounded(beta)).powf(self.steps as f64);
         AdamRates {
-            beta1: D::Real::of(beta1),
-            beta2: D::Real::of(beta2),
-            step: D::Real::of(rate / power(beta1)),
-            correction: D::Real::of(1.0 / power(beta2)),
-            epsilon: D::Real::of(epsilon),
-            decay: D::Real::of(rate * weight_decay),
+            beta1: rounded(beta1),
+            beta2: rounded(beta2),
+            step: rounded(rate / power(beta1)),
+            correction: rounded(1.0 / power(beta2)),
+            epsilon: rounded(epsilon),
+            decay: rounded(rate * weight_decay),
         }
     }
 }
@@ -104,6 +105,7 @@ impl<D: Device> Adam<D> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Cpu, Tensors};
 
     #[test]
     fn schedules_rise_then_fall() {
@@ -112,5 +114,21 @@ mod tests {
         assert_eq!(Schedule::Linear.factor(50, 100, 0), 0.5);
         assert_eq!(Schedule::Linear.factor(200, 100, 0), 0.0);
         assert!((Schedule::Cosine.factor(50, 100, 0) - 0.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn adam_takes_the_steps_it_should() {
+        let mut device = Cpu::default();
+        let mut parameters = Tensors::default();
+        parameters.add(&mut device, "x", 1, 2, &[1.0, -2.0]);
+        let mut gradients = parameters.zeros_like(&mut device);
+        let id = gradients.ids().next().unwrap();
+        gradients.set(&mut device, id, &[0.5, -4.0]);
+        let settings = AdamSettings { weight_decay: 0.1, ..AdamSettings::default() };
+        let mut adam = Adam::new(&mut device, settings, &parameters);
+        adam.clipped_step(&mut device, 0.01, f64::INFINITY, &mut gradients, &mut parameters);
+        // The first step decays the weights and then moves by the learning rate against the sign of the gradient.
+        let values = parameters.values(&device, id);
+        assert!((values[0] - (1.0 - 0.001 - 0.01)).abs() < 1e-9 && (values[1] - (-2.0 + 0.002 + 0.01)).abs() < 1e-9);
     }
 }

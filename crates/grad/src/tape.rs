@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::lstm::{cell_output, cell_state};
+use crate::real::{double, rounded};
 use crate::sinkhorn::log_plan;
 use crate::{AttentionShape, Device, MatchingShape, Product, Real, Segments, TensorId, Tensors};
 
@@ -128,7 +129,7 @@ impl<'a, D: Device> Tape<'a, D> {
     }
 
     /// Values of a matrix in row-major order. Waits for the device.
-    pub fn values(&self, var: Var) -> Vec<D::Real> {
+    pub fn values(&self, var: Var) -> Vec<Real> {
         self.device.download(&self.nodes[var.0].value)
     }
 
@@ -138,7 +139,7 @@ impl<'a, D: Device> Tape<'a, D> {
     }
 
     /// Puts a given matrix on the tape. It gets no gradient, unless [`Tape::backward_to`] asks for it.
-    pub fn input(&mut self, rows: usize, columns: usize, values: &[D::Real]) -> Var {
+    pub fn input(&mut self, rows: usize, columns: usize, values: &[Real]) -> Var {
         assert_eq!(values.len(), rows * columns);
         let value = self.device.upload(values);
         self.push(rows, columns, value, Op::Input)
@@ -304,12 +305,12 @@ impl<'a, D: Device> Tape<'a, D> {
     pub fn log_sinkhorn(&mut self, x: Var, shapes: &Arc<[MatchingShape]>) -> Var {
         let cells = shapes.iter().map(MatchingShape::cells).sum();
         assert_eq!(self.shape(x), (cells, 1));
-        let gains: Vec<f64> = self.values(x).iter().map(|gain| gain.to_f64()).collect();
+        let gains: Vec<f64> = self.values(x).iter().map(|gain| double(*gain)).collect();
         let mut rest = &gains[..];
         let mut plans = Vec::with_capacity(cells);
         for shape in shapes.iter() {
             let (own, others) = rest.split_at(shape.cells());
-            plans.extend(log_plan(shape, own).into_iter().map(D::Real::of));
+            plans.extend(log_plan(shape, own).into_iter().map(rounded));
             rest = others;
         }
         let value = self.device.upload(&plans);
@@ -331,12 +332,12 @@ impl<'a, D: Device> Tape<'a, D> {
         self.push(rows, width, value, Op::LstmOutput { gates, cell })
     }
 
-    fn lstm_rows(&mut self, gates: Var, cell: Var, one: impl Fn(&[D::Real], &[D::Real]) -> Vec<D::Real>) -> D::Buffer {
+    fn lstm_rows(&mut self, gates: Var, cell: Var, one: impl Fn(&[Real], &[Real]) -> Vec<Real>) -> D::Buffer {
         let (rows, width) = self.shape(cell);
         assert_eq!(self.shape(gates), (rows, 4 * width));
         let (gates, cell) = (self.values(gates), self.values(cell));
         let both = gates.chunks_exact(4 * width).zip(cell.chunks_exact(width));
-        let values: Vec<D::Real> = both.flat_map(|(gates, cell)| one(gates, cell)).collect();
+        let values: Vec<Real> = both.flat_map(|(gates, cell)| one(gates, cell)).collect();
         self.device.upload(&values)
     }
 
@@ -347,7 +348,7 @@ impl<'a, D: Device> Tape<'a, D> {
     }
 
     /// A loss that was computed elsewhere: its value and its gradient with respect to `x`.
-    pub fn loss(&mut self, x: Var, value: f64, gradient: &[D::Real]) -> Loss<D> {
+    pub fn loss(&mut self, x: Var, value: f64, gradient: &[Real]) -> Loss<D> {
         let (rows, columns) = self.shape(x);
         assert_eq!(gradient.len(), rows * columns);
         Loss { value, var: x, gradient: self.device.upload(gradient) }

@@ -1,6 +1,6 @@
 //! Named tensors: the parameters of a network, their gradients, or the moments of an optimizer.
 
-use crate::Device;
+use crate::{Device, Real};
 
 /// Handle of a tensor in [`Tensors`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ impl<D: Device> Default for Tensors<D> {
 
 impl<D: Device> Tensors<D> {
     /// Adds a matrix in row-major order.
-    pub fn add(&mut self, device: &mut D, name: &str, rows: usize, columns: usize, values: &[D::Real]) -> TensorId {
+    pub fn add(&mut self, device: &mut D, name: &str, rows: usize, columns: usize, values: &[Real]) -> TensorId {
         assert_eq!(values.len(), rows * columns, "{name}");
         self.names.push(name.into());
         self.shapes.push((rows, columns));
@@ -82,12 +82,12 @@ impl<D: Device> Tensors<D> {
     }
 
     /// Values of a tensor in row-major order. Waits for the device.
-    pub fn values(&self, device: &D, id: TensorId) -> Vec<D::Real> {
+    pub fn values(&self, device: &D, id: TensorId) -> Vec<Real> {
         device.download(&self.buffers[id.0])
     }
 
     /// Replaces the values of a tensor.
-    pub fn set(&mut self, device: &mut D, id: TensorId, values: &[D::Real]) {
+    pub fn set(&mut self, device: &mut D, id: TensorId, values: &[Real]) {
         let (rows, columns) = self.shapes[id.0];
         assert_eq!(values.len(), rows * columns, "{}", self.names[id.0]);
         self.buffers[id.0] = device.upload(values);
@@ -106,7 +106,7 @@ impl<D: Device> Tensors<D> {
     }
 
     /// Moves each value toward that of `others` by the fraction `share`: the soft update of a target network.
-    pub fn blend(&mut self, device: &mut D, others: &Tensors<D>, share: D::Real) {
+    pub fn blend(&mut self, device: &mut D, others: &Tensors<D>, share: Real) {
         device.blend_all(share, &others.buffers, &mut self.buffers);
     }
 }

@@ -66,7 +66,7 @@ fn compare(name: &str, tolerance: f32, expected: &[Vec<f32>], found: &[Vec<f32>]
 macro_rules! on_both {
     ($gpu:expr, $name:expr, $tolerance:expr, |$device:ident| $work:expr) => {{
         let expected: Vec<Vec<f32>> = {
-            let $device = &mut Cpu::<f32>::default();
+            let $device = &mut Cpu::default();
             $work.iter().map(|buffer| $device.download(buffer)).collect()
         };
         let found: Vec<Vec<f32>> = {
@@ -159,7 +159,7 @@ fn numbers_one_by_one() {
     }
 }
 
-fn zeros_like<D: Device<Real = f32>>(device: &mut D, buffer: &D::Buffer) -> D::Buffer {
+fn zeros_like<D: Device>(device: &mut D, buffer: &D::Buffer) -> D::Buffer {
     let len = device.download(buffer).len();
     device.zeros(len)
 }
@@ -326,7 +326,7 @@ fn attention() {
 /// Attention to lists of kept keys, its gradients, and the sums that a choice of blocks rests on are the processor's.
 #[test]
 fn attention_to_lists() {
-    fn run<D: LearningLosses<Real = f32>>(device: &mut D, jobs: usize, width: usize) -> Vec<Vec<f32>> {
+    fn run<D: LearningLosses>(device: &mut D, jobs: usize, width: usize) -> Vec<Vec<f32>> {
         let mut rng = Pcg64::seed_from_u64(jobs as u64);
         let mut parameters = Tensors::default();
         for place in 0..4 {
@@ -376,7 +376,7 @@ fn attention_to_lists() {
 fn attention_to_nothing() {
     let (queries, keys) = (Segments::of_lengths([2, 3]), Segments::of_lengths([0, 1]));
     let shape = AttentionShape { queries: &queries, keys: &keys, heads: 1, columns: 2 };
-    fn attend<D: Device<Real = f32>>(device: &mut D, shape: AttentionShape<'_>) -> Vec<f32> {
+    fn attend<D: Device>(device: &mut D, shape: AttentionShape<'_>) -> Vec<f32> {
         let (q, k, v) = (device.upload(&[1.0; 10]), device.upload(&[1.0; 2]), device.upload(&[2.0, 3.0]));
         let (mut weights, mut out) = (device.blank(3), device.upload(&[9.0; 10]));
         device.attention(shape, &q, &k, &v, None, &mut weights, &mut out);
@@ -564,7 +564,7 @@ fn a_failure_is_kept() {
 }
 
 /// Trains a small encoder with embeddings, attention, a norm and a head for a few steps of Adam.
-fn train<D: LearningLosses<Real = f32>>(device: &mut D, steps: usize) -> (Vec<f64>, Vec<Vec<f32>>) {
+fn train<D: LearningLosses>(device: &mut D, steps: usize) -> (Vec<f64>, Vec<Vec<f32>>) {
     const WIDTH: usize = 32;
     let mut rng = Pcg64::seed_from_u64(9);
     let mut parameters = Tensors::default();

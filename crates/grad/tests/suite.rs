@@ -1,5 +1,4 @@
 //! All integration tests of the crate in one program: it is linked once, and the slow ones run beside each other.
 
 mod cuda;
-mod gradients;
 mod optimizer;

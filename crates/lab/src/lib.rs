@@ -7,8 +7,7 @@
 //! - [`analysis`]: what can be proved about one task set;
 //! - [`overload`]: the greatest overload that each scheduler survives;
 //! - [`explain`]: why the learned scheduler decided as it did;
-//! - [`training`]: how a training went, and whether its result is worth using;
-//! - [`measure`]: how long decisions take on this machine.
+//! - [`latency`]: how long the decisions of a run take on this machine.
 //!
 //! They share the schedulers by name ([`roster`]), the length of runs ([`horizon`]), the clairvoyant optimum
 //! ([`clairvoyant`]), statistics ([`stats`]), the picture of a schedule ([`gantt`]) and the progress bar
@@ -24,11 +23,10 @@ pub mod explain;
 pub mod gantt;
 pub mod guarantee;
 pub mod horizon;
-pub mod measure;
+pub mod latency;
 pub mod models;
 pub mod overload;
 pub mod progress;
 pub mod roster;
 pub mod stats;
 pub mod sweep;
-pub mod training;

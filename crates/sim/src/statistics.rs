@@ -51,6 +51,12 @@ pub fn margin(samples: usize, chance: f64) -> f64 {
 const MOST: f64 = 1e9;
 const BISECTIONS: u32 = 60;
 
+/// Returns the two-sided p-value of Student's t: the probability of a statistic at least as far from zero if there is no
+/// difference. Below about 1e-15 it is zero.
+pub fn two_sided_p(t: f64, degrees: usize) -> f64 {
+    (2.0 * tail(t.abs(), degrees)).clamp(0.0, 1.0)
+}
+
 /// Returns the probability that Student's t with this many degrees of freedom exceeds `t` (Abramowitz and Stegun, 26.7.3
 /// and 26.7.4).
 fn tail(t: f64, degrees: usize) -> f64 {
@@ -93,6 +99,15 @@ mod tests {
         }
         assert_eq!(margin(1, 0.05), f64::INFINITY);
         assert!(margin(2, 1e-6).is_finite());
+    }
+
+    #[test]
+    fn the_t_distribution_has_its_quantiles() {
+        // A t at the 97.5% quantile has a two-sided p-value of 5%.
+        for (degrees, t) in [(1, 12.706_2), (4, 2.776_445), (30, 2.042_272), (1000, 1.962_339)] {
+            let p = two_sided_p(t, degrees);
+            assert!((p - 0.05).abs() < 1e-6 && two_sided_p(-t, degrees) == p, "{degrees}: {p}");
+        }
     }
 
     #[test]

@@ -3,8 +3,7 @@
 mod chains;
 mod engine;
 mod invariants;
-mod naive_machine;
-mod naive_sections;
 mod naive_simulator;
 mod outlook;
 mod preemption;
+mod support;

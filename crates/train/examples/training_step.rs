@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let architecture = shape.architecture(&tokenizer);
     // Where a gradient is zero except for rounding, Adam with a tiny epsilon would make a whole step out of the rounding.
     let adam = AdamSettings { epsilon: 1e-4, ..AdamSettings::default() };
-    let mut learner = Learner::new(Cpu::<f32>::default(), &Weights::random(architecture.clone(), 1), adam);
+    let mut learner = Learner::new(Cpu::default(), &Weights::random(architecture.clone(), 1), adam);
     let settings = DqnSettings {
         batch: 16,
         double: false,
@@ -75,7 +75,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// Returns the shape and values of all tensors, by the name of their list and their own name.
-fn tensors(learner: &mut Learner<Cpu<f32>>, dqn: &mut Dqn<Cpu<f32>>) -> BTreeMap<String, Value> {
+fn tensors(learner: &mut Learner<Cpu>, dqn: &mut Dqn<Cpu>) -> BTreeMap<String, Value> {
     let mut all = BTreeMap::new();
     learner.visit(vec![("target", &mut dqn.target)], |list, device, values| {
         for id in values.ids() {

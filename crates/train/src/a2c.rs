@@ -18,7 +18,7 @@ use crate::algorithm::{Algorithm, Phase};
 use crate::error::TrainError;
 use crate::fleet::{Fleet, mix};
 use crate::learner::Learner;
-use crate::ppo::{Ppo, PpoSettings};
+use crate::methods::ppo::{Ppo, PpoSettings};
 
 /// Settings of advantage actor–critic.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -72,7 +72,7 @@ impl A2c {
     }
 }
 
-impl<D: LearningLosses<Real = f32>> Algorithm<D> for A2c {
+impl<D: LearningLosses> Algorithm<D> for A2c {
     fn phase(&mut self, learner: &mut Learner<D>, phase: &mut Phase<'_, D>) -> Result<(), TrainError> {
         let mut fleet = Fleet::new(phase.episodes.clone(), self.settings.environments, phase.seed)?;
         for update in 0..self.settings.updates {

@@ -11,24 +11,24 @@ use temponet_grad::{Device, LearningLosses, Tensors};
 use temponet_infer::Weights;
 
 use crate::a2c::A2c;
-use crate::cloning::{Cloning, Demonstration};
-use crate::dqn::{Dqn, DqnMemory};
 use crate::error::TrainError;
 use crate::fleet::Episodes;
 use crate::hierarchical::{Hierarchical, HierarchicalMemory};
 use crate::learner::Learner;
-use crate::offline::Offline;
-use crate::ppo::Ppo;
+use crate::methods::cloning::{Cloning, Demonstration};
+use crate::methods::dqn::{Dqn, DqnMemory};
+use crate::methods::offline::Offline;
+use crate::methods::ppo::Ppo;
+use crate::methods::rollouts::{RolloutMemory, Rollouts};
+use crate::methods::stay::Stay;
 use crate::priorities::{Priorities, PriorityMemory};
 use crate::recipe::{Method, Recipe};
 use crate::ring_buffer::RingBuffer;
-use crate::rollouts::{RolloutMemory, Rollouts};
 use crate::sac::{Sac, SacMemory};
-use crate::stay::Stay;
 use crate::updates::Updates;
 
 /// One phase of a stage, as an algorithm runs it.
-pub(crate) struct Phase<'a, D: Device<Real = f32>> {
+pub(crate) struct Phase<'a, D: Device> {
     /// Index of the phase in its stage, counted from 0.
     pub index: u64,
     /// Number of phases in the stage.
@@ -80,7 +80,7 @@ impl Memory {
 pub(crate) type TensorVisitor<'a, D> = &'a mut dyn FnMut(String, &mut D, &mut Tensors<D>);
 
 /// A learning algorithm.
-pub(crate) trait Algorithm<D: Device<Real = f32>> {
+pub(crate) trait Algorithm<D: Device> {
     /// Runs one phase: acts, learns, and reports each update to `phase.updates`.
     fn phase(&mut self, learner: &mut Learner<D>, phase: &mut Phase<'_, D>) -> Result<(), TrainError>;
 
@@ -114,7 +114,7 @@ pub(crate) trait Algorithm<D: Device<Real = f32>> {
 }
 
 /// Algorithm of the stage under way.
-pub(crate) enum StageAlgorithm<D: Device<Real = f32>> {
+pub(crate) enum StageAlgorithm<D: Device> {
     Cloning(Cloning),
     Rollouts(Rollouts),
     Dqn(Box<Dqn<D>>),
@@ -127,7 +127,7 @@ pub(crate) enum StageAlgorithm<D: Device<Real = f32>> {
     Stay(Stay),
 }
 
-impl<D: LearningLosses<Real = f32>> StageAlgorithm<D> {
+impl<D: LearningLosses> StageAlgorithm<D> {
     /// Starts the algorithm of a recipe's stage, with nothing remembered.
     pub(crate) fn begin(method: &Method, recipe: &Recipe, learner: &mut Learner<D>) -> StageAlgorithm<D> {
         match method {

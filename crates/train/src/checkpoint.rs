@@ -34,7 +34,7 @@ fn wrong(error: impl ToString) -> TrainError {
     TrainError::Checkpoint(error.to_string())
 }
 
-impl<D: LearningLosses<Real = f32>> TrainingRun<D> {
+impl<D: LearningLosses> TrainingRun<D> {
     /// Returns the recipe and the set as text. A checkpoint can only be used with the same ones.
     fn fingerprint(&self) -> Result<String, TrainError> {
         let recipe = serde_json::to_string(&self.recipe).map_err(wrong)?;

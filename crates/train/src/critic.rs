@@ -8,12 +8,12 @@ use crate::learner::Learner;
 use crate::recipe::Recipe;
 
 /// A critic: its network and its target network.
-pub(crate) struct Critic<D: Device<Real = f32>> {
+pub(crate) struct Critic<D: Device> {
     pub(crate) learner: Learner<D>,
     pub(crate) target: Tensors<D>,
 }
 
-impl<D: Device<Real = f32>> Critic<D> {
+impl<D: Device> Critic<D> {
     /// A critic with random weights, on a device of its own beside the policy's.
     pub(crate) fn new(architecture: Architecture, seed: u64, recipe: &Recipe, policy: &Learner<D>) -> Critic<D> {
         let weights = Weights::random(architecture, seed);

@@ -36,7 +36,7 @@ impl FeedForward {
 
     /// Computes the last hidden layer, one row for each sample, and from it the Q-values of the job rows among the output rows, slot by
     /// slot.
-    pub(crate) fn forward<D: Device<Real = f32>>(
+    pub(crate) fn forward<D: Device>(
         &self,
         tape: &mut Tape<'_, D>,
         batch: &Batch,

@@ -65,7 +65,7 @@ impl GraphLayers {
     }
 
     /// Computes the last rows of a batch from its embedded rows.
-    pub(crate) fn forward<D: Device<Real = f32>>(&self, tape: &mut Tape<'_, D>, batch: &Batch, mut x: Var) -> Var {
+    pub(crate) fn forward<D: Device>(&self, tape: &mut Tape<'_, D>, batch: &Batch, mut x: Var) -> Var {
         let edges = Edges::of(self.relations, batch);
         let sources = tape.numbers(&edges.rows);
         for layer in &self.layers {

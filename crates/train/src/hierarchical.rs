@@ -86,7 +86,7 @@ const ADVISORS: u16 = Advisor::ALL.len() as u16;
 pub(crate) type HierarchicalMemory = (ReplayBuffer, ReplayBuffer, u64);
 
 /// The hierarchical scheduler: its settings and what it remembers from phase to phase.
-pub(crate) struct Hierarchical<D: Device<Real = f32>> {
+pub(crate) struct Hierarchical<D: Device> {
     settings: HierarchicalSettings,
     /// Place of the advisor among the features of the idle row, and of the advice among the values of a job's token.
     places: (usize, usize),
@@ -108,7 +108,7 @@ struct Following {
     discount: f64,
 }
 
-impl<D: LearningLosses<Real = f32>> Algorithm<D> for Hierarchical<D> {
+impl<D: LearningLosses> Algorithm<D> for Hierarchical<D> {
     fn phase(&mut self, learner: &mut Learner<D>, phase: &mut Phase<'_, D>) -> Result<(), TrainError> {
         let Phase { index, count, rng, updates, .. } = phase;
         let mut fleet = Fleet::new(phase.episodes.clone(), self.settings.environments, phase.seed)?;
@@ -154,7 +154,7 @@ impl<D: LearningLosses<Real = f32>> Algorithm<D> for Hierarchical<D> {
     }
 }
 
-impl<D: LearningLosses<Real = f32>> Hierarchical<D> {
+impl<D: LearningLosses> Hierarchical<D> {
     /// Empty replay buffers, and a target network that equals the learner's network. The tokenizer must have the features that
     /// [`missing_feature`] asks for.
     pub(crate) fn new(

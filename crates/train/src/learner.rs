@@ -10,7 +10,7 @@ use temponet::stages::best_speed;
 use temponet_grad::{Adam, AdamSettings, Device, Loss, Tape, Tensors, Var};
 use temponet_infer::Weights;
 
-use crate::distribution::mean_returns;
+use crate::methods::distribution::mean_returns;
 use crate::sample::{Batch, Sample};
 use crate::tape_network::{OutputMap, OutputRows, TapeNetwork, TapeOutput};
 use crate::updates::StepSize;
@@ -129,7 +129,7 @@ pub struct UpdateFigures {
 }
 
 /// A network that learns: its parameters, its optimizer, and the devices that compute its gradients.
-pub struct Learner<D: Device<Real = f32>> {
+pub struct Learner<D: Device> {
     /// The network.
     pub network: TapeNetwork,
     /// Parameters.
@@ -156,7 +156,7 @@ pub struct NeededRowsOf<'a> {
     pub speeds: Option<&'a [&'a [u8]]>,
 }
 
-impl<D: Device<Real = f32>> Learner<D> {
+impl<D: Device> Learner<D> {
     /// Starts from these weights on a device.
     pub fn new(mut device: D, weights: &Weights, settings: AdamSettings) -> Learner<D> {
         let (network, parameters) = TapeNetwork::new(&mut device, weights);
@@ -430,7 +430,7 @@ impl<D: Device<Real = f32>> Learner<D> {
 }
 
 /// Returns the state of each sample: a row of the output and the same row of the cell state.
-fn states_of<D: Device<Real = f32>>(tape: &Tape<'_, D>, (output, cell): (Var, Var)) -> Vec<Vec<f32>> {
+fn states_of<D: Device>(tape: &Tape<'_, D>, (output, cell): (Var, Var)) -> Vec<Vec<f32>> {
     let width = tape.shape(cell).1;
     let (output, cell) = (tape.values(output), tape.values(cell));
     output.chunks_exact(width).zip(cell.chunks_exact(width)).map(|(output, cell)| [output, cell].concat()).collect()

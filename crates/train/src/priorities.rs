@@ -109,7 +109,7 @@ const LOG_DEVIATIONS: (f32, f32) = (-5.0, 2.0);
 pub(crate) type PriorityMemory = (RingBuffer<PriorityTransition>, u64, u64, f64, [u64; 2]);
 
 /// An actor–critic over priorities: its settings and what it remembers from phase to phase.
-pub(crate) struct Priorities<D: Device<Real = f32>> {
+pub(crate) struct Priorities<D: Device> {
     settings: PrioritySettings,
     critics: PriorityCritics<D>,
     /// Target network of the policy, which only TD3 uses.
@@ -120,7 +120,7 @@ pub(crate) struct Priorities<D: Device<Real = f32>> {
     log_alpha: f64,
 }
 
-impl<D: LearningLosses<Real = f32>> Algorithm<D> for Priorities<D> {
+impl<D: LearningLosses> Algorithm<D> for Priorities<D> {
     fn phase(&mut self, learner: &mut Learner<D>, phase: &mut Phase<'_, D>) -> Result<(), TrainError> {
         let Phase { rng, updates, .. } = phase;
         let mut fleet = Fleet::new(phase.episodes.clone(), self.settings.environments, phase.seed)?;
@@ -163,7 +163,7 @@ impl<D: LearningLosses<Real = f32>> Algorithm<D> for Priorities<D> {
     }
 }
 
-impl<D: LearningLosses<Real = f32>> Priorities<D> {
+impl<D: LearningLosses> Priorities<D> {
     /// An empty replay buffer, and two critics with random weights.
     pub(crate) fn new(settings: PrioritySettings, recipe: &Recipe, learner: &mut Learner<D>) -> Priorities<D> {
         Priorities {
@@ -268,7 +268,7 @@ fn noisy(outputs: &[f32], deviation: f64, bound: f64, rng: &mut Pcg64) -> Vec<f3
 }
 
 /// Moves the deterministic policy of TD3 along the gradient of the first critic.
-fn follow_first<D: LearningLosses<Real = f32>>(
+fn follow_first<D: LearningLosses>(
     policy: &mut Learner<D>,
     critics: &mut PriorityCritics<D>,
     states: &[&Sample],
@@ -290,7 +290,7 @@ fn follow_first<D: LearningLosses<Real = f32>>(
 }
 
 /// Moves the Gaussian policy of SAC along the gradient of the lower critic and of its entropy. Returns the mean entropy of a priority.
-fn follow_lower<D: LearningLosses<Real = f32>>(
+fn follow_lower<D: LearningLosses>(
     policy: &mut Learner<D>,
     critics: &mut PriorityCritics<D>,
     states: &[&Sample],

@@ -55,11 +55,11 @@ fn value_of(state: &Sample, q: &[f32], value: f32) -> f32 {
 }
 
 /// Two critics, so that the lower of their values can be taken.
-pub(crate) struct PriorityCritics<D: Device<Real = f32>> {
+pub(crate) struct PriorityCritics<D: Device> {
     pub(crate) critics: [Critic<D>; 2],
 }
 
-impl<D: Device<Real = f32>> PriorityCritics<D> {
+impl<D: Device> PriorityCritics<D> {
     /// Two critics with random weights of their own.
     pub(crate) fn new(recipe: &Recipe, policy: &Learner<D>) -> PriorityCritics<D> {
         let architecture = policy.network.architecture.clone();

@@ -1,16 +1,16 @@
 //! Check of a recipe: everything that a user can get wrong in one, found before anything is done.
 
-use crate::dqn::DqnSettings;
 use crate::exploration::ExplorationBonus;
 use crate::hierarchical::missing_feature;
-use crate::matching::MatchingSettings;
-use crate::offline::OfflineAlgorithm;
+use crate::methods::dqn::DqnSettings;
+use crate::methods::matching::MatchingSettings;
+use crate::methods::offline::OfflineAlgorithm;
 use crate::priorities::PriorityAlgorithm;
 use crate::recipe::{Method, NetworkShape, Recipe, Stage};
 use crate::reward::{Reward, RewardShape};
 use crate::sac::Temperature;
 use crate::teacher::unknown;
-use crate::workload::WorkloadRanges;
+use temponet_sim::generate::WorkloadRanges;
 
 /// Greatest number of updates in a stage.
 const MAX_UPDATES: u64 = 1_000_000_000_000;

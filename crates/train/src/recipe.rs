@@ -6,17 +6,18 @@ use temponet_grad::{AdamSettings, Schedule};
 use temponet_infer::{Architecture, Atoms};
 
 use crate::a2c::A2cSettings;
-use crate::cloning::CloningSettings;
-use crate::dqn::DqnSettings;
 use crate::hierarchical::HierarchicalSettings;
-use crate::offline::OfflineSettings;
-use crate::ppo::PpoSettings;
+use crate::methods::cloning::CloningSettings;
+use crate::methods::dqn::DqnSettings;
+use crate::methods::offline::OfflineSettings;
+use crate::methods::ppo::PpoSettings;
+use crate::methods::rollouts::RolloutSettings;
+use crate::methods::stay::StaySettings;
 use crate::priorities::PrioritySettings;
 use crate::reward::Reward;
-use crate::rollouts::RolloutSettings;
 use crate::sac::SacSettings;
-use crate::stay::StaySettings;
-use crate::workload::{WorkloadRanges, read_optional, read_workload};
+use temponet_sim::generate::WorkloadRanges;
+use temponet_sim::generate::ranges::{read_optional, read_workload};
 
 /// Everything that decides the result of a training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -52,7 +52,7 @@ impl Recurrent {
     }
 
     /// Computes the outputs of a batch from its embedded rows and those of its past.
-    pub(crate) fn forward<D: Device<Real = f32>>(
+    pub(crate) fn forward<D: Device>(
         &self,
         tape: &mut Tape<'_, D>,
         batch: &Batch,
@@ -84,13 +84,7 @@ impl Recurrent {
     }
 
     /// Computes the first hidden layer of some rows, and its normalized sum over the rows of each sample.
-    fn pool<D: Device<Real = f32>>(
-        &self,
-        tape: &mut Tape<'_, D>,
-        x: Var,
-        segments: &Segments,
-        bias: &[f32],
-    ) -> (Var, Var) {
+    fn pool<D: Device>(&self, tape: &mut Tape<'_, D>, x: Var, segments: &Segments, bias: &[f32]) -> (Var, Var) {
         let up = tape.linear(x, self.rows.0, Some(self.rows.1));
         let hidden = tape.relu(up);
         let (mut from, mut to) = (Vec::new(), Vec::new());
@@ -104,7 +98,7 @@ impl Recurrent {
     }
 
     /// Goes through the past of each sample, and returns the LSTM's output and cell state after it.
-    fn recall<D: Device<Real = f32>>(&self, tape: &mut Tape<'_, D>, past: &PastBatch, x: Var) -> [Var; 2] {
+    fn recall<D: Device>(&self, tape: &mut Tape<'_, D>, past: &PastBatch, x: Var) -> [Var; 2] {
         let samples = past.lengths.len();
         let part = |half: usize| -> Vec<f32> {
             let states = past.states.chunks_exact(2 * self.width);
@@ -136,7 +130,7 @@ impl Recurrent {
     }
 
     /// Moves the LSTM on by one decision: its output and cell state.
-    fn step<D: Device<Real = f32>>(&self, tape: &mut Tape<'_, D>, pooled: Var, [output, cell]: [Var; 2]) -> [Var; 2] {
+    fn step<D: Device>(&self, tape: &mut Tape<'_, D>, pooled: Var, [output, cell]: [Var; 2]) -> [Var; 2] {
         let input = tape.linear(pooled, self.input.0, Some(self.input.1));
         let state = tape.linear(output, self.state, None);
         let gates = tape.add(input, state);

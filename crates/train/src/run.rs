@@ -42,7 +42,7 @@ pub(crate) struct TrainingProgress {
 }
 
 /// A training under way.
-pub struct TrainingRun<D: Device<Real = f32>> {
+pub struct TrainingRun<D: Device> {
     pub(crate) recipe: Recipe,
     /// The user's own set, if there is one.
     set: Option<Arc<TaskSet>>,
@@ -61,7 +61,7 @@ pub struct TrainingRun<D: Device<Real = f32>> {
 /// Invariant of [`TrainingRun::begin_stage`].
 const UNDER_WAY: &str = "a stage of the recipe that is under way has an algorithm";
 
-impl<D: LearningLosses<Real = f32>> TrainingRun<D> {
+impl<D: LearningLosses> TrainingRun<D> {
     /// A training at its start: on the user's own set or on the recipe's workload, from a model's weights or from random ones.
     ///
     /// # Panics

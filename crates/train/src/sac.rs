@@ -28,8 +28,8 @@ use crate::environment::Ending;
 use crate::error::TrainError;
 use crate::fleet::{Fleet, mix};
 use crate::learner::{Learner, SampleLoss, UpdateFigures};
+use crate::methods::ppo::gumbel;
 use crate::picks::{Judged, Picks};
-use crate::ppo::gumbel;
 use crate::recipe::Recipe;
 use crate::replay_buffer::{ReplayBuffer, Transition};
 use crate::sample::Sample;
@@ -108,7 +108,7 @@ const FIRST_ALPHA: f64 = 0.1;
 pub(crate) type SacMemory = (ReplayBuffer, u64, f64, [u64; 2]);
 
 /// Soft actor–critic: its settings and what it remembers from phase to phase.
-pub(crate) struct Sac<D: Device<Real = f32>> {
+pub(crate) struct Sac<D: Device> {
     settings: SacSettings,
     critics: [Critic<D>; 2],
     replay: ReplayBuffer,
@@ -116,7 +116,7 @@ pub(crate) struct Sac<D: Device<Real = f32>> {
     log_alpha: f64,
 }
 
-impl<D: LearningLosses<Real = f32>> Algorithm<D> for Sac<D> {
+impl<D: LearningLosses> Algorithm<D> for Sac<D> {
     fn phase(&mut self, learner: &mut Learner<D>, phase: &mut Phase<'_, D>) -> Result<(), TrainError> {
         let mut fleet = Fleet::new(phase.episodes.clone(), self.settings.environments, phase.seed)?;
         self.act_and_learn(learner, &mut fleet, &mut phase.rng, &mut phase.updates)
@@ -143,7 +143,7 @@ impl<D: LearningLosses<Real = f32>> Algorithm<D> for Sac<D> {
     }
 }
 
-impl<D: LearningLosses<Real = f32>> Sac<D> {
+impl<D: LearningLosses> Sac<D> {
     /// An empty replay buffer, and two critics with random weights of their own.
     pub(crate) fn new(settings: SacSettings, recipe: &Recipe, learner: &Learner<D>) -> Sac<D> {
         let architecture = Architecture { actor: None, ..learner.network.architecture.clone() };

@@ -164,7 +164,7 @@ const VALUE_HEAD: &str = "head.value";
 
 impl TapeNetwork {
     /// Puts weights on a device; returns the network and its parameters. A value head that the weights lack starts at zero.
-    pub fn new<D: Device<Real = f32>>(device: &mut D, weights: &Weights) -> (TapeNetwork, Tensors<D>) {
+    pub fn new<D: Device>(device: &mut D, weights: &Weights) -> (TapeNetwork, Tensors<D>) {
         let architecture = weights.architecture.clone();
         let mut tensors = Tensors::default();
         for (name, rows, columns) in architecture.tensors() {
@@ -226,7 +226,7 @@ impl TapeNetwork {
     }
 
     /// Returns the weights: those to deploy, and those that only training needs.
-    pub fn weights<D: Device<Real = f32>>(&self, device: &D, tensors: &Tensors<D>) -> Weights {
+    pub fn weights<D: Device>(&self, device: &D, tensors: &Tensors<D>) -> Weights {
         let values = |name: &str| tensors.find(name).map(|id| tensors.values(device, id)).unwrap_or_default();
         let mut weights = Weights::new(self.architecture.clone(), |name, _, _| values(name));
         let has_value = self.dueling || self.architecture.atoms.is_none();
@@ -238,7 +238,7 @@ impl TapeNetwork {
 
     /// Maps the outputs by changing the heads: each job output q to `job.0` · q + `job.1`, the idle output to the constant `idle`, and the
     /// value v to `value.0` · v + `value.1`. A positive scale keeps the order of the jobs.
-    pub fn map_outputs<D: Device<Real = f32>>(&self, device: &mut D, tensors: &mut Tensors<D>, map: &OutputMap) {
+    pub fn map_outputs<D: Device>(&self, device: &mut D, tensors: &mut Tensors<D>, map: &OutputMap) {
         for id in tensors.ids() {
             let name = tensors.name(id);
             let Some(head) = name.strip_prefix("head.") else { continue };
@@ -256,12 +256,7 @@ impl TapeNetwork {
     }
 
     /// Computes the outputs of a batch.
-    pub fn forward<D: Device<Real = f32>>(
-        &self,
-        tape: &mut Tape<'_, D>,
-        batch: &Batch,
-        output_rows: &OutputRows,
-    ) -> TapeOutput {
+    pub fn forward<D: Device>(&self, tape: &mut Tape<'_, D>, batch: &Batch, output_rows: &OutputRows) -> TapeOutput {
         let (idle_places, job_places) = (tape.numbers(&batch.idle_places), tape.numbers(&batch.job_places));
         if let (Body::Transformer(transformer), true) = (&self.body, tape.device().shares_rows())
             && transformer.graph.is_none()
@@ -307,7 +302,7 @@ impl TapeNetwork {
     }
 
     /// Embeds the rows of a batch, whose idle rows and job rows have these numbers.
-    fn embed_batch<D: Device<Real = f32>>(
+    fn embed_batch<D: Device>(
         &self,
         tape: &mut Tape<'_, D>,
         batch: &Batch,
@@ -330,7 +325,7 @@ impl TapeNetwork {
     }
 
     /// Sums the embeddings of idle and job rows, from the values of each feature and the numbers of the rows.
-    fn embed<D: Device<Real = f32>>(
+    fn embed<D: Device>(
         &self,
         tape: &mut Tape<'_, D>,
         rows: usize,
@@ -348,7 +343,7 @@ impl TapeNetwork {
     }
 
     /// Computes the blocks of the Transformer and the heads.
-    fn transform<D: Device<Real = f32>>(
+    fn transform<D: Device>(
         &self,
         tape: &mut Tape<'_, D>,
         batch: &Batch,
@@ -411,7 +406,7 @@ impl TapeNetwork {
     }
 
     /// Computes the heads of a Transformer from the last rows, which are given with their places among the output rows.
-    fn heads<D: Device<Real = f32>>(
+    fn heads<D: Device>(
         &self,
         tape: &mut Tape<'_, D>,
         output_rows: &OutputRows,
@@ -458,7 +453,7 @@ impl TapeNetwork {
 }
 
 /// Chooses the keys that the queries of each sample attend to, as the deployed network does: by the sums of the queries and keys of each block.
-fn kept_keys<D: Device<Real = f32>>(tape: &mut Tape<'_, D>, samples: &Segments, q: Var, k: Var) -> KeyLists {
+fn kept_keys<D: Device>(tape: &mut Tape<'_, D>, samples: &Segments, q: Var, k: Var) -> KeyLists {
     let width = tape.shape(q).1;
     let sparsity = |sample: &Range<usize>| (Sparsity::paper(sample.len() - 1), sample.len() - 1);
     let (mut rows, mut lengths) = (Vec::new(), Vec::new());

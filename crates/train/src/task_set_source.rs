@@ -6,7 +6,7 @@ use temponet_sim::generate::GenerateError;
 use temponet_task::TaskSet;
 
 use crate::job_trace::JobTrace;
-use crate::workload::WorkloadRanges;
+use temponet_sim::generate::WorkloadRanges;
 
 /// Source of the task set of each episode.
 #[derive(Clone, Debug)]

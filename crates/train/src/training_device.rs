@@ -13,7 +13,7 @@ use crate::{PhaseFigures, Recipe, TrainError, TrainingObserver, TrainingRun};
 /// A device that training can run on.
 pub enum TrainingDevice {
     /// One thread of the CPU.
-    Cpu(Cpu<f32>),
+    Cpu(Cpu),
     /// An NVIDIA GPU.
     #[cfg(feature = "cuda")]
     Cuda(Box<temponet_grad::Cuda>),
@@ -100,7 +100,7 @@ pub trait TrainingSession {
     fn figures(&self) -> &[PhaseFigures];
 }
 
-impl<D: LearningLosses<Real = f32>> TrainingSession for TrainingRun<D> {
+impl<D: LearningLosses> TrainingSession for TrainingRun<D> {
     fn resume(&mut self, checkpoint: &[u8]) -> Result<(), TrainError> {
         TrainingRun::resume(self, checkpoint)
     }

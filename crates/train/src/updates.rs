@@ -57,7 +57,7 @@ pub struct Updates<'a, D: Device> {
     pending: Option<PendingUpdate<D>>,
 }
 
-impl<'a, D: Device<Real = f32>> Updates<'a, D> {
+impl<'a, D: Device> Updates<'a, D> {
     /// No updates so far.
     pub fn new(plan: UpdatePlan, observer: &'a mut dyn TrainingObserver) -> Updates<'a, D> {
         Updates { plan, observer, requested: 0, reported: 0, loss_sum: 0.0, norm_sum: 0.0, pending: None }

@@ -13,7 +13,7 @@ use temponet_train::{
     PrioritySettings, Recipe, Sample, Stage, Tokens, TrainError, TrainingObserver, TrainingRun, WorkloadRanges,
 };
 
-type Device = Cpu<f32>;
+type Device = Cpu;
 
 fn small() -> NetworkShape {
     NetworkShape { width: 16, layers: 1, heads: 2, feed_forward: 32, actor: Some(16), ..NetworkShape::default() }

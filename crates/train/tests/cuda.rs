@@ -16,7 +16,7 @@ fn overloaded() -> TaskSet {
     TaskSet::new("overloaded", vec![task("a", 40, 18), task("b", 60, 24), task("c", 100, 40)], 1)
 }
 
-fn trained<D: LearningLosses<Real = f32>>(device: D, method: Method) -> Model {
+fn trained<D: LearningLosses>(device: D, method: Method) -> Model {
     let mut recipe = Recipe {
         network: NetworkShape { width: 16, layers: 1, heads: 2, feed_forward: 32, ..NetworkShape::default() },
         stage: vec![Stage { phases: 4, method, rate: None, workload: None, reward: None }],

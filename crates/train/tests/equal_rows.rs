@@ -8,7 +8,7 @@ use temponet_train::{Learner, NeededRowsOf, NetworkShape, Sample, SampleLoss, St
 /// Greatest difference allowed between numbers of about 1.
 const CLOSE: f32 = 1e-5;
 
-fn learner(layers: usize) -> Learner<Cpu<f32>> {
+fn learner(layers: usize) -> Learner<Cpu> {
     let shape = NetworkShape { width: 16, layers, heads: 2, feed_forward: 32, ..NetworkShape::default() };
     // With an epsilon this large, a step with an equally large learning rate moves the weights by their gradients.
     let adam = AdamSettings { epsilon: 1e9, ..AdamSettings::default() };
@@ -32,7 +32,7 @@ fn samples() -> Vec<Sample> {
 /// Returns the change of the weights by one step.
 fn gradients(layers: usize, samples: &[&Sample], wanted: Option<&[&[u32]]>) -> Vec<f32> {
     let mut learner = learner(layers);
-    let numbers = |learner: &Learner<Cpu<f32>>| -> Vec<f32> {
+    let numbers = |learner: &Learner<Cpu>| -> Vec<f32> {
         let weights = learner.weights();
         weights.architecture.tensors().iter().flat_map(|(name, ..)| weights.tensor(name).to_vec()).collect()
     };

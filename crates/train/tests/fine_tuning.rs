@@ -12,7 +12,7 @@ use temponet_train::{
     TrainingRun,
 };
 
-type Device = Cpu<f32>;
+type Device = Cpu;
 
 fn stage(phases: u64, method: Method) -> Stage {
     Stage { phases, method, rate: None, workload: None, reward: None }

@@ -107,7 +107,7 @@ fn training_goes_on_from_the_built_in_model() {
         let mut recipe = Recipe { network, tokens: Tokens::Full, stage: vec![stage], ..Recipe::default() };
         recipe.validation.runs = 8;
         recipe.workload.cores = vec![1, 2];
-        let mut run = TrainingRun::new(Cpu::<f32>::default(), recipe, None, Some(&grown.weights));
+        let mut run = TrainingRun::new(Cpu::default(), recipe, None, Some(&grown.weights));
         let before = run.validate(&Arc::new(grown.clone())).unwrap().score;
         run.train(&mut NoObserver).unwrap();
         let figures = run.figures()[0].clone();
@@ -124,7 +124,7 @@ fn sets_with_forty_tasks_a_core_can_be_learned_from() {
     let mut recipe = Recipe { network, tokens: Tokens::Full, stage: vec![stage], ..Recipe::default() };
     (recipe.validation.runs, recipe.validation.length, recipe.episode.length) = (2, 4.0, 4.0);
     (recipe.workload.cores, recipe.workload.tasks_per_core) = (vec![4, 16], (40.0, 40.0));
-    let mut run = TrainingRun::new(Cpu::<f32>::default(), recipe, None, None);
+    let mut run = TrainingRun::new(Cpu::default(), recipe, None, None);
     run.train(&mut NoObserver).unwrap();
     assert!(run.figures().iter().all(|figures| figures.loss.is_finite() && figures.norm > 0.0), "{:?}", run.figures());
 }

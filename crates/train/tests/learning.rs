@@ -16,7 +16,7 @@ use temponet_train::{
     TaskSetSource, Temperature, Tokens, TrainError, TrainingObserver, TrainingRun, WorkloadRanges,
 };
 
-type Device = Cpu<f32>;
+type Device = Cpu;
 
 fn small() -> NetworkShape {
     NetworkShape { width: 16, layers: 1, heads: 2, feed_forward: 32, ..NetworkShape::default() }

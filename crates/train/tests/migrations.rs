@@ -27,7 +27,7 @@ fn learned(migration: f64) -> Model {
     let mut recipe = Recipe { network, tokens, stage: vec![stage], seed: 4, ..Recipe::default() };
     recipe.optimizer.rate = 3e-3;
     recipe.episode.reward = Reward { migration, ..Reward::default() };
-    let mut run = TrainingRun::new(Cpu::<f32>::default(), recipe, Some(set()), None);
+    let mut run = TrainingRun::new(Cpu::default(), recipe, Some(set()), None);
     run.train(&mut NoObserver).unwrap();
     run.model()
 }

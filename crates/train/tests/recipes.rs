@@ -72,8 +72,9 @@ fn what_is_written_reads_back() {
 
 #[test]
 fn the_recipes_of_the_repository_can_be_followed() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../recipes");
-    let files = [folder.to_string(), format!("{folder}/default"), format!("{folder}/baselines")]
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let files = ["recipes", "recipes/default", "research/recipes"]
+        .map(|folder| format!("{root}/{folder}"))
         .into_iter()
         .flat_map(|folder| std::fs::read_dir(folder).unwrap())
         .map(|entry| entry.unwrap().path())

@@ -15,7 +15,7 @@ use temponet_train::{
     WorkloadRanges,
 };
 
-type Device = Cpu<f32>;
+type Device = Cpu;
 
 fn shape() -> NetworkShape {
     NetworkShape { width: 16, layers: 2, heads: 2, feed_forward: 24, speeds: 2, ..NetworkShape::default() }

@@ -5,7 +5,7 @@ use temponet_sim::{Unobserved, simulate};
 
 use crate::{Better, Context, Entrant, Findings, Line, PAPER, ReproduceError, TimedSize, Unit};
 use temponet_lab::arena::Case;
-use temponet_lab::measure::latency::Timed;
+use temponet_lab::latency::Timed;
 use temponet_lab::stats::percent;
 
 #[derive(Deserialize)]
@@ -28,7 +28,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         let cases = size.lasting(protocol.cases(workload, size.size())?);
         let bed = protocol.test_bed_of(format!("{tasks} tasks"), cases, size.size()).by_critical_jobs();
         let contest = context.contest(&bed)?;
-        let entrants = context.learned_and(&[PAPER], &[])?;
+        let entrants = context.learned_and(&[&PAPER], &[])?;
         for (prefix, who, entrant) in
             [("", contest.paper(), &entrants[0]), ("temponet_", contest.shipped(), &entrants[1])]
         {

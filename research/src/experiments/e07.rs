@@ -5,7 +5,7 @@ use temponet::Model;
 use temponet::stages::Tokenizer;
 
 use crate::{Better, Context, Estimate, Findings, FindingsTable, Line, ReproduceError, Unit};
-use temponet_lab::measure::attention::{AttentionEffort, AttentionFigures, Method, MethodFigures, measure};
+use temponet_bench::attention::{AttentionEffort, AttentionFigures, Method, MethodFigures, measure};
 use temponet_lab::stats::mean;
 use temponet_page::charts::bars;
 

@@ -26,7 +26,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     for (prefix, workload) in WORKLOADS {
         let cases = protocol.cases(workload, size)?;
         let borders = borders(&cases);
-        let entrants = context.learned_and(&[PAPER], &["edf", "mh-edf"].map(String::from))?;
+        let entrants = context.learned_and(&[&PAPER], &["edf", "mh-edf"].map(String::from))?;
         let shares = entrants.iter().map(|entrant| by_quartile(entrant, &cases, borders));
         let shares = shares.collect::<Result<Vec<_>, ReproduceError>>()?;
         let [learned, shipped, edf, planner] = &shares[..] else { continue };

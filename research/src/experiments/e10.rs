@@ -16,7 +16,7 @@ use crate::{
     Better, Contender, Contest, Context, Entrant, Findings, Line, PAPER, ReproduceError, RunFigures, Size, Trained,
     Unit, model_entrant,
 };
-use temponet_lab::measure::decision::{TimingEffort, measure};
+use temponet_bench::decision::{TimingEffort, measure};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -5,7 +5,7 @@ use temponet_infer::Kernel;
 
 use crate::plots::{Curve, log_panel};
 use crate::{Better, Context, Estimate, Findings, FindingsTable, Line, PAPER, ReproduceError, Unit};
-use temponet_lab::measure::decision::{DecisionFigures, TimingEffort, measure};
+use temponet_bench::decision::{DecisionFigures, TimingEffort, measure};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -9,8 +9,8 @@ use temponet::stages::Tokenizer;
 use crate::findings::words;
 use crate::plots::{Curve, log_panel};
 use crate::{Better, Context, Findings, Line, ReproduceError, Unit};
-use temponet_lab::measure::attention::Method;
-use temponet_lab::measure::{attention, decision};
+use temponet_bench::attention::Method;
+use temponet_bench::{attention, decision};
 use temponet_lab::stats::power_law;
 
 #[derive(Deserialize)]
@@ -37,7 +37,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     // Sparse and dense attention with one row for each job, and our default with distinct rows only.
     let mut curves: Vec<Curve> = vec![Vec::new(); 3];
     for jobs in settings.jobs.iter().chain(&settings.beyond) {
-        let wrong = |error: temponet_lab::measure::MeasureError| context.protocol_error(error);
+        let wrong = |error: temponet_bench::MeasureError| context.protocol_error(error);
         let by_job = attention::measure(&full, *jobs, &methods, limits).map_err(wrong)?;
         let distinct = decision::measure("paper", &model, *jobs, effort).map_err(wrong)?;
         let times = by_job.methods.iter().map(|figures| figures.ns_p50).chain([distinct.end_to_end_ns_p50]);

@@ -16,9 +16,9 @@ use crate::{
     Better, Contender, Contest, Context, Entrant, Findings, Line, Protocol, ReproduceError, SPARSE, TestBed, TimedSize,
     Unit, model_entrant,
 };
+use temponet_bench::peak_rss_mb;
 use temponet_lab::arena::Case;
-use temponet_lab::measure::latency::Timed;
-use temponet_lab::measure::peak_rss_mb;
+use temponet_lab::latency::Timed;
 use temponet_lab::stats::{mean, percent};
 
 #[derive(Deserialize)]

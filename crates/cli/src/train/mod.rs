@@ -14,12 +14,10 @@ use temponet_infer::Weights;
 use temponet_lab::arena::Case;
 use temponet_lab::models::{self, BUILT_IN};
 use temponet_lab::stats::percent;
-use temponet_lab::training::curves;
-use temponet_lab::training::preparation::{
-    baselines, check_teachers, initial_weights, is_trace, parts, trials, verdict,
-};
-use temponet_lab::training::recipe_file;
-use temponet_lab::training::verdict::{JudgedScheduler, TrainingVerdict};
+use temponet_school::curves;
+use temponet_school::preparation::{baselines, check_teachers, initial_weights, is_trace, parts, trials, verdict};
+use temponet_school::recipe_file;
+use temponet_school::verdict::{JudgedScheduler, TrainingVerdict};
 use temponet_task::{Measure, TaskSet};
 use temponet_train::{PhaseFigures, Recipe, TraceSplit, TrainError, TrainingDevice};
 

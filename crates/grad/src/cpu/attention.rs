@@ -6,6 +6,7 @@ use pulp::Arch;
 
 use super::loops::{dot, softmax};
 use super::{Strided, multiply};
+use crate::real::rounded;
 use crate::{AttentionShape, Real};
 
 /// Number of queries × keys of a sample from which on matrix products are faster than loops.
@@ -27,28 +28,28 @@ struct Part {
 
 impl Part {
     /// The head's columns of query row `i`.
-    fn query<'a, R>(&self, data: &'a [R], i: usize) -> &'a [R] {
+    fn query<'a>(&self, data: &'a [Real], i: usize) -> &'a [Real] {
         &data[(self.query + i) * self.columns + self.first..][..self.size]
     }
 
     /// The head's columns of key row `j`.
-    fn key<'a, R>(&self, data: &'a [R], j: usize) -> &'a [R] {
+    fn key<'a>(&self, data: &'a [Real], j: usize) -> &'a [Real] {
         &data[(self.key + j) * self.columns + self.first..][..self.size]
     }
 
-    fn query_mut<'a, R>(&self, data: &'a mut [R], i: usize) -> &'a mut [R] {
+    fn query_mut<'a>(&self, data: &'a mut [Real], i: usize) -> &'a mut [Real] {
         &mut data[(self.query + i) * self.columns + self.first..][..self.size]
     }
 
-    fn key_mut<'a, R>(&self, data: &'a mut [R], j: usize) -> &'a mut [R] {
+    fn key_mut<'a>(&self, data: &'a mut [Real], j: usize) -> &'a mut [Real] {
         &mut data[(self.key + j) * self.columns + self.first..][..self.size]
     }
 
-    fn all_queries<'a, R>(&self, data: &'a [R]) -> Strided<'a, R> {
+    fn all_queries<'a>(&self, data: &'a [Real]) -> Strided<'a> {
         Strided { data: &data[self.query * self.columns + self.first..], row: self.columns, column: 1 }
     }
 
-    fn all_keys<'a, R>(&self, data: &'a [R]) -> Strided<'a, R> {
+    fn all_keys<'a>(&self, data: &'a [Real]) -> Strided<'a> {
         Strided { data: &data[self.key * self.columns + self.first..], row: self.columns, column: 1 }
     }
 }
@@ -74,22 +75,22 @@ fn parts(shape: AttentionShape<'_>, queries: Range<usize>, keys: Range<usize>) -
     })
 }
 
-fn transposed<R>(matrix: Strided<'_, R>) -> Strided<'_, R> {
+fn transposed(matrix: Strided<'_>) -> Strided<'_> {
     Strided { data: matrix.data, row: matrix.column, column: matrix.row }
 }
 
-pub fn forward<R: Real>(
+pub fn forward(
     arch: Arch,
     shape: AttentionShape<'_>,
-    [q, k, v]: [&[R]; 3],
-    bias: Option<&[R]>,
-    mut weights: &mut [R],
-    out: &mut [R],
+    [q, k, v]: [&[Real]; 3],
+    bias: Option<&[Real]>,
+    mut weights: &mut [Real],
+    out: &mut [Real],
 ) {
-    let scale = R::of(1.0 / ((shape.columns / shape.heads) as f64).sqrt());
+    let scale = rounded(1.0 / ((shape.columns / shape.heads) as f64).sqrt());
     for (queries, keys) in shape.queries.ranges().zip(shape.keys.ranges()) {
         if queries.is_empty() || keys.is_empty() {
-            out[queries.start * shape.columns..queries.end * shape.columns].fill(R::ZERO);
+            out[queries.start * shape.columns..queries.end * shape.columns].fill(0.0);
             continue;
         }
         let (mut here, rest) = weights.split_at_mut(queries.len() * keys.len() * shape.heads);
@@ -103,7 +104,7 @@ pub fn forward<R: Real>(
             let (own, others) = here.split_at_mut(part.queries * part.keys);
             here = others;
             let (rows, columns, keys) = (part.all_queries(q), transposed(part.all_keys(k)), part.keys);
-            multiply((part.queries, keys, part.size), scale, rows, columns, R::ZERO, own, keys);
+            multiply((part.queries, keys, part.size), scale, rows, columns, 0.0, own, keys);
             vectorized!(arch, {
                 for rows in own.chunks_mut(keys * (LARGE / keys).max(1)) {
                     softmax(rows, keys, bias);
@@ -112,20 +113,20 @@ pub fn forward<R: Real>(
             let left = Strided { data: own, row: keys, column: 1 };
             let first = part.query * part.columns + part.first;
             let size = (part.queries, part.size, keys);
-            multiply(size, R::ONE, left, part.all_keys(v), R::ZERO, &mut out[first..], part.columns);
+            multiply(size, 1.0, left, part.all_keys(v), 0.0, &mut out[first..], part.columns);
         }
     }
 }
 
 #[inline(always)]
-fn small<R: Real>(
+fn small(
     shape: AttentionShape<'_>,
     (queries, keys): (Range<usize>, Range<usize>),
-    scale: R,
-    [q, k, v]: [&[R]; 3],
-    bias: Option<&[R]>,
-    weights: &mut [R],
-    out: &mut [R],
+    scale: Real,
+    [q, k, v]: [&[Real]; 3],
+    bias: Option<&[Real]>,
+    weights: &mut [Real],
+    out: &mut [Real],
 ) {
     let size = queries.len() * keys.len();
     for (part, weights) in parts(shape, queries.clone(), keys.clone()).zip(weights.chunks_exact_mut(size)) {
@@ -139,7 +140,7 @@ fn small<R: Real>(
     for (part, weights) in parts(shape, queries, keys).zip(weights.chunks_exact(size)) {
         for (i, row) in weights.chunks_exact(part.keys).enumerate() {
             let out = part.query_mut(out, i);
-            out.fill(R::ZERO);
+            out.fill(0.0);
             add_mixed(|j| (row[j], part.key(v, j)), part.keys, out);
         }
     }
@@ -147,7 +148,7 @@ fn small<R: Real>(
 
 /// Adds `rows` rows to `out`, each times its factor. Sums are kept in registers.
 #[inline(always)]
-fn add_mixed<'a, R: Real>(row: impl Fn(usize) -> (R, &'a [R]), rows: usize, out: &mut [R]) {
+fn add_mixed<'a>(row: impl Fn(usize) -> (Real, &'a [Real]), rows: usize, out: &mut [Real]) {
     let (wide, narrow) = out.as_chunks_mut::<16>();
     let first = 16 * wide.len();
     wide.iter_mut().enumerate().for_each(|(place, out)| add_block(&row, rows, 16 * place, out));
@@ -163,11 +164,11 @@ fn add_mixed<'a, R: Real>(row: impl Fn(usize) -> (R, &'a [R]), rows: usize, out:
 }
 
 #[inline(always)]
-fn add_block<'a, const N: usize, R: Real>(
-    row: impl Fn(usize) -> (R, &'a [R]),
+fn add_block<'a, const N: usize>(
+    row: impl Fn(usize) -> (Real, &'a [Real]),
     rows: usize,
     first: usize,
-    out: &mut [R; N],
+    out: &mut [Real; N],
 ) {
     let mut sums = *out;
     for k in 0..rows {
@@ -179,16 +180,16 @@ fn add_block<'a, const N: usize, R: Real>(
     *out = sums;
 }
 
-pub fn backward<R: Real>(
+pub fn backward(
     arch: Arch,
     shape: AttentionShape<'_>,
-    [q, k, v]: [&[R]; 3],
-    mut weights: &[R],
-    dy: &[R],
-    [dq, dk, dv]: [&mut [R]; 3],
-    scratch: &mut Vec<R>,
+    [q, k, v]: [&[Real]; 3],
+    mut weights: &[Real],
+    dy: &[Real],
+    [dq, dk, dv]: [&mut [Real]; 3],
+    scratch: &mut Vec<Real>,
 ) {
-    let scale = R::of(1.0 / ((shape.columns / shape.heads) as f64).sqrt());
+    let scale = rounded(1.0 / ((shape.columns / shape.heads) as f64).sqrt());
     for (queries, keys) in shape.queries.ranges().zip(shape.keys.ranges()) {
         if keys.is_empty() {
             continue;
@@ -197,7 +198,7 @@ pub fn backward<R: Real>(
         for part in parts(shape, queries, keys) {
             let (here, rest) = weights.split_at(part.queries * part.keys);
             weights = rest;
-            scratch.resize(scratch.len().max(here.len()), R::ZERO);
+            scratch.resize(scratch.len().max(here.len()), 0.0);
             let dlogits = &mut scratch[..here.len()];
             if is_small {
                 vectorized!(arch, small_backward(&part, scale, [q, k, v], here, dy, [dq, dk, dv], dlogits));
@@ -205,31 +206,31 @@ pub fn backward<R: Real>(
             }
             let keys = part.keys;
             let (left, right) = (part.all_queries(dy), transposed(part.all_keys(v)));
-            multiply((part.queries, keys, part.size), R::ONE, left, right, R::ZERO, dlogits, keys);
+            multiply((part.queries, keys, part.size), 1.0, left, right, 0.0, dlogits, keys);
             vectorized!(arch, softmax_backward(here, keys, scale, dlogits));
             let square = |data| Strided { data, row: keys, column: 1 };
             let at = |row: usize| row * part.columns + part.first;
             let by_key = (keys, part.size, part.queries);
             let dv = &mut dv[at(part.key)..];
-            multiply(by_key, R::ONE, transposed(square(here)), part.all_queries(dy), R::ONE, dv, part.columns);
+            multiply(by_key, 1.0, transposed(square(here)), part.all_queries(dy), 1.0, dv, part.columns);
             let dk = &mut dk[at(part.key)..];
-            multiply(by_key, R::ONE, transposed(square(dlogits)), part.all_queries(q), R::ONE, dk, part.columns);
+            multiply(by_key, 1.0, transposed(square(dlogits)), part.all_queries(q), 1.0, dk, part.columns);
             let by_query = (part.queries, part.size, keys);
             let dq = &mut dq[at(part.query)..];
-            multiply(by_query, R::ONE, square(dlogits), part.all_keys(k), R::ONE, dq, part.columns);
+            multiply(by_query, 1.0, square(dlogits), part.all_keys(k), 1.0, dq, part.columns);
         }
     }
 }
 
 #[inline(always)]
-fn small_backward<R: Real>(
+fn small_backward(
     part: &Part,
-    scale: R,
-    [q, k, v]: [&[R]; 3],
-    weights: &[R],
-    dy: &[R],
-    [dq, dk, dv]: [&mut [R]; 3],
-    dlogits: &mut [R],
+    scale: Real,
+    [q, k, v]: [&[Real]; 3],
+    weights: &[Real],
+    dy: &[Real],
+    [dq, dk, dv]: [&mut [Real]; 3],
+    dlogits: &mut [Real],
 ) {
     let keys = part.keys;
     for (i, row) in dlogits.chunks_exact_mut(keys).enumerate() {
@@ -249,7 +250,7 @@ fn small_backward<R: Real>(
 
 /// Turns gradients with respect to attention weights into gradients with respect to the unscaled logits, in place.
 #[inline(always)]
-fn softmax_backward<R: Real>(weights: &[R], keys: usize, scale: R, gradients: &mut [R]) {
+fn softmax_backward(weights: &[Real], keys: usize, scale: Real, gradients: &mut [Real]) {
     for (weights, gradients) in weights.chunks_exact(keys).zip(gradients.chunks_exact_mut(keys)) {
         let mean = dot(weights, gradients);
         for (weight, gradient) in weights.iter().zip(gradients) {

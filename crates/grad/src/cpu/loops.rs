@@ -1,16 +1,17 @@
 //! Loops over numbers that compile to vector instructions when they are inlined into `vectorized!`.
 
+use crate::real::{exp, max};
 use crate::{AdamRates, Real};
 
 #[inline(always)]
-pub fn zip<R: Real>(from: &[R], out: &mut [R], each: impl Fn(R, &mut R)) {
+pub fn zip(from: &[Real], out: &mut [Real], each: impl Fn(Real, &mut Real)) {
     for (from, out) in from.iter().zip(out) {
         each(*from, out);
     }
 }
 
 #[inline(always)]
-pub fn add<R: Real>(from: &[R], out: &mut [R]) {
+pub fn add(from: &[Real], out: &mut [Real]) {
     zip(from, out, |from, out| *out += from);
 }
 
@@ -18,11 +19,11 @@ pub fn add<R: Real>(from: &[R], out: &mut [R]) {
 const LANES: usize = 16;
 
 #[inline(always)]
-pub fn dot<R: Real>(left: &[R], right: &[R]) -> R {
-    let mut lanes = [R::ZERO; LANES];
+pub fn dot(left: &[Real], right: &[Real]) -> Real {
+    let mut lanes = [0.0; LANES];
     let (left_chunks, right_chunks) = (left.chunks_exact(LANES), right.chunks_exact(LANES));
     let rest = left_chunks.remainder().iter().zip(right_chunks.remainder());
-    let rest = rest.fold(R::ZERO, |sum, (left, right)| sum + *left * *right);
+    let rest = rest.fold(0.0, |sum, (left, right)| sum + *left * *right);
     for (left, right) in left_chunks.zip(right_chunks) {
         for lane in 0..LANES {
             lanes[lane] += left[lane] * right[lane];
@@ -33,7 +34,7 @@ pub fn dot<R: Real>(left: &[R], right: &[R]) -> R {
 
 /// Reduction of all numbers with an associative operation whose neutral element is `start`.
 #[inline(always)]
-fn joined<R: Real>(values: &[R], start: R, join: impl Fn(R, R) -> R) -> R {
+fn joined(values: &[Real], start: Real, join: impl Fn(Real, Real) -> Real) -> Real {
     let mut lanes = [start; LANES];
     let chunks = values.chunks_exact(LANES);
     let rest = chunks.remainder().iter().fold(start, |all, value| join(all, *value));
@@ -47,7 +48,7 @@ fn joined<R: Real>(values: &[R], start: R, join: impl Fn(R, R) -> R) -> R {
 
 /// Reduction of the lanes, halving their number in each step.
 #[inline(always)]
-fn halved<R: Real>(mut lanes: [R; LANES], join: impl Fn(R, R) -> R) -> R {
+fn halved(mut lanes: [Real; LANES], join: impl Fn(Real, Real) -> Real) -> Real {
     let mut half = LANES / 2;
     while half > 0 {
         for lane in 0..half {
@@ -59,19 +60,19 @@ fn halved<R: Real>(mut lanes: [R; LANES], join: impl Fn(R, R) -> R) -> R {
 }
 
 #[inline(always)]
-pub fn sum<R: Real>(values: &[R]) -> R {
-    joined(values, R::ZERO, |left, right| left + right)
+pub fn sum(values: &[Real]) -> Real {
+    joined(values, 0.0, |left, right| left + right)
 }
 
 #[inline(always)]
-pub fn greatest<R: Real>(values: &[R]) -> R {
-    joined(values, R::of(-1e30), R::max)
+pub fn greatest(values: &[Real]) -> Real {
+    joined(values, -1e30, max)
 }
 
 /// Softmax of each row in place, after adding `bias` to it. The exponentials of all rows are computed in one loop, because single rows may be too short for
 /// vector instructions.
 #[inline(always)]
-pub fn softmax<R: Real>(values: &mut [R], columns: usize, bias: Option<&[R]>) {
+pub fn softmax(values: &mut [Real], columns: usize, bias: Option<&[Real]>) {
     for row in values.chunks_exact_mut(columns) {
         if let Some(bias) = bias {
             add(bias, row);
@@ -82,19 +83,19 @@ pub fn softmax<R: Real>(values: &mut [R], columns: usize, bias: Option<&[R]>) {
         }
     }
     for value in &mut *values {
-        *value = value.exp();
+        *value = exp(*value);
     }
     for row in values.chunks_exact_mut(columns) {
-        let factor = R::ONE / sum(row);
+        let factor = 1.0 / sum(row);
         for value in row {
-            *value = *value * factor;
+            *value *= factor;
         }
     }
 }
 
 #[inline(always)]
-pub fn adam<R: Real>(rates: &AdamRates<R>, gradient: &[R], first: &mut [R], second: &mut [R], parameter: &mut [R]) {
-    let (rest1, rest2) = (R::ONE - rates.beta1, R::ONE - rates.beta2);
+pub fn adam(rates: &AdamRates, gradient: &[Real], first: &mut [Real], second: &mut [Real], parameter: &mut [Real]) {
+    let (rest1, rest2) = (1.0 - rates.beta1, 1.0 - rates.beta2);
     for (((gradient, first), second), parameter) in gradient.iter().zip(first).zip(second).zip(parameter) {
         *first = rates.beta1 * *first + rest1 * *gradient;
         *second = rates.beta2 * *second + rest2 * *gradient * *gradient;

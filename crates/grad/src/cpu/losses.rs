@@ -4,21 +4,29 @@ use crate::losses::imitation::{cross_entropy, logistic};
 use crate::losses::q_values::{huber, target_of_one};
 use crate::losses::selection::counts_of;
 use crate::losses::{policy, q_values};
+use crate::real::double;
 use crate::{Cpu, ImitationBatch, LearningLosses, NextStates, PolicyBatch, QValueBatch, Real, likelihood, q_value_of};
 
-impl<R: Real> LearningLosses for Cpu<R> {
-    fn regression(&mut self, delta: Option<R>, x: &Vec<R>, target: &Vec<R>, weights: &Vec<R>, out: &mut Vec<R>) -> f64 {
+impl LearningLosses for Cpu {
+    fn regression(
+        &mut self,
+        delta: Option<Real>,
+        x: &Vec<Real>,
+        target: &Vec<Real>,
+        weights: &Vec<Real>,
+        out: &mut Vec<Real>,
+    ) -> f64 {
         let mut total = 0.0;
         for (((x, target), weight), out) in x.iter().zip(target).zip(weights).zip(out) {
             let (loss, slope) = huber(delta, *x - *target);
-            total += (loss * *weight).to_f64();
+            total += double(loss * *weight);
             *out = slope * *weight;
         }
         total
     }
 
-    fn imitation_loss(&mut self, imitation: &ImitationBatch<'_>, q: &Vec<R>, by_q: &mut Vec<R>) -> f64 {
-        let [share, gain_share] = [imitation.share, imitation.gain_share].map(|share| R::of(f64::from(share)));
+    fn imitation_loss(&mut self, imitation: &ImitationBatch<'_>, q: &Vec<Real>, by_q: &mut Vec<Real>) -> f64 {
+        let [share, gain_share] = [imitation.share, imitation.gain_share].map(|share| share as Real);
         let mut total = 0.0;
         for ((rows, counts, picked), exchanges) in
             imitation.selected.samples().zip(imitation.exchange_segments.ranges())
@@ -33,10 +41,10 @@ impl<R: Real> LearningLosses for Cpu<R> {
     fn policy_loss(
         &mut self,
         choices: &PolicyBatch<'_>,
-        q: &Vec<R>,
-        value: &Vec<R>,
-        by_q: &mut Vec<R>,
-        by_value: &mut Vec<R>,
+        q: &Vec<Real>,
+        value: &Vec<Real>,
+        by_q: &mut Vec<Real>,
+        by_value: &mut Vec<Real>,
     ) -> f64 {
         let PolicyBatch { selected, samples, weights } = choices;
         let mut total = 0.0;
@@ -51,10 +59,10 @@ impl<R: Real> LearningLosses for Cpu<R> {
     fn bootstrap_targets(
         &mut self,
         next_states: &NextStates<'_>,
-        chooser: Option<&Vec<R>>,
-        q: &Vec<R>,
-        value: &Vec<R>,
-        out: &mut Vec<R>,
+        chooser: Option<&Vec<Real>>,
+        q: &Vec<Real>,
+        value: &Vec<Real>,
+        out: &mut Vec<Real>,
     ) {
         next_states.check();
         let chooser = chooser.unwrap_or(q);
@@ -68,12 +76,12 @@ impl<R: Real> LearningLosses for Cpu<R> {
     fn q_value_loss(
         &mut self,
         values: &QValueBatch<'_>,
-        q: &Vec<R>,
-        value: &Vec<R>,
-        target: &Vec<R>,
-        by_q: &mut Vec<R>,
-        by_value: &mut Vec<R>,
-        errors: &mut Vec<R>,
+        q: &Vec<Real>,
+        value: &Vec<Real>,
+        target: &Vec<Real>,
+        by_q: &mut Vec<Real>,
+        by_value: &mut Vec<Real>,
+        errors: &mut Vec<Real>,
     ) -> f64 {
         let mut total = 0.0;
         for (sample, (rows, counts, picked)) in values.selected.samples().enumerate() {

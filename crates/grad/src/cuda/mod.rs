@@ -173,7 +173,7 @@ impl Cuda {
     }
 
     /// One step of Adam. `clip` is the greatest norm and the gradients' norm, by which they are scaled down.
-    fn adam_with(&self, rates: &AdamRates<f32>, rows: [&[Memory]; 4], clip: Option<(f64, &Number)>) {
+    fn adam_with(&self, rates: &AdamRates, rows: [&[Memory]; 4], clip: Option<(f64, &Number)>) {
         let AdamRates { beta1, beta2, step, correction, epsilon, decay } = *rates;
         let most = clip.map_or(0.0, |(most, _)| most as f32);
         let rates = [beta1, beta2, step, correction, epsilon, decay, most].map(Float);

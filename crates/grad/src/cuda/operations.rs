@@ -13,7 +13,6 @@ use super::{Cuda, Number};
 use crate::{AdamRates, AttentionShape, Device, Product};
 
 impl Device for Cuda {
-    type Real = f32;
     type Buffer = Memory;
     type Index = Index;
     type Number = Number;
@@ -113,7 +112,7 @@ impl Device for Cuda {
 
     fn adam_all(
         &mut self,
-        rates: &AdamRates<f32>,
+        rates: &AdamRates,
         gradients: &[Memory],
         first: &mut [Memory],
         second: &mut [Memory],
@@ -125,7 +124,7 @@ impl Device for Cuda {
     fn clipped_adam_all(
         &mut self,
         most: f64,
-        rates: &AdamRates<f32>,
+        rates: &AdamRates,
         gradients: &mut [Memory],
         first: &mut [Memory],
         second: &mut [Memory],
@@ -335,7 +334,7 @@ impl Device for Cuda {
 
     fn adam(
         &mut self,
-        rates: &AdamRates<f32>,
+        rates: &AdamRates,
         gradient: &Memory,
         first: &mut Memory,
         second: &mut Memory,

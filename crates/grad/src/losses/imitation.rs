@@ -1,6 +1,7 @@
 //! Imitation losses: the cross-entropy of the rows that a teacher selected, and a logistic loss of exchanging one row for another, weighted by the known
 //! gain of the exchange.
 
+use crate::real::{double, exp, max, rounded, sigmoid};
 use crate::{Real, Segments, SelectedRows};
 
 /// Exchange of one selected row for another: the row that comes in, the row that goes out, and the gain, which is negative for a loss.
@@ -54,33 +55,33 @@ impl<'a> ImitationBatch<'a> {
 
 /// Cross-entropy of one sample, times `share`: the target is the uniform distribution over the rows that the teacher picked. Writes the gradient to `by_q`.
 /// The first row cannot be selected and takes no part.
-pub(crate) fn cross_entropy<R: Real>(q: &[R], counts: &[u32], picked: &[u32], share: R, by_q: &mut [R]) -> f64 {
-    let most = q[1..].iter().fold(R::of(f64::NEG_INFINITY), |most, q| most.max(*q));
-    by_q[0] = R::ZERO;
+pub(crate) fn cross_entropy(q: &[Real], counts: &[u32], picked: &[u32], share: Real, by_q: &mut [Real]) -> f64 {
+    let most = q[1..].iter().fold(Real::NEG_INFINITY, |most, q| max(most, *q));
+    by_q[0] = 0.0;
     for ((by_q, q), count) in by_q[1..].iter_mut().zip(&q[1..]).zip(counts) {
-        *by_q = (*q - most).exp() * R::of(f64::from(*count));
+        *by_q = exp(*q - most) * *count as Real;
     }
-    let total: R = by_q[1..].iter().copied().sum();
-    by_q[1..].iter_mut().for_each(|by_q| *by_q = *by_q * (share / total));
-    let each = share / R::of(picked.len() as f64);
+    let total: Real = by_q[1..].iter().copied().sum();
+    by_q[1..].iter_mut().for_each(|by_q| *by_q *= share / total);
+    let each = share / rounded(picked.len() as f64);
     let mut loss = 0.0;
     for row in picked {
         let row = *row as usize;
-        loss -= (each * (q[row] - most - total.ln())).to_f64();
+        loss -= double(each * (q[row] - most - total.ln()));
         by_q[row] -= each;
     }
     loss
 }
 
 /// Logistic loss of one sample, times `share`: whether each exchange should be made, weighted by the magnitude of its gain. Adds the gradient to `by_q`.
-pub(crate) fn logistic<R: Real>(q: &[R], exchanges: &[Exchange], share: R, by_q: &mut [R]) -> f64 {
+pub(crate) fn logistic(q: &[Real], exchanges: &[Exchange], share: Real, by_q: &mut [Real]) -> f64 {
     let mut loss = 0.0;
     for (inward, outward, gain) in exchanges {
-        let (inward, outward, sign) = (*inward as usize, *outward as usize, R::of(f64::from(gain.signum())));
+        let (inward, outward, sign) = (*inward as usize, *outward as usize, gain.signum() as Real);
         let margin = (q[inward] - q[outward]) * sign;
-        let weight = R::of(f64::from(gain.abs())) * share;
-        loss += weight.to_f64() * (-margin.to_f64()).exp().ln_1p();
-        let slope = -weight * sign * (-margin).sigmoid();
+        let weight = gain.abs() as Real * share;
+        loss += double(weight) * (-double(margin)).exp().ln_1p();
+        let slope = -weight * sign * sigmoid(-margin);
         by_q[inward] += slope;
         by_q[outward] -= slope;
     }

@@ -15,7 +15,7 @@ pub use policy::{PolicyBatch, PolicySample, PolicyWeights};
 pub use q_values::{NStepReturn, NextStates, QValueBatch, q_value_of};
 pub use selection::{Likelihood, SelectedRows, best_rows, likelihood};
 
-use crate::Device;
+use crate::{Device, Real};
 
 /// A device that computes the losses of reinforcement learning. Gradients are written, not added.
 pub trait LearningLosses: Device {
@@ -23,7 +23,7 @@ pub trait LearningLosses: Device {
     /// gradient to `out`.
     fn regression(
         &mut self,
-        delta: Option<Self::Real>,
+        delta: Option<Real>,
         x: &Self::Buffer,
         target: &Self::Buffer,
         weights: &Self::Buffer,

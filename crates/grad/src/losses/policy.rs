@@ -1,5 +1,6 @@
 //! The loss of proximal policy optimization (PPO): clipped policy gain, entropy bonus and squared error of the state value.
 
+use crate::real::{double, rounded};
 use crate::{Likelihood, Real, SelectedRows};
 
 /// Batch of choices to learn a policy from, one per sample.
@@ -39,13 +40,13 @@ pub struct PolicyWeights {
 }
 
 /// Loss of one sample, given the likelihood of its choice under the current policy. Writes the gradients to `by_q` and `by_value`.
-pub(crate) fn loss_of_one<R: Real>(
+pub(crate) fn loss_of_one(
     weights: &PolicyWeights,
     sample: &PolicySample,
-    now: &Likelihood<R>,
-    value: R,
-    by_q: &mut [R],
-    by_value: &mut R,
+    now: &Likelihood,
+    value: Real,
+    by_q: &mut [Real],
+    by_value: &mut Real,
 ) -> f64 {
     let PolicyWeights { clip, entropy, value: value_weight, share } = *weights;
     let [clip, entropy, value_weight, share] = [clip, entropy, value_weight, share].map(f64::from);
@@ -54,11 +55,11 @@ pub(crate) fn loss_of_one<R: Real>(
     let clipped = ratio.clamp(1.0 - clip, 1.0 + clip);
     let slope = if ratio * advantage <= clipped * advantage { -ratio * advantage } else { 0.0 };
     let gain = (ratio * advantage).min(clipped * advantage);
-    let error = value.to_f64() - f64::from(sample.value_target);
+    let error = double(value) - f64::from(sample.value_target);
     for ((by_q, by_log), by_entropy) in by_q.iter_mut().zip(&now.gradient).zip(&now.entropy_gradient) {
-        *by_q = R::of(share * (slope * by_log.to_f64() - entropy * by_entropy.to_f64()));
+        *by_q = rounded(share * (slope * double(*by_log) - entropy * double(*by_entropy)));
     }
-    *by_value = R::of(share * value_weight * error);
+    *by_value = rounded(share * value_weight * error);
     share * (-gain - entropy * now.entropy + value_weight * 0.5 * error * error)
 }
 

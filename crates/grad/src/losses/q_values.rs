@@ -1,6 +1,7 @@
 //! Q-learning over selections of rows. The Q-value of a selection is V + Σ (q of the row − q of the first row), so the best selection is the greedy one.
 //! Here are the bootstrapped targets of choices and the loss of their Q-values against targets.
 
+use crate::real::double;
 use crate::{Real, Segments, SelectedRows, best_rows, likelihood};
 
 /// States that n-step targets are bootstrapped from: for each sample the state that was reached n choices later, and the rewards on the way there.
@@ -52,61 +53,61 @@ pub struct QValueBatch<'a> {
 }
 
 /// Q-value of selecting the rows `picked`: V plus the advantage of each row over the first. V is `value` for a dueling network and `q[0]` otherwise.
-pub fn q_value_of<R: Real>(is_dueling: bool, q: &[R], value: R, picked: &[u32]) -> R {
+pub fn q_value_of(is_dueling: bool, q: &[Real], value: Real, picked: &[u32]) -> Real {
     let v = if is_dueling { value } else { q[0] };
-    v + picked.iter().map(|row| q[*row as usize] - q[0]).sum::<R>()
+    v + picked.iter().map(|row| q[*row as usize] - q[0]).sum::<Real>()
 }
 
 /// Bootstrapped target of one choice. `chooser` selects the best rows of the next state; `q` and `value` evaluate them.
-pub(crate) fn target_of_one<R: Real>(
+pub(crate) fn target_of_one(
     next_states: &NextStates<'_>,
     n_step: &NStepReturn,
     counts: &[u32],
-    chooser: &[R],
-    (q, value): (&[R], R),
-) -> R {
-    let threshold = if next_states.may_idle { chooser[0] } else { R::of(f64::NEG_INFINITY) };
+    chooser: &[Real],
+    (q, value): (&[Real], Real),
+) -> Real {
+    let threshold = if next_states.may_idle { chooser[0] } else { Real::NEG_INFINITY };
     let best = best_rows(chooser, counts, n_step.places, threshold);
-    let [reward, discount] = [n_step.reward, n_step.discount].map(|number| R::of(f64::from(number)));
+    let [reward, discount] = [n_step.reward, n_step.discount].map(|number| number as Real);
     reward + discount * q_value_of(next_states.is_dueling, q, value, &best)
 }
 
 /// Regression loss of an error and its derivative: half the square, or the Huber loss with `bound`.
-pub(crate) fn huber<R: Real>(bound: Option<R>, error: R) -> (R, R) {
+pub(crate) fn huber(bound: Option<Real>, error: Real) -> (Real, Real) {
     match bound {
         Some(bound) if error.abs() > bound => {
-            (bound * (error.abs() - bound * R::of(0.5)), if error > R::ZERO { bound } else { -bound })
+            (bound * (error.abs() - bound * 0.5), if error > 0.0 { bound } else { -bound })
         }
-        _ => (error * error * R::of(0.5), error),
+        _ => (error * error * 0.5, error),
     }
 }
 
 /// Loss of one sample's Q-value, whose temporal-difference error is `error`. Writes the gradients to `by_q` and `by_value`.
-pub(crate) fn loss_of_one<R: Real>(
+pub(crate) fn loss_of_one(
     values: &QValueBatch<'_>,
     weight: f32,
     (counts, picked): (&[u32], &[u32]),
-    error: R,
-    q: &[R],
-    by_q: &mut [R],
-    by_value: &mut R,
+    error: Real,
+    q: &[Real],
+    by_q: &mut [Real],
+    by_value: &mut Real,
 ) -> f64 {
-    let weight = R::of(f64::from(weight));
-    let (own, slope) = huber(values.bound.map(|bound| R::of(f64::from(bound))), error);
-    let (mut loss, slope) = ((own * weight).to_f64(), slope * weight);
-    by_q.fill(R::ZERO);
+    let weight = weight as Real;
+    let (own, slope) = huber(values.bound.map(|bound| bound as Real), error);
+    let (mut loss, slope) = (double(own * weight), slope * weight);
+    by_q.fill(0.0);
     for row in picked {
         by_q[*row as usize] += slope;
         by_q[0] -= slope;
     }
-    *by_value = if values.is_dueling { slope } else { R::ZERO };
+    *by_value = if values.is_dueling { slope } else { 0.0 };
     if !values.is_dueling {
         by_q[0] += slope;
     }
     if values.likelihood > 0.0 && !picked.is_empty() {
         let likelihood = likelihood(q, counts, picked);
-        let factor = R::of(f64::from(values.likelihood)) * weight;
-        loss -= likelihood.log * factor.to_f64();
+        let factor = values.likelihood as Real * weight;
+        loss -= likelihood.log * double(factor);
         by_q.iter_mut().zip(&likelihood.gradient).for_each(|(by_q, slope)| *by_q -= factor * *slope);
     }
     loss

@@ -1,15 +1,16 @@
 //! Losses of matrices on a tape: the methods of [`Tape`] that need [`LearningLosses`].
 
+use crate::real::rounded;
 use crate::{ImitationBatch, LearningLosses, Loss, NextStates, PolicyBatch, QValueBatch, Real, Tape, Var};
 
 impl<D: LearningLosses> Tape<'_, D> {
     /// Weighted sum of regression losses of `x` against `target`: half the squared error, or the Huber loss with bound `delta`.
-    pub fn regression(&mut self, x: Var, delta: Option<f64>, target: &[D::Real], weights: &[D::Real]) -> Loss<D> {
+    pub fn regression(&mut self, x: Var, delta: Option<f64>, target: &[Real], weights: &[Real]) -> Loss<D> {
         let (rows, columns) = self.shape(x);
         assert!(target.len() == rows * columns && weights.len() == target.len());
         let (target, weights) = (self.device.upload(target), self.device.upload(weights));
         let mut gradient = self.device.blank(rows * columns);
-        let delta = delta.map(D::Real::of);
+        let delta = delta.map(rounded);
         let value = self.device.regression(delta, &self.nodes[x.0].value, &target, &weights, &mut gradient);
         self.device.recycle(target);
         self.device.recycle(weights);

@@ -4,6 +4,7 @@
 
 use std::ops::Range;
 
+use crate::real::{double, max, rounded};
 use crate::{Real, Segments};
 
 /// Rows that were selected in each sample of a batch, in order.
@@ -61,7 +62,7 @@ pub(crate) fn counts_of<'a>(counts: &'a [u32], sample: usize, rows: &Range<usize
 
 /// Rows with the highest Q-values that are at least `threshold`, best first, for up to `places` places. A row is repeated up to its count. The first row
 /// of `q` is never selected and has no count.
-pub fn best_rows<R: Real>(q: &[R], counts: &[u32], places: u32, threshold: R) -> Vec<u32> {
+pub fn best_rows(q: &[Real], counts: &[u32], places: u32, threshold: Real) -> Vec<u32> {
     let mut rows: Vec<u32> = (1..q.len() as u32).filter(|row| q[*row as usize] >= threshold).collect();
     rows.sort_by(|a, b| q[*b as usize].total_cmp(&q[*a as usize]).then(a.cmp(b)));
     let mut chosen = Vec::new();
@@ -77,46 +78,42 @@ pub fn best_rows<R: Real>(q: &[R], counts: &[u32], places: u32, threshold: R) ->
 
 /// Likelihood of a selection under the softmax policy of some Q-values.
 #[derive(Clone, Debug, Default)]
-pub struct Likelihood<R> {
+pub struct Likelihood {
     /// Logarithm of the selection's probability.
     pub log: f64,
     /// Gradient of `log` with respect to each row's Q-value; 0 for the first row.
-    pub gradient: Vec<R>,
+    pub gradient: Vec<Real>,
     /// Entropy of the first pick.
     pub entropy: f64,
     /// Gradient of `entropy` with respect to each row's Q-value.
-    pub entropy_gradient: Vec<R>,
+    pub entropy_gradient: Vec<Real>,
 }
 
 /// Likelihood of picking the rows `chosen` in this order. The first row of `q` is never picked and has no count.
-pub fn likelihood<R: Real>(q: &[R], counts: &[u32], chosen: &[u32]) -> Likelihood<R> {
+pub fn likelihood(q: &[Real], counts: &[u32], chosen: &[u32]) -> Likelihood {
     let mut left: Vec<f64> = counts.iter().map(|count| f64::from(*count)).collect();
-    let most = q[1..].iter().fold(R::of(f64::NEG_INFINITY), |most, q| most.max(*q));
-    let powers: Vec<f64> = q[1..].iter().map(|q| (*q - most).to_f64().exp()).collect();
-    let mut result = Likelihood {
-        log: 0.0,
-        gradient: vec![R::ZERO; q.len()],
-        entropy: 0.0,
-        entropy_gradient: vec![R::ZERO; q.len()],
-    };
+    let most = q[1..].iter().fold(Real::NEG_INFINITY, |most, q| max(most, *q));
+    let powers: Vec<f64> = q[1..].iter().map(|q| double(*q - most).exp()).collect();
+    let mut result =
+        Likelihood { log: 0.0, gradient: vec![0.0; q.len()], entropy: 0.0, entropy_gradient: vec![0.0; q.len()] };
     for (turn, row) in chosen.iter().enumerate() {
         let total: f64 = left.iter().zip(&powers).map(|(left, power)| left * power).sum();
         let total = total.max(f64::MIN_POSITIVE);
         let share = |place: usize| left[place] * powers[place] / total;
-        let above = |place: usize| (q[place + 1] - most).to_f64();
+        let above = |place: usize| double(q[place + 1] - most);
         if turn == 0 {
             let mean: f64 = (0..left.len()).map(|place| share(place) * above(place)).sum();
             result.entropy = total.ln() - mean;
             for place in 0..left.len() {
-                result.entropy_gradient[place + 1] = R::of(-share(place) * (above(place) - mean));
+                result.entropy_gradient[place + 1] = rounded(-share(place) * (above(place) - mean));
             }
         }
         let place = *row as usize - 1;
         result.log += above(place) + left[place].max(1.0).ln() - total.ln();
         for other in 0..left.len() {
-            result.gradient[other + 1] -= R::of(share(other));
+            result.gradient[other + 1] -= rounded(share(other));
         }
-        result.gradient[place + 1] += R::ONE;
+        result.gradient[place + 1] += 1.0;
         left[place] = (left[place] - 1.0).max(0.0);
     }
     result

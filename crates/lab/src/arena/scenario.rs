@@ -9,7 +9,7 @@ use temponet_sim::{EVALUATION_SEEDS, Metrics};
 use temponet_task::wording::did_you_mean;
 use temponet_task::{Aim, Costs, Measure, OnMiss, Task};
 
-use temponet_train::WorkloadRanges;
+use temponet_sim::generate::WorkloadRanges;
 
 use super::scenario_file::{ExecutionShares, ScenarioFile, Switch};
 use super::shape::Shape;

@@ -1,10 +1,10 @@
 //! The file format of scenarios: the TOML keys and how they are read. `docs/arena.md` explains the keys to users.
 
 use serde::{Deserialize, Deserializer};
+use temponet_sim::generate::WorkloadRanges;
 use temponet_sim::generate::variety::named_or_table;
 use temponet_sim::generate::{BurstSpec, Critical, Lengths, Spec, Variety, text};
 use temponet_task::{Aim, Costs, Time};
-use temponet_train::WorkloadRanges;
 
 use super::shape::Shape;
 use super::traces::{Frames, Requests};

@@ -17,7 +17,7 @@ use temponet_task::{Costs, Goal, Measure, Scheduler, TaskSet, Time};
 
 use crate::clairvoyant::{Clairvoyant, OptimumRange, clairvoyant};
 use crate::horizon::expected_jobs;
-use crate::measure::latency::{Timed, charged};
+use crate::latency::{Timed, charged};
 use crate::progress::Progress;
 use crate::roster::{Roster, SHIELDED, is_shielded};
 use crate::stats;

@@ -7,6 +7,7 @@ use temponet_task::{Arrival, ExecutionModel, Mode, Task, TaskSet, Time};
 
 mod fixed_sum;
 mod graphs;
+pub mod ranges;
 mod shares;
 pub mod text;
 mod unc;
@@ -14,6 +15,7 @@ pub mod variety;
 mod waters;
 
 pub use graphs::Graphs;
+pub use ranges::{ExecutionKind, WorkloadRanges};
 pub use shares::Method;
 pub use unc::Unc;
 pub use variety::Variety;

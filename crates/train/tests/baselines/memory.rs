@@ -14,7 +14,7 @@ use temponet_train::{
     Stage, TaskSetSource, Tokens, TrainingRun,
 };
 
-type Device = Cpu<f32>;
+type Device = Cpu;
 
 fn shape() -> NetworkShape {
     NetworkShape { width: 16, layers: 1, heads: 2, feed_forward: 32, memory: Some(16), ..NetworkShape::default() }

@@ -15,7 +15,7 @@ use temponet_train::{
     Tokens, TrainingRun, Transition,
 };
 
-type Device = Cpu<f32>;
+type Device = Cpu;
 
 const ATOMS: Atoms = Atoms { count: 11, low: -5, high: 5 };
 

@@ -5,7 +5,7 @@ mod field;
 mod heats;
 
 use serde::Deserialize;
-use temponet_lab::measure::latency::Timed;
+use temponet_lab::latency::Timed;
 use temponet_lab::stats::{mean, percent};
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::Time;

@@ -1,0 +1,33 @@
+//! Contract of the program: figures are printed, and what is written for other programs can be read.
+
+use crate::folder::Folder;
+
+#[test]
+fn bench_sim_prints_its_cases() {
+    let folder = Folder::new();
+    let figures = folder.json(&["bench", "sim", "--case", "edf-1x5", "--jobs", "20000", "--json"]);
+    let case = &figures["cases"][0];
+    assert_eq!(case["name"], "edf-1x5");
+    assert!(case["jobs"].as_u64().unwrap() > 19_000 && case["jobs_per_s"].as_f64().unwrap() > 0.0);
+    assert!(case["seconds"].as_f64().unwrap() > 0.0 && case.as_object().unwrap().contains_key("peak_rss_mb"));
+    assert!(folder.error(&["bench", "sim", "--case", "none"]).contains("there is no case \"none\""));
+}
+
+#[test]
+fn bench_oracle_solves_its_cases_and_writes_them() {
+    let folder = Folder::new();
+    let figures = folder.json(&["bench", "oracle", "--case", "one-60", "--instances", "3", "--json"]);
+    assert_eq!(figures["cases"][0]["exact"], 1.0);
+    folder.stdout(&["bench", "oracle", "--case", "two-40", "--instances", "2", "--write", "lists"]);
+    let list = folder.json(&["compare", "lists/two-40-0.csv", "--cores", "2", "--schedulers", "edf", "--json"]);
+    assert_eq!(list["clairvoyant"]["released"], 40);
+}
+
+#[test]
+fn the_command_and_its_parts_have_examples() {
+    let folder = Folder::new();
+    for part in ["", "sim", "oracle", "infer", "train"] {
+        let call: Vec<&str> = ["bench", part, "--help"].into_iter().filter(|word| !word.is_empty()).collect();
+        assert!(folder.stdout(&call).contains("Example"), "{part}");
+    }
+}

@@ -1,0 +1,492 @@
+//! Deep Q-learning.
+//!
+//! An action is a set of jobs, one for each core. Its value is Q(s, jobs) = V(s) + Σ (A_job − A_idle), so the jobs with the highest outputs are
+//! the best action on any number of cores. A network with speeds adds to each A_job the gain of the speed that the job runs at, and the best action
+//! takes each job at its best speed.
+//!
+//! Papers: Mnih et al., "Human-level control through deep reinforcement learning" (Nature, 2015), and the options Double DQN (van Hasselt et
+//! al., 2016), dueling networks (Wang et al., 2016), prioritized replay (Schaul et al., 2016), distributions of returns (`distribution.rs`), noisy networks
+//! (`noisy_heads.rs`) and the conservative penalty of CQL (Kumar et al., 2020). All of them but the last, with n-step returns, are Rainbow (Hessel et al.,
+//! 2018). Deviations:
+//! - A transition lasts from one choice to the next, and its discount is γ to the power of the time between them (a semi-Markov process).
+//! - Advantages count relative to idling, not to their mean over the actions.
+//! - The target network follows the network a little at each update, instead of being copied once in a while.
+//! - The importance weights of prioritized replay correct the whole bias from the start (β = 1).
+//! - An episode that the horizon cuts off is not a terminal state: the value of the state it ends in still counts.
+//! - Adam instead of RMSProp; ε falls over the first half of the stage, whatever its length.
+//! - A stage that begins with learned weights first rescales the outputs to returns (`logits_to_returns.rs`).
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use rand::RngExt;
+use rand_pcg::Pcg64;
+use serde::{Deserialize, Serialize};
+use temponet_grad::{Device, LearningLosses, NStepReturn, NextStates, QValueBatch, SelectedRows, Tape, Tensors};
+use temponet_infer::Atoms;
+use temponet_task::JobId;
+
+use crate::algorithm::{Algorithm, Memory, Phase, TensorVisitor};
+use crate::environment::Ending;
+use crate::error::TrainError;
+use crate::exploration::{ExplorationBonus, VisitCounter};
+use crate::fleet::{ChoiceOutcome, Fleet, mix};
+use crate::learner::{Learner, NeededRowsOf, PendingUpdate, ShardOutput};
+use crate::methods::distribution::{self, NextChoice};
+use crate::methods::logits_to_returns::map_outputs_to_returns;
+use crate::methods::noisy_heads::NoisyHeads;
+use crate::methods::speeds::{AtBestSpeed, NeededRuns};
+use crate::replay_buffer::{ReplayBatch, ReplayBuffer, Transition};
+use crate::sample::{Batch, Sample};
+use crate::tape_network::{OutputRows, TapeNetwork};
+use crate::updates::{StepSize, Updates};
+
+/// Settings of Q-learning.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DqnSettings {
+    /// Choices that all environments together make in a phase; at least 1, default 4,000.
+    pub steps: u64,
+    /// Whole episodes, of all environments together, after which a phase ends if its steps are not used up before; at least 1. `None`, the
+    /// default, sets no such limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub episodes: Option<u64>,
+    /// Environments that act in parallel, 1 to 100,000; default 16.
+    pub environments: usize,
+    /// Transitions per update; at least 1, default 64.
+    pub batch: usize,
+    /// Choices per update; at least 1, default 4.
+    pub update_every: u64,
+    /// Choices made before the first update; default 1,000.
+    pub learn_from: u64,
+    /// Capacity of the replay buffer in transitions; at least 1, default 100,000.
+    pub replay: usize,
+    /// Exponent of the replay priorities, 0 or more; 0, the default, draws uniformly.
+    pub priority: f64,
+    /// Share, 0 to 1, by which the target network moves towards the network at each update; default 0.01.
+    pub target_share: f64,
+    /// Whether the network itself picks the next action and the target network only values it (Double DQN); default true.
+    pub double: bool,
+    /// Whether V is a value head of its own (dueling); otherwise V is the output for idling. Default true.
+    pub dueling: bool,
+    /// Choices that a transition spans (n-step returns); at least 1, default 1.
+    pub n_step: usize,
+    /// Bound of the Huber loss, positive; `None`, in a file `inf`, is the squared error. Default 1.
+    #[serde(with = "bound")]
+    pub huber: Option<f64>,
+    /// Probability of a random choice at first and at last, each 0 to 1. It falls linearly over the first half of the stage's phases and then
+    /// stays. Default (1, 0.05).
+    pub epsilon: (f64, f64),
+    /// Bonus on the Q-values of rarely tried jobs while acting; default none.
+    pub bonus: ExplorationBonus,
+    /// Whether the policy may leave cores idle while jobs wait; default false.
+    pub may_idle: bool,
+    /// Weight of the conservative penalty (CQL), 0 or more: the negative logarithm of the softmax likelihood of the jobs that ran. It raises
+    /// their Q-values above the others', which at the same time clones them. Default 0.
+    pub conservative: f64,
+    /// Standard deviation, 0 or more, that the noise on the heads' weights starts with (noisy networks), in units of 1 / √(inputs of a head). The
+    /// noise explores, so ε can be 0. 0, the default, adds no noise.
+    pub noisy: f64,
+}
+
+impl Default for DqnSettings {
+    fn default() -> Self {
+        DqnSettings {
+            steps: 4_000,
+            episodes: None,
+            environments: 16,
+            batch: 64,
+            update_every: 4,
+            learn_from: 1_000,
+            replay: 100_000,
+            priority: 0.0,
+            target_share: 0.01,
+            double: true,
+            dueling: true,
+            n_step: 1,
+            huber: Some(1.0),
+            epsilon: (1.0, 0.05),
+            bonus: ExplorationBonus::None,
+            may_idle: false,
+            conservative: 0.0,
+            noisy: 0.0,
+        }
+    }
+}
+
+/// A bound in a recipe file, where a missing key means the default: no bound is written as an infinite one.
+mod bound {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(bound: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(bound.unwrap_or(f64::INFINITY))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+        Ok(Some(f64::deserialize(deserializer)?).filter(|bound| *bound != f64::INFINITY))
+    }
+}
+
+/// What Q-learning keeps in a checkpoint besides tensors: the replay buffer, the visit counter, the number of choices made, and the optimizer steps of
+/// the noise.
+pub(crate) type DqnMemory = (ReplayBuffer, VisitCounter, u64, u64);
+
+/// Q-learning: its settings and what it remembers from phase to phase.
+pub struct Dqn<D: Device> {
+    /// Settings.
+    pub settings: DqnSettings,
+    /// Parameters of the target network.
+    pub target: Tensors<D>,
+    /// Transitions to learn from.
+    pub replay: ReplayBuffer,
+    /// Number of times that each (slack bin, task) pair was tried.
+    pub counter: VisitCounter,
+    /// Choices made so far, in all phases.
+    pub choices: u64,
+    /// Noise on the heads; `None` without any.
+    noise: Option<NoisyHeads<D>>,
+}
+
+/// Result of a backward pass.
+struct Errors<D: Device> {
+    /// Losses that the device may still be computing.
+    losses: Vec<D::Number>,
+    /// Loss that is known already.
+    known: f64,
+    /// Error of each transition, which decides its priority; empty if there are no priorities.
+    errors: Vec<f32>,
+}
+
+/// A choice whose n-step return is not complete yet.
+struct OpenTransition {
+    state: Arc<Sample>,
+    chosen: Vec<u32>,
+    speeds: Vec<u8>,
+    reward: f64,
+    discount: f64,
+}
+
+impl<D: LearningLosses> Algorithm<D> for Dqn<D> {
+    fn phase(&mut self, learner: &mut Learner<D>, phase: &mut Phase<'_, D>) -> Result<(), TrainError> {
+        let Phase { index, count, is_warm_start, seed, rng, episodes, updates, .. } = phase;
+        // A distribution of returns needs no calibration: nothing but Q-learning gives one.
+        if *index == 0 && *is_warm_start && learner.network.architecture.atoms.is_none() {
+            let mut fleet = Fleet::new(episodes.clone(), self.settings.environments, mix(*seed, 6))?;
+            map_outputs_to_returns(&self.settings, learner, &mut fleet, rng)?;
+            self.target = learner.copy_parameters();
+        }
+        let mut fleet = Fleet::new(episodes.clone(), self.settings.environments, *seed)?;
+        let (from, to) = self.settings.epsilon;
+        let epsilon = |done: f64| from + (to - from) * (2.0 * (*index as f64 + done) / *count as f64).min(1.0);
+        self.act_and_learn(learner, &mut fleet, rng, epsilon, updates)
+    }
+
+    fn may_idle(&self) -> bool {
+        self.settings.may_idle
+    }
+
+    fn memory(&self) -> Memory {
+        Memory { dqn: Some(self.to_memory()), ..Memory::default() }
+    }
+
+    fn restore(&mut self, memory: Memory) -> Result<(), TrainError> {
+        self.restore_memory(memory.dqn)
+    }
+
+    fn visit_tensors(&mut self, learner: &mut Learner<D>, each: TensorVisitor<'_, D>) {
+        let mut others = vec![("target", &mut self.target)];
+        if let Some(NoisyHeads { deviations, target, adam, .. }) = &mut self.noise {
+            let moments = [("noise-first", &mut adam.first), ("noise-second", &mut adam.second)];
+            others.extend([("noise", deviations), ("noise-target", target)].into_iter().chain(moments));
+        }
+        learner.visit(others, |name, device, tensors| each(name.into(), device, tensors));
+    }
+}
+
+impl<D: LearningLosses> Dqn<D> {
+    /// An empty replay buffer, and a target network that equals the learner's network.
+    pub fn new(settings: DqnSettings, learner: &mut Learner<D>) -> Dqn<D> {
+        let replay = ReplayBuffer::new(settings.replay, settings.priority);
+        let counter = VisitCounter::new(settings.bonus);
+        learner.network.dueling = settings.dueling;
+        let noise = (settings.noisy > 0.0).then(|| NoisyHeads::new(settings.noisy, learner));
+        Dqn { target: learner.copy_parameters(), replay, counter, choices: 0, noise, settings }
+    }
+
+    pub(crate) fn to_memory(&self) -> DqnMemory {
+        let noise_steps = self.noise.as_ref().map_or(0, |noise| noise.adam.steps);
+        (self.replay.clone(), self.counter.clone(), self.choices, noise_steps)
+    }
+
+    pub(crate) fn restore_memory(&mut self, memory: Option<DqnMemory>) -> Result<(), TrainError> {
+        let noise_steps;
+        (self.replay, self.counter, self.choices, noise_steps) =
+            memory.ok_or_else(|| Memory::missing("transitions"))?;
+        if let Some(noise) = &mut self.noise {
+            noise.adam.steps = noise_steps;
+        }
+        Ok(())
+    }
+
+    /// Acts for the steps or episodes of a phase, and makes an update every few choices. `epsilon` gives the probability of a random choice
+    /// for the share of the phase that is done, 0 to 1.
+    pub fn act_and_learn(
+        &mut self,
+        learner: &mut Learner<D>,
+        fleet: &mut Fleet,
+        rng: &mut Pcg64,
+        epsilon: impl Fn(f64) -> f64,
+        updates: &mut Updates<'_, D>,
+    ) -> Result<(), TrainError> {
+        let mut open: Vec<VecDeque<OpenTransition>> = fleet.members.iter().map(|_| VecDeque::new()).collect();
+        let (mut made, mut ended) = (0, 0);
+        let share_done = |made: u64, ended: u64, settings: &DqnSettings| {
+            let of_episodes = settings.episodes.map_or(0.0, |episodes| ended as f64 / episodes as f64);
+            of_episodes.max(made as f64 / settings.steps as f64)
+        };
+        while share_done(made, ended, &self.settings) < 1.0 {
+            let samples: Vec<Arc<Sample>> = fleet.members.iter().map(|member| Arc::new(member.sample())).collect();
+            let chosen = self.choose(learner, fleet, &samples, rng, epsilon(share_done(made, ended, &self.settings)));
+            for (index, (jobs, speeds)) in chosen.iter().enumerate() {
+                let member = &mut fleet.members[index];
+                let rows = member.rows_of(jobs);
+                let outcome = member.act_at(&fleet.episodes, jobs, speeds)?;
+                let next = Arc::new(member.sample());
+                let (state, speeds) = (samples[index].clone(), speeds.clone());
+                open[index].push_back(OpenTransition { state, chosen: rows, speeds, reward: 0.0, discount: 1.0 });
+                self.remember(&mut open[index], outcome, &next);
+                if outcome.ending.is_some() {
+                    ended += 1;
+                    member.restart(&fleet.episodes)?;
+                }
+            }
+            let before = self.choices / self.settings.update_every.max(1);
+            self.choices += chosen.len() as u64;
+            made += chosen.len() as u64;
+            if self.choices < self.settings.learn_from || self.replay.is_empty() {
+                continue;
+            }
+            for _ in before..self.choices / self.settings.update_every.max(1) {
+                let size = updates.next_size();
+                let update = self.update(learner, rng, size);
+                updates.queue(learner, update)?;
+            }
+        }
+        updates.flush(learner)
+    }
+
+    /// Adds an outcome to the open transitions of an environment, and moves those that span enough choices to the replay buffer.
+    fn remember(&mut self, open: &mut VecDeque<OpenTransition>, outcome: ChoiceOutcome, next: &Arc<Sample>) {
+        for earlier in open.iter_mut() {
+            earlier.reward += earlier.discount * outcome.reward;
+            earlier.discount *= outcome.discount;
+        }
+        while open.len() >= self.settings.n_step.max(1) || (outcome.ending.is_some() && !open.is_empty()) {
+            let Some(oldest) = open.pop_front() else { break };
+            let is_last = outcome.ending == Some(Ending::Terminated);
+            self.replay.push(Transition {
+                state: oldest.state,
+                chosen: oldest.chosen,
+                speeds: oldest.speeds,
+                reward: oldest.reward as f32,
+                discount: if is_last { 0.0 } else { oldest.discount as f32 },
+                next: next.clone(),
+            });
+        }
+    }
+
+    /// Chooses jobs and their speeds for every environment: random ones with probability `epsilon`, otherwise those with the highest Q-value plus
+    /// bonus. The speeds are empty if the network has none.
+    fn choose(
+        &mut self,
+        learner: &mut Learner<D>,
+        fleet: &Fleet,
+        samples: &[Arc<Sample>],
+        rng: &mut Pcg64,
+        epsilon: f64,
+    ) -> Vec<(Vec<JobId>, Vec<u8>)> {
+        let is_random: Vec<bool> = samples.iter().map(|_| rng.random::<f64>() < epsilon).collect();
+        let greedy = samples.iter().zip(&is_random).filter(|(_, is_random)| !**is_random);
+        let states: Vec<&Sample> = greedy.map(|(sample, _)| &**sample).collect();
+        let added = self.noise.as_ref().map(|noise| {
+            let (device, parameters, _) = learner.parts();
+            noise.add((device, parameters), &noise.deviations, rng)
+        });
+        let outputs = learner.outputs(None, &states);
+        if let Some(added) = added {
+            let (device, parameters, _) = learner.parts();
+            added.remove(device, parameters);
+        }
+        let mut next_output = 0..states.len();
+        let mut all = Vec::new();
+        for (member, is_random) in fleet.members.iter().zip(is_random) {
+            let view = member.environment().view();
+            let bin = |row: u32| {
+                let (observation, scale) = (member.observation(), member.environment().scale());
+                fleet.episodes.tokenizer.bin(observation.token(row), observation.real(row), scale)
+            };
+            let speed_count = fleet.episodes.speeds as u8;
+            let (jobs, speeds) = match if is_random { None } else { next_output.next() } {
+                Some(output) => {
+                    let mut q = outputs.q(output).to_vec();
+                    for (row, q) in (1..).zip(&mut q[1..]) {
+                        *q += outputs.best_speed(output, row).1;
+                    }
+                    let threshold = if self.settings.may_idle { q[0] } else { f32::NEG_INFINITY };
+                    let bonus = |id: JobId, row: u32| {
+                        let slack = bin(row);
+                        self.settings.bonus.of(&self.counter, self.choices, slack, view.job(id).task) as f32
+                    };
+                    let mut jobs = member.top_jobs(|id, row| q[row as usize] + bonus(id, row));
+                    jobs.retain(|id| member.rows_of(&[*id]).iter().all(|row| q[*row as usize] >= threshold));
+                    let rows = if speed_count > 0 { member.rows_of(&jobs) } else { Vec::new() };
+                    let speeds = rows.iter().map(|row| outputs.best_speed(output, *row).0).collect();
+                    (jobs, speeds)
+                }
+                None => {
+                    let jobs = member.top_jobs(|_, _| rng.random());
+                    let drawn = jobs.iter().filter(|_| speed_count > 0);
+                    let speeds = drawn.map(|_| rng.random_range(0..=speed_count)).collect();
+                    (jobs, speeds)
+                }
+            };
+            if self.settings.bonus != ExplorationBonus::None {
+                for id in &jobs {
+                    for row in member.rows_of(&[*id]) {
+                        self.counter.add(bin(row), view.job(*id).task);
+                    }
+                }
+            }
+            all.push((jobs, speeds));
+        }
+        all
+    }
+
+    /// Makes one update on a batch from the replay buffer, and moves the target network. It does not wait for the device, except for the
+    /// temporal-difference errors that priorities need, and for a network with atoms.
+    pub fn update(&mut self, learner: &mut Learner<D>, rng: &mut Pcg64, size: StepSize) -> PendingUpdate<D> {
+        let draw = self.replay.draw(self.settings.batch, 1.0, rng);
+        let added = self.noise.as_ref().map(|noise| {
+            let (device, parameters, _) = learner.parts();
+            let own = noise.add((&mut *device, parameters), &noise.deviations, rng);
+            (own, noise.add((device, &mut self.target), &noise.target, rng))
+        });
+        let Errors { losses, known, errors } = match learner.network.architecture.atoms {
+            Some(atoms) => self.learn_distributions(learner, &draw, atoms),
+            None => self.learn_values(learner, &draw),
+        };
+        let share = self.settings.target_share as f32;
+        if let (Some(noise), Some((own, target))) = (&mut self.noise, added) {
+            let (device, parameters, _) = learner.parts();
+            own.remove(device, parameters);
+            target.remove(device, &mut self.target);
+            noise.step(learner, &own, size, share);
+        }
+        let update = learner.step(losses, size).plus(known);
+        learner.blend_into(&mut self.target, share);
+        for (place, error) in draw.places.into_iter().zip(errors) {
+            self.replay.set_td_error(place, f64::from(error));
+        }
+        update
+    }
+
+    /// Computes the gradients of the Q-values' errors.
+    fn learn_values(&self, learner: &mut Learner<D>, draw: &ReplayBatch) -> Errors<D> {
+        let settings = &self.settings;
+        let (transitions, states, weights) = self.drawn(draw);
+        let likelihood = settings.conservative as f32;
+        // The penalty needs the outputs of all rows, the temporal-difference error only those of the rows that ran.
+        let needs_all_rows = likelihood > 0.0;
+        let needed = NeededRuns::of(&transitions);
+        let [rows, chosen] =
+            [&needed.rows, &needed.chosen].map(|lists| lists.iter().map(Vec::as_slice).collect::<Vec<_>>());
+        let chosen = if needs_all_rows { transitions.iter().map(|own| &own.chosen[..]).collect() } else { chosen };
+        let speeds: Vec<&[u8]> = needed.speeds.iter().map(Vec::as_slice).collect();
+        let has_speeds = learner.network.architecture.speeds > 0;
+        let selected = NeededRowsOf { rows: &rows, speeds: has_speeds.then_some(&speeds[..]) };
+        let selected = if needs_all_rows { None } else { Some(selected) };
+        let targets = learner.each_shard(&states, |device, network, parameters, range| {
+            self.targets(device, network, parameters, &transitions[range])
+        });
+        let found = learner.backward(&states, selected, |tape, ShardOutput { shard, range, rows, output }| {
+            let values = QValueBatch {
+                selected: SelectedRows::new(&rows.segments, &rows.counts, chosen[range.clone()].iter().copied()),
+                weights: &weights[range],
+                is_dueling: settings.dueling,
+                bound: settings.huber.map(|bound| bound as f32),
+                likelihood,
+            };
+            let (losses, total, errors) = tape.q_value_loss(output.q, output.value, &targets[shard], &values);
+            (losses, (total, errors))
+        });
+        let (losses, errors): (Vec<D::Number>, Vec<D::Buffer>) = found.into_iter().unzip();
+        let is_prioritized = settings.priority > 0.0;
+        let errors = errors.iter().filter(|_| is_prioritized).flat_map(|errors| learner.download(errors)).collect();
+        Errors { losses, known: 0.0, errors }
+    }
+
+    /// Computes the gradients of the divergences of distributions of returns.
+    fn learn_distributions(&self, learner: &mut Learner<D>, draw: &ReplayBatch, atoms: Atoms) -> Errors<D> {
+        let (transitions, _, weights) = self.drawn(draw);
+        let how = NextChoice { double: self.settings.double, may_idle: self.settings.may_idle };
+        let (known, errors) = distribution::learn(learner, &self.target, (atoms, how), &transitions, &weights);
+        Errors { losses: Vec::new(), known, errors }
+    }
+
+    /// Returns the drawn transitions, their states, and the factor on the loss of each.
+    fn drawn(&self, draw: &ReplayBatch) -> (Vec<&Transition>, Vec<&Sample>, Vec<f32>) {
+        let transitions: Vec<&Transition> = draw.places.iter().map(|place| self.replay.get(*place)).collect();
+        let states = transitions.iter().map(|transition| &*transition.state).collect();
+        let weights = draw.weights.iter().map(|weight| weight / self.settings.batch as f32).collect();
+        (transitions, states, weights)
+    }
+
+    /// Computes the target of each transition on a device: reward plus discounted value of the best next action.
+    fn targets(
+        &self,
+        device: &mut D,
+        network: &TapeNetwork,
+        parameters: &Tensors<D>,
+        transitions: &[&Transition],
+    ) -> D::Buffer {
+        let next: Vec<&Sample> = transitions.iter().map(|transition| &*transition.next).collect();
+        let has_speeds = network.architecture.speeds > 0;
+        let batch = Batch::of(&next);
+        let rows = OutputRows::all(&batch);
+        let chooser = (self.settings.double && !has_speeds).then(|| {
+            let mut tape = Tape::new(device, parameters);
+            let output = network.forward(&mut tape, &batch, &rows);
+            tape.keep(output.q)
+        });
+        // With speeds, each row counts at its best speed, which the chooser picks.
+        let at_speeds = (self.settings.double && has_speeds).then(|| {
+            let mut tape = Tape::new(device, parameters);
+            let output = network.forward(&mut tape, &batch, &rows);
+            AtBestSpeed::of(&mut tape, &output, &batch, None)
+        });
+        let way = |transition: &&Transition| NStepReturn {
+            places: transition.next.cores,
+            reward: transition.reward,
+            discount: transition.discount,
+        };
+        let ahead = NextStates {
+            rows: &batch.segments,
+            counts: &batch.counts,
+            returns: &transitions.iter().map(way).collect::<Vec<_>>(),
+            is_dueling: self.settings.dueling,
+            may_idle: self.settings.may_idle,
+        };
+        let mut target_tape = Tape::new(device, &self.target);
+        let output = network.forward(&mut target_tape, &batch, &rows);
+        let (mut q, mut chooser) = (output.q, chooser);
+        if has_speeds {
+            let judged = AtBestSpeed::of(&mut target_tape, &output, &batch, at_speeds.as_ref());
+            q = target_tape.input(judged.q.len(), 1, &judged.q);
+            chooser = at_speeds.map(|chosen| target_tape.device().upload(&chosen.q));
+        }
+        let targets = target_tape.bootstrap_targets(&ahead, chooser.as_ref(), q, output.value);
+        drop(target_tape);
+        chooser.into_iter().for_each(|chooser| device.recycle(chooser));
+        targets
+    }
+}

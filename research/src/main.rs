@@ -1,0 +1,7 @@
+//! The `temponet-paper` program: the command line of `temponet`, and `reproduce`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    temponet_cli::Program::named("temponet-paper").with::<temponet_paper::Reproduce>().main()
+}

@@ -1,0 +1,5 @@
+//! All integration tests of the crate in one program.
+
+mod command;
+mod experiments;
+mod folder;
