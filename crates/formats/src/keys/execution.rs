@@ -1,170 +1,20 @@
-//! Keys of `execution` and `gap`, tables whose `model` says which other keys they have.
+//! Keys of `execution`: the models of execution times and their parameters.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use temponet_task::{ExecutionModel, Gap, Task, TaskSet, Time};
+use temponet_task::{ExecutionModel, Task, TaskSet, Time};
 
-use super::{Context, Given, Key, Kind, Need, Spec, Specs, Subject, Table, put, set};
+use super::models::{MODEL, Model, described, find, model_name, model_row, write};
+use super::{Context, Given, Key, Kind, Need, Spec, Subject, Table, put, set};
 use crate::Problem;
 use crate::csv::Rows;
 use crate::input::read_bytes;
 use crate::node::{Node, Value};
-use crate::out::{Out, text, time};
+use crate::out::{Out, time};
 
 /// Name of the key.
 pub(super) const EXECUTION: &str = "execution";
-
-/// Name of the model.
-const MODEL: Spec = Spec::new("model", Kind::Name, "").required();
-
-/// A model with its keys.
-pub(crate) struct Model<T: Subject, M: 'static> {
-    pub name: &'static str,
-    /// What it draws, in Markdown.
-    pub doc: &'static str,
-    /// Other keys of the task that it needs, in Markdown.
-    pub needs: &'static str,
-    /// Values of the key with this model, as TOML.
-    pub examples: &'static [&'static str],
-    table: Table<T>,
-    is: fn(&T::Source) -> bool,
-    /// Makes a value of the parameters.
-    make: M,
-}
-
-/// The row of the name of the model, which [`Model`] itself reads and writes.
-const fn model_row<T: Subject>() -> Key<T> {
-    Key::new(MODEL, |_, _| Ok(()), |_, _| None)
-}
-
-impl<T: Subject, M> Model<T, M> {
-    /// Reads the parameters. A value that is no table is the name of the model without any.
-    fn read<'a>(&self, node: &'a Node, draft: &mut T::Draft<'a>, with: &'a Context<'a>) -> Result<(), Problem> {
-        for key in self.table.keys {
-            if let Need::Parameter(what) = key.spec.need
-                && node.entry(key.spec.name).is_none()
-            {
-                return Err(self.needs(node.line, what));
-            }
-        }
-        if matches!(node.value, Value::Table(_)) { self.table.read(node, draft, with) } else { Ok(()) }
-    }
-
-    /// Creates the error for something that is missing.
-    fn needs(&self, line: usize, what: &str) -> Problem {
-        Problem::at(line, format!("{} model {:?} needs {what}", self.table.what, self.name))
-    }
-}
-
-/// Returns the name of the model of `execution = "uniform"` or `execution = { model = "uniform" }`.
-fn model_name<'a>(node: &'a Node, what: &str) -> Result<&'a str, Problem> {
-    match &node.value {
-        Value::Table(_) => {
-            let missing = || Problem::at(node.line, format!("{what} has no {}", MODEL.name));
-            node.entry(MODEL.name).ok_or_else(missing)?.text(MODEL.name)
-        }
-        _ => node.text(what),
-    }
-}
-
-/// Returns the model that a value names.
-fn find<T: Subject, M>(models: &'static [Model<T, M>], node: &Node) -> Result<&'static Model<T, M>, Problem> {
-    let what = models[0].table.what;
-    let name = model_name(node, what)?;
-    models.iter().find(|model| model.name == name).ok_or_else(|| {
-        let known: Vec<&str> = models.iter().map(|model| model.name).collect();
-        Problem::at(node.line, format!("{what} model {name:?} is none of {}", known.join(", ")))
-    })
-}
-
-/// Returns the value of a key with models: the name of the model if it has no parameters, otherwise a table.
-fn write<T: Subject, M>(models: &'static [Model<T, M>], set: &TaskSet, source: &T::Source) -> Option<Out> {
-    let model = models.iter().find(|model| (model.is)(source))?;
-    let entries = model.table.entries(set, source);
-    let name = || text(model.name);
-    Some(match entries.is_empty() {
-        true => name(),
-        false => Out::Table(std::iter::once((&MODEL, name())).chain(entries).collect()),
-    })
-}
-
-/// Names and keys of models.
-fn described<T: Subject, M>(models: &'static [Model<T, M>]) -> Vec<(&'static str, Vec<&'static Spec>)> {
-    models.iter().map(|model| (model.name, model.table.specs())).collect()
-}
-
-pub(crate) struct OfGap;
-
-impl Subject for OfGap {
-    type Draft<'a> = Option<Given<'a>>;
-    type Source = Gap;
-}
-
-/// Distributions of the time between arrivals.
-static GAPS: [Model<OfGap, fn(Time) -> Gap>; 2] = [
-    Model {
-        name: "uniform",
-        doc: "uniform from the period to `max`",
-        needs: "",
-        examples: &["{ model = \"uniform\", max = 80 }"],
-        table: Table {
-            what: "gap",
-            keys: &[
-                model_row(),
-                Key::new(
-                    Spec::new("max", Kind::Time, "longest time between arrivals, at least the period").required(),
-                    |draft, given| put(draft, given.time().map(|_| given)),
-                    |_, gap| if let Gap::Uniform { max } = gap { Some(time(*max)) } else { None },
-                ),
-            ],
-        },
-        is: |gap| matches!(gap, Gap::Uniform { .. }),
-        make: |max| Gap::Uniform { max },
-    },
-    Model {
-        name: "exponential",
-        doc: "the period plus an exponential time",
-        needs: "",
-        examples: &["{ model = \"exponential\", mean = 70 }"],
-        table: Table {
-            what: "gap",
-            keys: &[
-                model_row(),
-                Key::new(
-                    Spec::new("mean", Kind::Time, "mean time between arrivals, at least the period").required(),
-                    |draft, given| put(draft, given.time().map(|_| given)),
-                    |_, gap| if let Gap::Exponential { mean } = gap { Some(time(*mean)) } else { None },
-                ),
-            ],
-        },
-        is: |gap| matches!(gap, Gap::Exponential { .. }),
-        make: |mean| Gap::Exponential { mean },
-    },
-];
-
-/// Reads the distribution of gaps, none of which is shorter than `period`.
-pub(crate) fn gap(node: &Node, period: Time, with: &Context<'_>) -> Result<Gap, Problem> {
-    node.table(GAPS[0].table.what)?;
-    let model = find(&GAPS, node)?;
-    let mut stated = None;
-    model.read(node, &mut stated, with)?;
-    let Some(given) = stated else { return Err(model.needs(node.line, "a time")) };
-    match given.time()? {
-        time if time < period => Err(given.is(format_args!("is less than the period {period}"))),
-        time => Ok((model.make)(time)),
-    }
-}
-
-/// Keys of `gap` by model.
-pub(super) fn gaps() -> Vec<(&'static str, Vec<&'static Spec>)> {
-    described(&GAPS)
-}
-
-/// Returns the value of `gap`.
-pub(super) fn write_gap(set: &TaskSet, gap: &Gap) -> Option<Out> {
-    write(&GAPS, set, gap)
-}
 
 /// Parameters of a model of execution times.
 #[derive(Default)]
@@ -464,8 +314,15 @@ pub(crate) fn model(node: &Node, bounds: &Bounds, with: &Context<'_>) -> Result<
     (model.make)(&parameters, bounds, &|what| model.needs(node.line, what))
 }
 
-/// Reads the measured times of `execution = { model = "empirical", … }`, and the file that has them.
-pub(crate) fn samples(node: &Node, with: &Context<'_>) -> Result<Option<(Arc<[Time]>, Option<PathBuf>)>, Problem> {
+/// Measured times.
+pub(crate) struct Measured {
+    pub times: Arc<[Time]>,
+    /// File that has them, if they are not written out.
+    pub file: Option<PathBuf>,
+}
+
+/// Reads the measured times of `execution = { model = "empirical", … }`.
+pub(crate) fn samples(node: &Node, with: &Context<'_>) -> Result<Option<Measured>, Problem> {
     let name = if matches!(node.value, Value::Table(_)) { Some(named_model(node)?) } else { None };
     let Some(model) = MODELS.last().filter(|model| Some(model.name) == name) else { return Ok(None) };
     let mut given = Parameters::default();
@@ -481,12 +338,12 @@ pub(crate) fn samples(node: &Node, with: &Context<'_>) -> Result<Option<(Arc<[Ti
     };
     match samples.is_empty() {
         true => Err(Problem::at(node.line, "an empirical model without a single measured time")),
-        false => Ok(Some((samples.into(), file))),
+        false => Ok(Some(Measured { times: samples.into(), file })),
     }
 }
 
 /// Reads a column of a CSV file as times. `file` refers to it.
-fn measured(path: &std::path::Path, file: Given<'_>, wanted: &str) -> Result<Vec<Time>, Problem> {
+fn measured(path: &Path, file: Given<'_>, wanted: &str) -> Result<Vec<Time>, Problem> {
     let line = file.node.line;
     let cannot = |why: String| Problem::at(line, format!("cannot read {}: {why}", path.display()));
     // A device or a pipe may never end.

@@ -11,6 +11,7 @@ mod execution;
 mod jobs;
 mod links;
 mod machine;
+mod models;
 mod set;
 mod task;
 
@@ -23,10 +24,11 @@ use crate::node::{Fields, Node};
 use crate::out::{Entries, Out};
 
 use execution::EXECUTION;
-pub(crate) use execution::{Bounds, MODELS, default_model, gap, model, named_model, samples};
+pub(crate) use execution::{Bounds, MODELS, Measured, default_model, model, named_model, samples};
 pub(crate) use jobs::{JOB, JobDraft, JobRow, RELEASE};
 pub(crate) use links::{CHAIN, Indices, MODE, Named};
 pub(crate) use machine::{CORE, CoreGroup, implied_cores};
+pub(crate) use models::gap;
 use set::COMMUNICATION;
 pub(crate) use set::{COSTS, SERVER, SET, SetDraft, TIME_UNIT, unknown_server};
 pub(crate) use task::{

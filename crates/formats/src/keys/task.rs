@@ -3,9 +3,10 @@
 use temponet_task::wording::did_you_mean;
 use temponet_task::{Arrival, ExecutionModel, Gap, Preemption, Section, Task, TaskSet, Time};
 
-use super::execution::{EXECUTION, gaps, names as models, specs, write_gap, write_model};
+use super::execution::{EXECUTION, names as models, specs, write_model};
 use super::links::{NAMES, Named, names, write_names};
 use super::machine::{CORES, affinity, write_affinity};
+use super::models::{gaps, write_gap};
 use super::{Csv, Given, Key, Kind, NAME, Spec, Subject, Table, put, set};
 use crate::Problem;
 use crate::node::{Node, Value};

@@ -1,14 +1,13 @@
 //! `[[task]]` and `[[burst]]` tables to tasks: what follows from several of their keys.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use temponet_task::{Arrival, ExecutionModel, Gap, Preemption, Section, Speed, Task, Time};
 
 use super::precedence::Links;
 use super::{Names, hopeless};
 use crate::Problem;
-use crate::keys::{BURST, Bounds, Context, TASK, TaskDraft};
+use crate::keys::{BURST, Bounds, Context, Measured, TASK, TaskDraft};
 use crate::keys::{default_model, gap, model, named_model, samples};
 use crate::node::Node;
 
@@ -102,9 +101,10 @@ impl<'a> TaskReader<'a> {
     fn execution_times(&mut self, node: &Node, draft: &mut TaskDraft<'_>) -> Result<(), Problem> {
         let task = &mut draft.task;
         let measured = draft.execution.map_or(Ok(None), |node| samples(node, self.with))?;
-        let (samples, file): (Option<Arc<[Time]>>, _) =
-            measured.map_or((None, None), |(times, file)| (Some(times), file));
-        self.files.extend(file);
+        let samples = measured.map(|Measured { times, file }| {
+            self.files.extend(file);
+            times
+        });
         let (least, longest) = match &samples {
             Some(samples) => (samples.iter().copied().min(), samples.iter().copied().max()),
             None => (None, None),
