@@ -1,7 +1,7 @@
 //! Contract: what is written reads back as the same set, and no text makes a parser panic.
 
 use proptest::prelude::*;
-use temponet_formats::{Format, builtin, template, write};
+use temponet_formats::{Format, builtin, key_tables, template, write};
 use temponet_task::{
     Arrival, Chain, Communication, Core, CoreSet, ExecutionModel, Gap, Mode, OnMiss, Preemption, Protocol, Section,
     Server, Speed, Task, TaskSet, Time, TimeUnit,
@@ -53,6 +53,14 @@ fn the_template_is_a_valid_set_also_with_everything_uncommented() {
     let set = read(&format!("{others}\n{}", blocks.join("\n")), Format::Toml).unwrap().set;
     assert_eq!((set.tasks.len(), set.modes.len(), set.servers.len(), set.chains.len()), (5, 1, 1, 1));
     assert_eq!(set.cores, 6);
+    // Every key of every table is there, with its meaning where it stands first.
+    for (name, table) in key_tables().into_iter().filter(|(name, _)| !["job", "execution"].contains(name)) {
+        let keys = table.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+        for key in keys.filter(|key| *key != "$schema") {
+            let is_there = template.contains(&format!("{key} = ")) || template.contains(key) && key.starts_with("[[");
+            assert!(is_there, "{key} of {name}");
+        }
+    }
     let keys: Vec<&str> = tasks.lines().filter(|line| line.starts_with("# ") && line.contains(" = ")).collect();
     assert!(keys.len() > 10);
     for key in keys {

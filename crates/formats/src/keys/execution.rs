@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use temponet_task::{ExecutionModel, Task, TaskSet, Time};
+use temponet_task::{ExecutionModel, Task, Time};
 
-use super::models::{MODEL, Model, described, find, model_name, model_row, write};
+use super::models::{MODEL, Model, described, find, model_name, model_row, parameter, write};
 use super::{Context, Given, Key, Kind, Need, Spec, Subject, Table, put, set};
 use crate::Problem;
 use crate::csv::Rows;
@@ -84,7 +84,7 @@ pub(crate) static MODELS: [Model<OfExecution, Make>; 8] = [
         needs: "",
         examples: &["\"wcet\""],
         table: with(&[model_row()]),
-        is: |model| matches!(model, ExecutionModel::Wcet | ExecutionModel::Overrun { .. }),
+        values: |model| matches!(model, ExecutionModel::Wcet | ExecutionModel::Overrun { .. }).then(Vec::new),
         make: |_, _, _| Ok(ExecutionModel::Wcet),
     },
     Model {
@@ -93,7 +93,7 @@ pub(crate) static MODELS: [Model<OfExecution, Make>; 8] = [
         needs: "`bcet`",
         examples: &["\"uniform\""],
         table: with(&[model_row()]),
-        is: |model| matches!(model, ExecutionModel::Uniform),
+        values: |model| (*model == ExecutionModel::Uniform).then(Vec::new),
         make: |_, _, _| Ok(ExecutionModel::Uniform),
     },
     Model {
@@ -103,13 +103,15 @@ pub(crate) static MODELS: [Model<OfExecution, Make>; 8] = [
         examples: &["{ model = \"normal\", deviation = \"2ms\" }"],
         table: with(&[
             model_row(),
-            Row::new(
+            parameter(
                 Spec::new("deviation", Kind::PositiveTime, "standard deviation").parameter("a deviation"),
                 |draft, given| set(&mut draft.deviation, given.time()),
-                |_, model| if let ExecutionModel::Normal { deviation } = model { Some(time(*deviation)) } else { None },
             ),
         ]),
-        is: |model| matches!(model, ExecutionModel::Normal { .. }),
+        values: |model| match model {
+            ExecutionModel::Normal { deviation } => Some(vec![time(*deviation)]),
+            _ => None,
+        },
         make: |given, _, _| Ok(ExecutionModel::Normal { deviation: given.deviation }),
     },
     Model {
@@ -119,16 +121,16 @@ pub(crate) static MODELS: [Model<OfExecution, Make>; 8] = [
         examples: &["{ model = \"weibull\", exceed = 0.005 }"],
         table: with(&[
             model_row(),
-            Row::new(
+            parameter(
                 Spec::new("exceed", Kind::Number(1e-9, 0.5), "share of the distribution beyond the wcet")
                     .default("`0.005`"),
                 |draft, given| put(&mut draft.exceed, given.number()),
-                |_, model| {
-                    if let ExecutionModel::Weibull { exceed } = model { Some(Out::Number(*exceed)) } else { None }
-                },
             ),
         ]),
-        is: |model| matches!(model, ExecutionModel::Weibull { .. }),
+        values: |model| match model {
+            ExecutionModel::Weibull { exceed } => Some(vec![Out::Number(*exceed)]),
+            _ => None,
+        },
         make: |given, bounds, needs| match bounds.acet {
             Some(_) => Ok(ExecutionModel::Weibull { exceed: given.exceed.unwrap_or(DEFAULT_EXCEED) }),
             None => Err(needs("an acet")),
@@ -141,13 +143,14 @@ pub(crate) static MODELS: [Model<OfExecution, Make>; 8] = [
         examples: &["{ model = \"pareto\", shape = 2.0 }"],
         table: with(&[
             model_row(),
-            Row::new(
-                Spec::new("shape", Kind::Number(0.01, 100.0), "tail index").default("`2`"),
-                |draft, given| put(&mut draft.shape, given.number()),
-                |_, model| if let ExecutionModel::Pareto { shape } = model { Some(Out::Number(*shape)) } else { None },
-            ),
+            parameter(Spec::new("shape", Kind::Number(0.01, 100.0), "tail index").default("`2`"), |draft, given| {
+                put(&mut draft.shape, given.number())
+            }),
         ]),
-        is: |model| matches!(model, ExecutionModel::Pareto { .. }),
+        values: |model| match model {
+            ExecutionModel::Pareto { shape } => Some(vec![Out::Number(*shape)]),
+            _ => None,
+        },
         make: |given, _, _| Ok(ExecutionModel::Pareto { shape: given.shape.unwrap_or(2.0) }),
     },
     Model {
@@ -157,25 +160,20 @@ pub(crate) static MODELS: [Model<OfExecution, Make>; 8] = [
         examples: &["{ model = \"lognormal\", median = \"4ms\", sigma = 0.5 }"],
         table: with(&[
             model_row(),
-            Row::new(
+            parameter(
                 Spec::new("median", Kind::PositiveTime, "median, between bcet and wcet")
                     .default("that of the mean `acet`"),
                 |draft, given| put(&mut draft.median, given.time().map(|_| given)),
-                |_, model| match model {
-                    ExecutionModel::Lognormal { median, .. } => Some(time(*median)),
-                    _ => None,
-                },
             ),
-            Row::new(
+            parameter(
                 Spec::new("sigma", SPREAD, "standard deviation of the logarithm").parameter("a sigma"),
                 |draft, given| set(&mut draft.sigma, given.number()),
-                |_, model| match model {
-                    ExecutionModel::Lognormal { sigma, .. } => Some(Out::Number(*sigma)),
-                    _ => None,
-                },
             ),
         ]),
-        is: |model| matches!(model, ExecutionModel::Lognormal { .. }),
+        values: |model| match model {
+            ExecutionModel::Lognormal { median, sigma } => Some(vec![time(*median), Out::Number(*sigma)]),
+            _ => None,
+        },
         make: |given, bounds, needs| {
             let sigma = given.sigma;
             let median = match (given.median, bounds.acet) {
@@ -194,7 +192,7 @@ pub(crate) static MODELS: [Model<OfExecution, Make>; 8] = [
         examples: &["{ model = \"bimodal\", levels = [\"2ms\", \"9ms\"], probability = 0.1, spread = 0.05 }"],
         table: with(&[
             model_row(),
-            Row::new(
+            parameter(
                 Spec::new(
                     "levels",
                     Kind::List(&Kind::PositiveTime, 2, 2),
@@ -208,30 +206,23 @@ pub(crate) static MODELS: [Model<OfExecution, Make>; 8] = [
                         _ => Err(given.is("are not two times")),
                     }
                 },
-                |_, model| match model {
-                    ExecutionModel::Bimodal { levels, .. } => Some(Out::list(levels.map(time))),
-                    _ => None,
-                },
             ),
-            Row::new(
+            parameter(
                 Spec::new("probability", Kind::Number(0.0, 1.0), "probability of the second level")
                     .parameter("a probability of the second level"),
                 |draft, given| set(&mut draft.probability, given.number()),
-                |_, model| match model {
-                    ExecutionModel::Bimodal { probability, .. } => Some(Out::Number(*probability)),
-                    _ => None,
-                },
             ),
-            Row::new(
+            parameter(
                 Spec::new("spread", SPREAD, "standard deviation of the logarithm around either level").default("`0`"),
                 |draft, given| set(&mut draft.spread, given.number()),
-                |_, model| match model {
-                    ExecutionModel::Bimodal { spread, .. } => Some(Out::Number(*spread)),
-                    _ => None,
-                },
             ),
         ]),
-        is: |model| matches!(model, ExecutionModel::Bimodal { .. }),
+        values: |model| match model {
+            ExecutionModel::Bimodal { levels, probability, spread } => {
+                Some(vec![Out::list(levels.map(time)), Out::Number(*probability), Out::Number(*spread)])
+            }
+            _ => None,
+        },
         make: |given, bounds, _| {
             let (probability, spread) = (given.probability, given.spread);
             let levels = [bounds.within(given.levels[0])?, bounds.within(given.levels[1])?];
@@ -248,26 +239,22 @@ pub(crate) static MODELS: [Model<OfExecution, Make>; 8] = [
         ],
         table: with(&[
             model_row(),
-            Row::new(
-                Spec::new("file", Kind::Text, "CSV file with measured times").unless("samples"),
-                |draft, given| put(&mut draft.file, given.text().map(|_| given)),
-                |_, _| None,
-            ),
-            Row::new(
-                Spec::new("column", Kind::Text, "its column").unless("samples"),
-                |draft, given| put(&mut draft.column, given.text()),
-                |_, _| None,
-            ),
-            Row::new(
+            parameter(
                 Spec::new("samples", Kind::List(&Kind::PositiveTime, 1, usize::MAX), "measured times").unless("file"),
                 |draft, given| put(&mut draft.samples, given.items()?.map(|item| item.time()).collect()),
-                |_, model| match model {
-                    ExecutionModel::Empirical { samples } => Some(Out::list(samples.iter().copied().map(time))),
-                    _ => None,
-                },
             ),
+            parameter(
+                Spec::new("file", Kind::Text, "CSV file with measured times").unless("samples"),
+                |draft, given| put(&mut draft.file, given.text().map(|_| given)),
+            ),
+            parameter(Spec::new("column", Kind::Text, "its column").unless("samples"), |draft, given| {
+                put(&mut draft.column, given.text())
+            }),
         ]),
-        is: |model| matches!(model, ExecutionModel::Empirical { .. }),
+        values: |model| match model {
+            ExecutionModel::Empirical { samples } => Some(vec![Out::list(samples.iter().copied().map(time))]),
+            _ => None,
+        },
         make: |_, bounds, needs| match &bounds.samples {
             Some(samples) => Ok(ExecutionModel::Empirical { samples: samples.clone() }),
             None => Err(needs("a file and a column")),
@@ -288,8 +275,8 @@ pub(super) fn specs() -> Vec<(&'static str, Vec<&'static Spec>)> {
 }
 
 /// Returns the value of `execution`.
-pub(super) fn write_model(set: &TaskSet, model: &ExecutionModel) -> Option<Out> {
-    write(&MODELS, set, model)
+pub(super) fn write_model(model: &ExecutionModel) -> Option<Out> {
+    write(&MODELS, model)
 }
 
 /// Reads the name of the model.

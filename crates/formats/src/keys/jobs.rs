@@ -3,8 +3,9 @@
 use temponet_task::{CoreSet, Estimate, ListedJob, Preemption, Time};
 
 use super::machine::{CORES, affinity, write_affinity};
-use super::task::{CRITICALITY, DEADLINE, PREEMPTION, VALUE, WCET, criticality, preemption, write_preemption};
-use super::{Csv, EXECUTION, Key, Kind, NAME, Spec, Subject, Table, put, set};
+use super::preemption::{PREEMPTION, preemption, write_preemption};
+use super::task::{CRITICALITY, DEADLINE, VALUE, WCET, criticality};
+use super::{Csv, EXECUTION, Key, Kind, NAME, Plain, Spec, Table, put, set};
 use crate::out::{Out, text};
 
 /// A row of a list of jobs that is being read.
@@ -36,14 +37,7 @@ pub(crate) struct JobRow {
     pub states_wcet: bool,
 }
 
-pub(crate) struct OfJob;
-
-impl Subject for OfJob {
-    type Draft<'a> = JobDraft;
-    type Source = JobRow;
-}
-
-type Row = Key<OfJob>;
+type Row = Key<Plain<JobDraft, JobRow>>;
 
 /// Returns a time in nanoseconds.
 fn ns(time: Time) -> Out {
@@ -54,7 +48,7 @@ fn ns(time: Time) -> Out {
 pub(crate) const RELEASE: Spec = Spec::new("release", Kind::Time, "date of the release").required();
 
 /// Columns of a list of jobs.
-pub(crate) static JOB: Table<OfJob> = Table {
+pub(crate) static JOB: Table<Plain<JobDraft, JobRow>> = Table {
     what: "job",
     keys: &[
         Row::new(

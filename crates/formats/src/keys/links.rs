@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use temponet_task::wording::did_you_mean;
 use temponet_task::{Chain, Communication, Mode, Precedence, TaskSet};
 
-use super::{COMMUNICATION, Csv, Given, Key, Kind, NAME, Spec, Subject, Table, put, set};
+use super::{COMMUNICATION, Csv, Given, Key, Kind, NAME, Plain, Spec, Table, put, set};
 use crate::Problem;
 use crate::node::{Node, Value};
 use crate::out::{Out, text, time};
@@ -72,24 +72,15 @@ impl Indices {
     }
 }
 
-pub(crate) struct OfChain;
-
-impl Subject for OfChain {
-    /// The chain, and the lines of its name and of its tasks.
-    type Draft<'a> = (Chain, [usize; 2]);
-    type Source = Chain;
-}
-
 /// Names of tasks that a chain or a mode is about.
-const TASKS: Spec =
-    Spec::new("tasks", Kind::List(&Kind::Reference, 2, usize::MAX), "").example("[\"camera\", \"detect\"]");
+const TASKS: Spec = Spec::new("tasks", Kind::List(&Kind::Reference, 2, usize::MAX), "");
 
 /// Keys of `[[chain]]`.
-pub(crate) static CHAIN: Table<OfChain> = Table {
+pub(crate) static CHAIN: Table<Plain<(Chain, [usize; 2]), Chain>> = Table {
     what: "chain",
     keys: &[
         Key::new(
-            NAME.example("\"see\""),
+            NAME,
             |(chain, lines), given| {
                 lines[0] = given.node.line;
                 set(&mut chain.name, given.printable())
@@ -107,8 +98,7 @@ pub(crate) static CHAIN: Table<OfChain> = Table {
         ),
         Key::new(
             Spec::new("deadline", Kind::PositiveTime, "end-to-end deadline, for the reaction time")
-                .default("none: times are measured, and nothing is late")
-                .example("60"),
+                .default("none: times are measured, and nothing is late"),
             |(chain, _), given| put(&mut chain.deadline, given.time()),
             |_, chain| chain.deadline.map(time),
         ),
@@ -130,40 +120,30 @@ impl super::Context<'_> {
     }
 }
 
-pub(crate) struct OfMode;
-
-impl Subject for OfMode {
-    type Draft<'a> = Mode;
-    type Source = Mode;
-}
-
 const FACTOR: Kind = Kind::Number(0.001, 1000.0);
 
 /// Keys of `[[mode]]`.
-pub(crate) static MODE: Table<OfMode> = Table {
+pub(crate) static MODE: Table<Plain<Mode, Mode>> = Table {
     what: "mode",
     keys: &[
         Key::new(
-            NAME.doc("name shown in reports").default("`mode` and its number").example("\"high\""),
+            NAME.doc("name shown in reports").default("`mode` and its number"),
             |mode, given| set(&mut mode.name, given.printable()),
             |_, mode| Some(text(&mode.name)),
         ),
         Key::new(
-            Spec::new("at", Kind::Time, "time at which the mode begins; it lasts until the next one")
-                .required()
-                .example("\"1s\""),
+            Spec::new("at", Kind::Time, "time at which the mode begins; it lasts until the next one").required(),
             |mode, given| set(&mut mode.at, given.time()),
             |_, mode| Some(time(mode.at)),
         ),
         Key::new(
-            Spec::new("work", FACTOR, "factor on execution times").default("`1`").example("1.3"),
+            Spec::new("work", FACTOR, "factor on execution times").default("`1`"),
             |mode, given| set(&mut mode.work, given.number()),
             |_, mode| Some(Out::Number(mode.work)),
         ),
         Key::new(
             Spec::new("rate", FACTOR, "factor on the arrival rate; deadlines are shortened by the same factor")
-                .default("`1`")
-                .example("1.0"),
+                .default("`1`"),
             |mode, given| set(&mut mode.rate, given.number()),
             |_, mode| Some(Out::Number(mode.rate)),
         ),
@@ -171,8 +151,7 @@ pub(crate) static MODE: Table<OfMode> = Table {
             Spec { kind: Kind::List(&Kind::Reference, 0, usize::MAX), ..TASKS }
                 .doc("names of the only tasks that release jobs; all or none of those that come after each other")
                 .default("all")
-                .csv(Csv::Column(""))
-                .example("[\"control\", \"telemetry\"]"),
+                .csv(Csv::Column("")),
             |mode, given| {
                 let find = |item: Given<'_>| given.with.find_task(item.text()?, item.node.line);
                 let released: Vec<usize> = given.items()?.map(find).collect::<Result<_, _>>()?;

@@ -4,7 +4,7 @@
 use temponet_task::wording::did_you_mean;
 use temponet_task::{Core, CoreSet, Speed, Task, TaskSet};
 
-use super::{Csv, Given, Key, Kind, MOST_CORES, NAME, Spec, Subject, Table, set};
+use super::{Csv, Given, Key, Kind, MOST_CORES, NAME, Plain, Spec, Table, set};
 use crate::Problem;
 use crate::node::{Node, Value};
 use crate::out::{Out, text};
@@ -28,19 +28,12 @@ pub(super) fn groups(machine: &[Core]) -> Vec<CoreGroup> {
     machine.chunk_by(|a, b| a == b).map(group).collect()
 }
 
-pub(crate) struct OfCore;
-
-impl Subject for OfCore {
-    type Draft<'a> = CoreGroup;
-    type Source = CoreGroup;
-}
-
 /// Keys of `[[core]]`.
-pub(crate) static CORE: Table<OfCore> = Table {
+pub(crate) static CORE: Table<Plain<CoreGroup, CoreGroup>> = Table {
     what: "core",
     keys: &[
         Key::new(
-            NAME.doc("group of the core; several may have the same name").example("\"big\""),
+            NAME.doc("group of the core; several may have the same name"),
             |group, given| {
                 let name = given.printable()?;
                 if name.parse::<i64>().is_ok() {
@@ -57,8 +50,7 @@ pub(crate) static CORE: Table<OfCore> = Table {
                 Kind::Number(0.001, 1000.0),
                 "speed in thousandths; execution times are stated at speed 1",
             )
-            .default("`1`")
-            .example("1.0"),
+            .default("`1`"),
             |group, given| {
                 let stated = given.number()?;
                 let nearest = (stated * 1000.0).round() / 1000.0;
@@ -68,7 +60,7 @@ pub(crate) static CORE: Table<OfCore> = Table {
             |_, group| Some(Out::Number(group.core.speed.as_f64())),
         ),
         Key::new(
-            Spec::new("count", Kind::Integer(1, MOST_CORES), "number of such cores").default("`1`").example("2"),
+            Spec::new("count", Kind::Integer(1, MOST_CORES), "number of such cores").default("`1`"),
             |group, given| set(&mut group.count, given.integer().map(|count| count as usize)),
             |_, group| (group.count > 1).then_some(Out::Integer(group.count as i64)),
         ),

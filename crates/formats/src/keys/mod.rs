@@ -7,11 +7,15 @@
 //! A row reads one value and knows no other. What follows from several keys of a table, such as bounds on execution times, is checked in
 //! `read/` once all of them are known.
 
+mod burst;
+mod estimate;
 mod execution;
 mod jobs;
 mod links;
 mod machine;
 mod models;
+mod preemption;
+mod sections;
 mod set;
 mod task;
 
@@ -23,17 +27,17 @@ use crate::Problem;
 use crate::node::{Fields, Node};
 use crate::out::{Entries, Out};
 
+pub(crate) use burst::BURST;
 use execution::EXECUTION;
 pub(crate) use execution::{Bounds, MODELS, Measured, default_model, model, named_model, samples};
 pub(crate) use jobs::{JOB, JobDraft, JobRow, RELEASE};
 pub(crate) use links::{CHAIN, Indices, MODE, Named};
 pub(crate) use machine::{CORE, CoreGroup, implied_cores};
 pub(crate) use models::gap;
+pub(crate) use sections::{SECTION, SECTIONS};
 use set::COMMUNICATION;
 pub(crate) use set::{COSTS, SERVER, SET, SetDraft, TIME_UNIT, unknown_server};
-pub(crate) use task::{
-    BURST, DEADLINE, GUARANTEE, OFFSET, OWN_NAME, PERIOD, PRIORITY, SECTION, SECTIONS, TASK, TaskDraft,
-};
+pub(crate) use task::{DEADLINE, GUARANTEE, OFFSET, OWN_NAME, PERIOD, PRIORITY, TASK, TaskDraft};
 
 /// Largest number of cores.
 pub(crate) const MOST_CORES: i64 = System::MOST_CORES as i64;
@@ -174,21 +178,28 @@ pub(crate) trait Subject: 'static {
     type Source;
 }
 
+/// Tables whose values are read into a `D` and written from an `S`.
+pub(crate) struct Plain<D, S>(std::marker::PhantomData<(D, S)>);
+
+impl<D: 'static, S: 'static> Subject for Plain<D, S> {
+    type Draft<'a> = D;
+    type Source = S;
+}
+
+/// Stores a value in a draft.
+pub(crate) type Read<T> = for<'a> fn(&mut <T as Subject>::Draft<'a>, Given<'a>) -> Result<(), Problem>;
+/// Returns a value of a part of a set; none where it is the default.
+pub(crate) type Write<T> = fn(&TaskSet, &<T as Subject>::Source) -> Option<Out>;
+
 /// A key with its reader and its writer.
 pub(crate) struct Key<T: Subject> {
     pub spec: Spec,
-    /// Stores the value in the draft.
-    read: for<'a> fn(&mut T::Draft<'a>, Given<'a>) -> Result<(), Problem>,
-    /// Returns the value; none where it is the default.
-    write: fn(&TaskSet, &T::Source) -> Option<Out>,
+    read: Read<T>,
+    write: Write<T>,
 }
 
 impl<T: Subject> Key<T> {
-    pub const fn new(
-        spec: Spec,
-        read: for<'a> fn(&mut T::Draft<'a>, Given<'a>) -> Result<(), Problem>,
-        write: fn(&TaskSet, &T::Source) -> Option<Out>,
-    ) -> Key<T> {
+    pub const fn new(spec: Spec, read: Read<T>, write: Write<T>) -> Key<T> {
         Key { spec, read, write }
     }
 
@@ -370,5 +381,4 @@ pub(crate) fn printable(name: &str, line: usize) -> Result<String, Problem> {
 }
 
 /// Name of a table.
-pub(crate) const NAME: Spec =
-    Spec::new("name", Kind::Name, "unique name").required().rank(0).lost(None).example("\"other\"");
+pub(crate) const NAME: Spec = Spec::new("name", Kind::Name, "unique name").required().rank(0).lost(None);

@@ -1,8 +1,8 @@
 //! Keys whose value is a table with a `model`, which says which other keys it has; and the simplest of them, `gap`.
 
-use temponet_task::{Gap, TaskSet, Time};
+use temponet_task::{Gap, Time};
 
-use super::{Context, Given, Key, Kind, Need, Spec, Specs, Subject, Table, put};
+use super::{Context, Given, Key, Kind, Need, Read, Spec, Specs, Subject, Table, put};
 use crate::Problem;
 use crate::node::{Node, Value};
 use crate::out::{Out, text, time};
@@ -20,14 +20,20 @@ pub(crate) struct Model<T: Subject, M: 'static> {
     /// Values of the key with this model, as TOML.
     pub examples: &'static [&'static str],
     pub table: Table<T>,
-    pub is: fn(&T::Source) -> bool,
+    /// Returns the values of the keys after `model`, in their order; none for another model.
+    pub values: fn(&T::Source) -> Option<Vec<Out>>,
     /// Makes a value of the parameters.
     pub make: M,
 }
 
-/// The row of the name of the model, which [`Model`] itself reads and writes.
+/// The row of a key that [`Model`] itself writes.
+pub(super) const fn parameter<T: Subject>(spec: Spec, read: Read<T>) -> Key<T> {
+    Key::new(spec, read, |_, _| None)
+}
+
+/// The row of the name of the model.
 pub(super) const fn model_row<T: Subject>() -> Key<T> {
-    Key::new(MODEL, |_, _| Ok(()), |_, _| None)
+    parameter(MODEL, |_, _| Ok(()))
 }
 
 impl<T: Subject, M> Model<T, M> {
@@ -74,14 +80,14 @@ pub(super) fn find<T: Subject, M>(
 }
 
 /// Returns the value of a key with models: the name of the model if it has no parameters, otherwise a table.
-pub(super) fn write<T: Subject, M>(models: &'static [Model<T, M>], set: &TaskSet, source: &T::Source) -> Option<Out> {
-    let model = models.iter().find(|model| (model.is)(source))?;
-    let entries = model.table.entries(set, source);
-    let name = || text(model.name);
-    Some(match entries.is_empty() {
-        true => name(),
-        false => Out::Table(std::iter::once((&MODEL, name())).chain(entries).collect()),
-    })
+pub(super) fn write<T: Subject, M>(models: &'static [Model<T, M>], source: &T::Source) -> Option<Out> {
+    let (model, values) = models.iter().find_map(|model| Some((model, (model.values)(source)?)))?;
+    let name = text(model.name);
+    if values.is_empty() {
+        return Some(name);
+    }
+    let keys = model.table.keys.iter().map(|key| &key.spec);
+    Some(Out::Table(keys.zip(std::iter::once(name).chain(values)).collect()))
 }
 
 /// Names and keys of models.
@@ -110,14 +116,13 @@ static GAPS: [Model<OfGap, MakeGap>; 2] = [
             what: "gap",
             keys: &[
                 model_row(),
-                Key::new(
+                parameter(
                     Spec::new("max", Kind::Time, "longest time between arrivals, at least the period").required(),
                     |draft, given| put(draft, given.time().map(|_| given)),
-                    |_, gap| if let Gap::Uniform { max } = gap { Some(time(*max)) } else { None },
                 ),
             ],
         },
-        is: |gap| matches!(gap, Gap::Uniform { .. }),
+        values: |gap| if let Gap::Uniform { max } = gap { Some(vec![time(*max)]) } else { None },
         make: |max| Gap::Uniform { max },
     },
     Model {
@@ -129,14 +134,13 @@ static GAPS: [Model<OfGap, MakeGap>; 2] = [
             what: "gap",
             keys: &[
                 model_row(),
-                Key::new(
+                parameter(
                     Spec::new("mean", Kind::Time, "mean time between arrivals, at least the period").required(),
                     |draft, given| put(draft, given.time().map(|_| given)),
-                    |_, gap| if let Gap::Exponential { mean } = gap { Some(time(*mean)) } else { None },
                 ),
             ],
         },
-        is: |gap| matches!(gap, Gap::Exponential { .. }),
+        values: |gap| if let Gap::Exponential { mean } = gap { Some(vec![time(*mean)]) } else { None },
         make: |mean| Gap::Exponential { mean },
     },
 ];
@@ -160,6 +164,6 @@ pub(super) fn gaps() -> Vec<(&'static str, Vec<&'static Spec>)> {
 }
 
 /// Returns the value of `gap`.
-pub(super) fn write_gap(set: &TaskSet, gap: &Gap) -> Option<Out> {
-    write(&GAPS, set, gap)
+pub(super) fn write_gap(gap: &Gap) -> Option<Out> {
+    write(&GAPS, gap)
 }

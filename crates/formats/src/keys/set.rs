@@ -5,8 +5,10 @@ use temponet_task::{
 };
 
 use super::machine::groups;
-use super::task::{PREEMPTION, preemption};
-use super::{BURST, CHAIN, CORE, Csv, Given, Key, Kind, MODE, MOST_CORES, NAME, Spec, Subject, TASK, Table, put, set};
+use super::preemption::{PREEMPTION, preemption};
+use super::{
+    BURST, CHAIN, CORE, Csv, Given, Key, Kind, MODE, MOST_CORES, NAME, Plain, Spec, Subject, TASK, Table, put, set,
+};
 use crate::Problem;
 use crate::node::{Node, Value};
 use crate::out::{Out, text, time};
@@ -254,15 +256,8 @@ fn speeds(given: Given<'_>) -> Result<Vec<Speed>, Problem> {
     }
 }
 
-pub(crate) struct OfCosts;
-
-impl Subject for OfCosts {
-    type Draft<'a> = Costs;
-    type Source = Costs;
-}
-
 /// Keys of `costs`.
-pub(crate) static COSTS: Table<OfCosts> = Table {
+pub(crate) static COSTS: Table<Plain<Costs, Costs>> = Table {
     what: "costs",
     keys: &[
         Key::new(
@@ -289,15 +284,8 @@ pub(crate) static COSTS: Table<OfCosts> = Table {
     ],
 };
 
-pub(crate) struct OfServer;
-
-impl Subject for OfServer {
-    type Draft<'a> = (Server, usize);
-    type Source = Server;
-}
-
 /// Keys of `[[server]]`. The draft has the line of the name.
-pub(crate) static SERVER: Table<OfServer> = Table {
+pub(crate) static SERVER: Table<Plain<(Server, usize), Server>> = Table {
     what: "server",
     keys: &[
         Key::new(

@@ -1,12 +1,15 @@
 //! Keys of `[[task]]` and `[[burst]]`, and of the tables within them.
 
 use temponet_task::wording::did_you_mean;
-use temponet_task::{Arrival, ExecutionModel, Gap, Preemption, Section, Task, TaskSet, Time};
+use temponet_task::{Arrival, ExecutionModel, Gap, Preemption, Task, Time};
 
+use super::estimate::{ESTIMATE, estimate};
 use super::execution::{EXECUTION, names as models, specs, write_model};
 use super::links::{NAMES, Named, names, write_names};
 use super::machine::{CORES, affinity, write_affinity};
 use super::models::{gaps, write_gap};
+use super::preemption::{PREEMPTION, preemption, write_preemption};
+use super::sections::{SECTIONS, SectionDraft};
 use super::{Csv, Given, Key, Kind, NAME, Spec, Subject, Table, put, set};
 use crate::Problem;
 use crate::node::{Node, Value};
@@ -97,15 +100,13 @@ pub(crate) const OWN_NAME: Row = Row::new(
 pub(crate) const PERIOD: Row = Row::new(
     Spec::new("period", Kind::PositiveTime, "time between arrivals; the shortest such time for sporadic tasks")
         .unless(AFTER)
-        .lost(None)
-        .example("50"),
+        .lost(None),
     |draft, given| put(&mut draft.period, given.at(given.time())),
     |_, task| task.after.is_empty().then(|| time(task.period().unwrap_or_default())),
 );
 
 /// Worst-case execution time.
-pub(super) const WCET: Spec =
-    Spec::new("wcet", Kind::PositiveTime, "worst-case execution time").lost(None).example("5");
+pub(super) const WCET: Spec = Spec::new("wcet", Kind::PositiveTime, "worst-case execution time").lost(None);
 
 /// Relative deadline.
 pub(crate) const DEADLINE: Row = Row::new(
@@ -115,15 +116,14 @@ pub(crate) const DEADLINE: Row = Row::new(
         "deadline relative to the arrival; can be shorter or longer than the period",
     )
     .default("the period; with `after`, that of the chains through the task")
-    .lost(None)
-    .example("40"),
+    .lost(None),
     |draft, given| put(&mut draft.deadline, given.time()),
     |_, task| (!task.after.is_empty() || Some(task.deadline) != task.period()).then(|| time(task.deadline)),
 );
 
 /// First arrival.
 pub(crate) const OFFSET: Row = Row::new(
-    Spec::new("offset", Kind::Time, "first arrival").default("`0`").lost(None).example("\"5ms\""),
+    Spec::new("offset", Kind::Time, "first arrival").default("`0`").lost(None),
     |draft, given| {
         draft.arrives_by(given);
         set(&mut draft.task.offset, given.time())
@@ -137,10 +137,9 @@ pub(super) const CRITICALITY: Spec = Spec::new(
     Kind::Either(&[Kind::Word(|| vec!["low", "high"]), Kind::Integer(0, 255)]),
     "`\"low\"` is 0, `\"high\"` is 1; above 0 is critical",
 )
-.default("`\"low\"`")
-.example("\"high\"");
+.default("`\"low\"`");
 
-const OWN_CRITICALITY: Row = Row::new(
+pub(super) const OWN_CRITICALITY: Row = Row::new(
     CRITICALITY,
     |draft, given| set(&mut draft.task.criticality, criticality(given)),
     |_, task| (task.criticality > 0).then(|| Out::Integer(i64::from(task.criticality))),
@@ -157,10 +156,9 @@ pub(crate) const GUARANTEE: Row = Row::new(
 );
 
 /// Value of a met deadline. Its range keeps sums of values finite and accurate.
-pub(super) const VALUE: Spec =
-    Spec::new("value", Kind::Number(0.0, 1e12), "value of one met deadline").default("`1`").example("5");
+pub(super) const VALUE: Spec = Spec::new("value", Kind::Number(0.0, 1e12), "value of one met deadline").default("`1`");
 
-const OWN_VALUE: Row = Row::new(
+pub(super) const OWN_VALUE: Row = Row::new(
     VALUE,
     |draft, given| set(&mut draft.task.value, given.number()),
     |_, task| (task.value != 1.0).then_some(Out::Number(task.value)),
@@ -175,43 +173,11 @@ pub(crate) const PRIORITY: Row = Row::new(
     |_, task| task.priority.map(Out::Integer),
 );
 
-const LIMITS: &[Kind] = &[Kind::Word(|| vec!["free", "none"]), Kind::Table(&POINTS)];
-
-/// Limit on preemption.
-pub(super) const PREEMPTION: Spec =
-    Spec::new("preemption", Kind::Either(LIMITS), "where its running jobs can lose their core")
-        .default("that of the file")
-        .lost(Some("its limit on preemption is"))
-        .see("#limits-on-preemption")
-        .example("{ every = \"2ms\" }");
-
-const OWN_PREEMPTION: Row =
+pub(super) const OWN_PREEMPTION: Row =
     Row::new(PREEMPTION, |draft, given| put(&mut draft.preemption, given.at(preemption(given))), write_preemption);
 
-const OWN_CORES: Row = Row::new(CORES, |draft, given| set(&mut draft.task.cores, affinity(given)), write_affinity);
-
-const SECTION_TABLE: &Kind = &Kind::Table(&SECTION);
-
-/// Critical sections.
-pub(crate) const SECTIONS: Row = Row::new(
-    Spec::new(
-        "section",
-        Kind::List(SECTION_TABLE, 0, usize::MAX),
-        "critical sections of its jobs, also as `[[task.section]]` tables",
-    )
-    .see("#critical-sections")
-    .csv(Csv::Refused("the critical sections"))
-    .example("[{ resource = \"bus\", at = \"2ms\", length = \"3ms\" }]"),
-    |draft, given| {
-        for item in given.items()? {
-            let mut section = SectionDraft::default();
-            SECTION.read(item.node, &mut section, given.with)?;
-            draft.sections.push((section, item.node.line));
-        }
-        Ok(())
-    },
-    |set, task| SECTION.list(set, &task.sections),
-);
+pub(super) const OWN_CORES: Row =
+    Row::new(CORES, |draft, given| set(&mut draft.task.cores, affinity(given)), write_affinity);
 
 /// Keys of `[[task]]`.
 pub(crate) static TASK: Table<OfTask> = Table {
@@ -232,8 +198,7 @@ pub(crate) static TASK: Table<OfTask> = Table {
                 Kind::Time,
                 "each release is delayed by a random time up to this, the deadline is not; can exceed the period",
             )
-            .default("`0`")
-            .example("\"1ms\""),
+            .default("`0`"),
             |draft, given| {
                 draft.arrives_by(given);
                 set(&mut draft.task.jitter, given.time())
@@ -244,8 +209,7 @@ pub(crate) static TASK: Table<OfTask> = Table {
             Spec::new("kind", Kind::Word(|| vec!["periodic", "sporadic"]), "how jobs arrive")
                 .rank(2)
                 .lost(None)
-                .default("`\"periodic\"`")
-                .example("\"sporadic\""),
+                .default("`\"periodic\"`"),
             |draft, given| {
                 draft.arrives_by(given);
                 set(&mut draft.is_sporadic, given.word(is_sporadic))
@@ -256,19 +220,15 @@ pub(crate) static TASK: Table<OfTask> = Table {
             Spec::new("gap", Kind::Models(gaps), "time between arrivals of a sporadic task, never below the period")
                 .rank(2)
                 .lost(None)
-                .default("uniform up to twice the period")
-                .example("{ model = \"uniform\", max = 80 }"),
+                .default("uniform up to twice the period"),
             |draft, given| {
                 draft.arrives_by(given);
                 put(&mut draft.gap, Ok(given.node))
             },
-            |set, task| write_gap(set, sporadic_gap(task)?),
+            |_, task| write_gap(sporadic_gap(task)?),
         ),
         Row::new(
-            Spec::new("bcet", Kind::PositiveTime, "best-case execution time")
-                .default("the wcet")
-                .lost(VARIATION)
-                .example("\"8ms\""),
+            Spec::new("bcet", Kind::PositiveTime, "best-case execution time").default("the wcet").lost(VARIATION),
             |draft, given| put(&mut draft.bcet, given.time()),
             |_, task| varies(task).then(|| time(task.bcet)),
         ),
@@ -276,16 +236,12 @@ pub(crate) static TASK: Table<OfTask> = Table {
             Spec::new(EXECUTION, Kind::Either(&[Kind::Word(models), Kind::Models(specs)]), "what a job really takes")
                 .default("wcet; uniform with a `bcet`; Weibull with an `acet`")
                 .lost(VARIATION)
-                .see("#execution-times")
-                .example("\"uniform\""),
+                .see("#execution-times"),
             |draft, given| put(&mut draft.execution, Ok(given.node)),
-            |set, task| write_model(set, below_wcet(&task.execution)).filter(|_| varies(task)),
+            |_, task| write_model(below_wcet(&task.execution)).filter(|_| varies(task)),
         ),
         Row::new(
-            Spec::new("acet", Kind::PositiveTime, "average execution time")
-                .default("unknown")
-                .lost(VARIATION)
-                .example("\"10ms\""),
+            Spec::new("acet", Kind::PositiveTime, "average execution time").default("unknown").lost(VARIATION),
             |draft, given| put(&mut draft.task.acet, given.time()),
             |_, task| task.acet.map(time),
         ),
@@ -294,8 +250,7 @@ pub(crate) static TASK: Table<OfTask> = Table {
                 alias: Some("estimate_error"),
                 ..Spec::new("estimate", Kind::Table(&ESTIMATE), "jobs carry an estimate of their execution time")
             }
-            .see("#estimates")
-            .example("{ error = 0.3 }"),
+            .see("#estimates"),
             |draft, given| estimate(&mut draft.task, given),
             |set, task| task.estimate_error.map(|error| Out::Table(ESTIMATE.entries(set, &error))),
         ),
@@ -351,8 +306,7 @@ pub(crate) static TASK: Table<OfTask> = Table {
             Spec::new(AFTER, NAMES, "names of the tasks that this one comes after")
                 .rank(1)
                 .see("#precedence-and-chains")
-                .csv(Csv::Column("; "))
-                .example("[\"camera\"]"),
+                .csv(Csv::Column("; ")),
             |draft, given| put(&mut draft.after, names(given)),
             |set, task| (!task.after.is_empty()).then(|| write_names(set, &task.after)),
         ),
@@ -366,53 +320,6 @@ pub(crate) static TASK: Table<OfTask> = Table {
         ),
         OWN_CORES,
         SECTIONS,
-    ],
-};
-
-/// Keys of `[[burst]]`.
-pub(crate) static BURST: Table<OfTask> = Table {
-    what: "burst",
-    keys: &[
-        OWN_NAME,
-        Row::new(
-            Spec::new("jobs", Kind::Integer(1, 1_000_000), "number of jobs that arrive at once")
-                .required()
-                .example("10"),
-            |draft, given| set(&mut draft.jobs, given.integer().map(|jobs| jobs as u32)),
-            |_, task| burst(task).map(|(jobs, ..)| Out::Integer(i64::from(jobs))),
-        ),
-        Row::new(
-            EVERY.doc("time between bursts").example("20"),
-            |draft, given| put(&mut draft.period, given.at(given.time())),
-            |_, task| burst(task).map(|(_, every, _)| time(every)),
-        ),
-        Row::new(
-            WCET.required().example("1"),
-            |draft, given| put(&mut draft.wcet, given.time()),
-            |_, task| Some(time(task.wcet)),
-        ),
-        Row::new(
-            DEADLINE.spec.doc("deadline relative to the arrival").default("`every`").example("10"),
-            |draft, given| put(&mut draft.deadline, given.time()),
-            |_, task| Some(time(task.deadline)),
-        ),
-        Row::new(
-            Spec::new("start", Kind::Time, "first arrival").default("`0`").example("200"),
-            |draft, given| set(&mut draft.task.offset, given.time()),
-            |_, task| Some(time(task.offset)),
-        ),
-        Row::new(
-            Spec::new("for", Kind::PositiveTime, "how long the peak lasts").default("for ever").example("100"),
-            |draft, given| put(&mut draft.lasts, given.time()),
-            |_, task| {
-                burst(task).filter(|(.., until)| *until != Time::NEVER).map(|(.., until)| time(until - task.offset))
-            },
-        ),
-        OWN_CRITICALITY,
-        GUARANTEE,
-        OWN_VALUE,
-        OWN_PREEMPTION,
-        OWN_CORES,
     ],
 };
 
@@ -440,14 +347,6 @@ fn below_wcet(model: &ExecutionModel) -> &ExecutionModel {
 /// Returns whether the execution times of a task are more than its wcet.
 fn varies(task: &Task) -> bool {
     task.bcet != task.wcet || *below_wcet(&task.execution) != ExecutionModel::Wcet
-}
-
-/// Returns the number of jobs, the time between bursts and the end of a load peak.
-fn burst(task: &Task) -> Option<(u32, Time, Time)> {
-    match task.arrival {
-        Arrival::Burst { jobs, every, until } => Some((jobs, every, until)),
-        _ => None,
-    }
 }
 
 fn is_sporadic(kind: &str) -> Option<bool> {
@@ -489,122 +388,3 @@ fn server(given: Given<'_>) -> Result<usize, Problem> {
     let unknown = || Problem::at(given.node.line, format!("there is no server {wanted:?}{}", hint()));
     servers.iter().position(|server| server.name == wanted).ok_or_else(unknown)
 }
-
-pub(crate) struct OfTime;
-
-impl Subject for OfTime {
-    type Draft<'a> = Time;
-    type Source = Time;
-}
-
-/// Time between two events of the same kind.
-const EVERY: Spec = Spec::new("every", Kind::PositiveTime, "work between two preemption points").required();
-
-/// Keys of `preemption`.
-static POINTS: Table<OfTime> = Table {
-    what: "preemption",
-    keys: &[Key::new(EVERY, |every, given| set(every, given.time()), |_, every| Some(time(*every)))],
-};
-
-/// Reads a limit on preemption: `"free"`, `"none"`, or `{ every = "2ms" }`, which is `2ms` in a CSV cell.
-pub(super) fn preemption(given: Given<'_>) -> Result<Preemption, Problem> {
-    match &given.node.value {
-        Value::Text(text) | Value::Cell(text) if text == "none" => Ok(Preemption::None),
-        Value::Text(text) | Value::Cell(text) if text == "free" => Ok(Preemption::Free),
-        Value::Cell(_) => Given { kind: EVERY.kind, ..given }.time().map(Preemption::Every),
-        Value::Table(_) => {
-            let mut every = Time::ZERO;
-            POINTS.read(given.node, &mut every, given.with)?;
-            Ok(Preemption::Every(every))
-        }
-        _ => Err(given.is("is none of \"free\", \"none\", { every = TIME }")),
-    }
-}
-
-/// Returns the limit on preemption, if there is one.
-pub(super) fn write_preemption(set: &TaskSet, task: &Task) -> Option<Out> {
-    match task.preemption {
-        Preemption::Free => None,
-        Preemption::None => Some(text("none")),
-        Preemption::Every(every) => Some(Out::Table(POINTS.entries(set, &every))),
-    }
-}
-
-pub(crate) struct OfNumber;
-
-impl Subject for OfNumber {
-    type Draft<'a> = f64;
-    type Source = f64;
-}
-
-/// Keys of `estimate`.
-static ESTIMATE: Table<OfNumber> = Table {
-    what: "estimate",
-    keys: &[Key::new(
-        Spec::new(
-            "error",
-            Kind::Number(0.0, Task::MOST_ESTIMATE_ERROR),
-            "standard deviation of the logarithm of estimate divided by execution time",
-        )
-        .required(),
-        |error, given| set(error, given.number()),
-        |_, error| Some(Out::Number(*error)),
-    )],
-};
-
-/// Reads the error of the estimates, which a CSV has in a column of its own.
-fn estimate(task: &mut Task, given: Given<'_>) -> Result<(), Problem> {
-    let is_table = matches!(given.node.value, Value::Table(_));
-    let error = &ESTIMATE.keys[0];
-    if given.name == ESTIMATE.what && !is_table {
-        return Err(given.is("is not { error = NUMBER }"));
-    }
-    if task.estimate_error.is_some() {
-        let both = format!("{} beside {}, which states an error", given.name, ESTIMATE.what);
-        return Err(Problem::at(given.node.line, both));
-    }
-    let mut value = 0.0;
-    match given.name == ESTIMATE.what {
-        true => ESTIMATE.read(given.node, &mut value, given.with)?,
-        false => error.set(&mut value, given.name, given.node, given.with)?,
-    }
-    task.estimate_error = Some(value);
-    Ok(())
-}
-
-/// A critical section with the name of its resource.
-#[derive(Default)]
-pub(crate) struct SectionDraft {
-    pub resource: String,
-    pub at: Time,
-    pub length: Time,
-}
-
-pub(crate) struct OfSection;
-
-impl Subject for OfSection {
-    type Draft<'a> = SectionDraft;
-    type Source = Section;
-}
-
-/// Keys of `[[task.section]]`.
-pub(crate) static SECTION: Table<OfSection> = Table {
-    what: "section",
-    keys: &[
-        Key::new(
-            Spec::new("resource", Kind::Name, "name of the resource, which tasks that name it share").required(),
-            |section, given| set(&mut section.resource, given.printable()),
-            |set, section| Some(text(&set.resources[section.resource])),
-        ),
-        Key::new(
-            Spec::new("at", Kind::Time, "work at which a job locks it").default("`0`"),
-            |section, given| set(&mut section.at, given.time()),
-            |_, section| Some(time(section.at)),
-        ),
-        Key::new(
-            Spec::new("length", Kind::PositiveTime, "work until the job unlocks it").required(),
-            |section, given| set(&mut section.length, given.time()),
-            |_, section| Some(time(section.length)),
-        ),
-    ],
-};
