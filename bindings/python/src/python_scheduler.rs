@@ -156,13 +156,13 @@ fn wrong(answer: &Bound<'_, PyAny>, wanted: &str) -> PyErr {
 impl Scheduler for PythonScheduler {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
         let started = Python::attach(|py| -> PyResult<Option<String>> {
-            self.tasks = system.tasks.iter().map(|task| PyString::new(py, &task.name).into_any().unbind()).collect();
+            self.tasks = system.tasks().iter().map(|task| PyString::new(py, &task.name).into_any().unbind()).collect();
             let object = self.object.bind(py);
             if !object.hasattr("start")? {
                 return Ok(None);
             }
             let tasks = PyList::empty(py);
-            for task in &system.tasks {
+            for task in system.tasks() {
                 let made = PyDict::new(py);
                 made.set_item("name", &task.name)?;
                 for (key, time) in [("wcet", task.wcet), ("bcet", task.bcet), ("deadline", task.deadline)] {
@@ -172,7 +172,7 @@ impl Scheduler for PythonScheduler {
                 made.set_item("value", task.value)?;
                 tasks.append(made)?;
             }
-            let refused = object.call_method1("start", (tasks, system.cores))?;
+            let refused = object.call_method1("start", (tasks, system.cores()))?;
             Ok(if refused.is_none() { None } else { Some(refused.str()?.to_string()) })
         });
         match started {

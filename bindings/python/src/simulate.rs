@@ -43,7 +43,7 @@ pub fn simulate(
     let (roster, schedulers) = roster(model, budget, vec![scheduler])?;
     let horizon = horizon.map_or_else(|| default_horizon(&set.set), Time);
     let plan = ComparisonPlan {
-        goal: set.set.goal(),
+        goal: set.set.goal().clone(),
         set: (*set.set).clone(),
         horizon,
         seed,

@@ -87,16 +87,17 @@ impl TaskSet {
             if !(1..=4096).contains(&cores) {
                 return Err(errors::input(format!("cores = {cores} is not from 1 to 4096")));
             }
-            set.set_cores(cores).map_err(errors::input)?;
+            set.system.change_cores(cores).map_err(errors::input)?;
         }
         if let Some(rule) = on_miss {
             let found = OnMiss::from_name(rule);
-            set.on_miss =
-                found.ok_or_else(|| errors::input(format!("on_miss = {rule:?} is none of abort, continue")))?;
+            set.system.set_on_miss(
+                found.ok_or_else(|| errors::input(format!("on_miss = {rule:?} is none of abort, continue")))?,
+            );
         }
-        set.costs.context_switch = switch_cost.map_or(set.costs.context_switch, Time);
-        set.costs.migration = migration_cost.map_or(set.costs.migration, Time);
-        set.costs.decision = decision_cost.map_or(set.costs.decision, Time);
+        set.costs().context_switch = switch_cost.map_or(set.costs().context_switch, Time);
+        set.costs().migration = migration_cost.map_or(set.costs().migration, Time);
+        set.costs().decision = decision_cost.map_or(set.costs().decision, Time);
         Ok(TaskSet { set: Arc::new(set), notes: self.notes.clone(), warnings: self.warnings.clone() })
     }
 
@@ -112,17 +113,17 @@ impl TaskSet {
 
     #[getter]
     fn cores(&self) -> usize {
-        self.set.cores
+        self.set.cores()
     }
 
     #[getter]
     fn on_miss(&self) -> &'static str {
-        self.set.on_miss.name()
+        self.set.on_miss().name()
     }
 
     #[getter]
     fn task_names(&self) -> Vec<String> {
-        self.set.tasks.iter().map(|task| task.name.clone()).collect()
+        self.set.tasks().iter().map(|task| task.name.clone()).collect()
     }
 
     #[getter]

@@ -48,8 +48,8 @@ pub fn sets(args: SetsArgs) -> Result<()> {
         let set = builtin.load()?.set;
         rows.push(SetRow {
             name: builtin.name,
-            tasks: set.tasks.len(),
-            cores: set.cores,
+            tasks: set.tasks().len(),
+            cores: set.cores(),
             capacity: set.capacity(),
             utilization: set.utilization(),
             mean_utilization: set.mean_utilization(),

@@ -69,7 +69,7 @@ impl Args {
             None => picture_window(&set, horizon, gantt::PICTURE_JOBS),
         };
         let plan = ComparisonPlan {
-            goal: set.goal(),
+            goal: set.goal().clone(),
             set,
             horizon,
             seed: self.setup.seed(),
@@ -176,7 +176,7 @@ fn text(row: &ComparisonRow, plan: &ComparisonPlan) -> String {
     }
     let rows: Vec<Vec<String>> = plan
         .set
-        .tasks
+        .tasks()
         .iter()
         .zip(&metrics.tasks)
         .take(MOST_ROWS)
@@ -199,8 +199,8 @@ fn text(row: &ComparisonRow, plan: &ComparisonPlan) -> String {
         .collect();
     out += "\n";
     out += &table::render(&header, &rows);
-    if plan.set.tasks.len() > MOST_ROWS {
-        out += &format!("… and {}, all in --json\n", counted(plan.set.tasks.len() - MOST_ROWS, "more task"));
+    if plan.set.tasks().len() > MOST_ROWS {
+        out += &format!("… and {}, all in --json\n", counted(plan.set.tasks().len() - MOST_ROWS, "more task"));
     }
     out + &chains::table(&plan.set, [row].into_iter(), false, true)
 }

@@ -122,7 +122,13 @@ fn job(row: &Node) -> Result<(JobDraft, ListedJob), Problem> {
     }
     // The caller raises the bcet to the wcet if the list as a whole states no wcets.
     let bcet = Time(1);
-    Ok((draft, ListedJob { release, deadline, execution, wcet, bcet, criticality, value, estimate }))
+    let job = ListedJob::new(release, deadline, execution)
+        .with_wcet(wcet)
+        .with_bcet(bcet)
+        .with_criticality(criticality)
+        .with_value(value)
+        .with_estimate(estimate);
+    Ok((draft, job))
 }
 
 /// Returns the estimate of a job, which must be consistent with its wcet.
@@ -151,13 +157,11 @@ pub(super) fn listed_task(name: String, mut jobs: Vec<ListedJob>) -> Task {
     let window = |job: &ListedJob| job.deadline - job.release;
     let longest_window = jobs.iter().map(window).max().unwrap_or_default();
     let most = |time: fn(&ListedJob) -> Time| jobs.iter().map(time).max().unwrap_or_default();
-    Task {
-        deadline: longest_window,
-        bcet: jobs.iter().map(|job| job.bcet).min().unwrap_or_default(),
-        criticality: jobs.iter().map(|job| job.criticality).max().unwrap_or(0),
-        value: jobs.iter().map(|job| job.value).fold(0.0, f64::max),
-        wcet: most(|job| job.wcet),
-        arrival: Arrival::Listed(jobs.into()),
-        ..Task::periodic(name, longest_window, Time(1))
-    }
+    Task::periodic(name, longest_window, Time(1))
+        .with_deadline(longest_window)
+        .with_bcet(jobs.iter().map(|job| job.bcet).min().unwrap_or_default())
+        .with_criticality(jobs.iter().map(|job| job.criticality).max().unwrap_or(0))
+        .with_value(jobs.iter().map(|job| job.value).fold(0.0, f64::max))
+        .with_wcet(most(|job| job.wcet))
+        .with_arrival(Arrival::Listed(jobs.into()))
 }

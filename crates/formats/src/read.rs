@@ -32,8 +32,8 @@ pub(super) fn task_set(root: &Node, name: String, origin: &Path) -> Result<Impor
     let mut draft = SetDraft::new(name);
     SET.read(root, &mut draft, &file)?;
     let mut set = draft.set;
-    set.machine = draft.machine.map_or(Ok(Vec::new()), |node| machine(node, &file))?;
-    set.cores = match (draft.cores, set.machine.len()) {
+    let named = draft.machine.map_or(Ok(Vec::new()), |node| machine(node, &file))?;
+    let cores = match (draft.cores, named.len()) {
         (Some((cores, _)), 0) => cores,
         (None, 0) => implied_cores(draft.tasks),
         (Some((cores, line)), count) if count != cores => {
@@ -41,29 +41,31 @@ pub(super) fn task_set(root: &Node, name: String, origin: &Path) -> Result<Impor
         }
         (_, count) => count,
     };
-    let own = set.machine.iter().find(|core| core.speed != Speed::FULL);
-    if let Some(core) = own.filter(|_| set.speeds.len() > 1) {
+    let own = named.iter().find(|core| core.speed != Speed::FULL);
+    if let Some(core) = own.filter(|_| set.speeds().len() > 1) {
         let both = format!("speeds to choose from beside core {:?}, which has a speed of its own", core.name);
         return Err(Problem::at(draft.speeds_line, both));
     }
-    set.servers = servers(draft.servers, &file)?;
-    let machine = Context { servers: &set.servers, machine: &set.machine, cores: set.cores, ..file };
+    let servers = servers(draft.servers, &file)?;
+    let machine = Context { servers: &servers, machine: &named, cores, ..file };
     let mut reader = TaskReader::new(&machine, draft.preemption);
-    for node in draft.tasks {
-        set.tasks.push(reader.task(node)?);
-    }
+    let mut tasks = draft.tasks.iter().map(|node| reader.task(node)).collect::<Result<Vec<_>, _>>()?;
     for node in draft.bursts {
-        set.tasks.push(reader.burst(node)?);
+        tasks.push(reader.burst(node)?);
     }
     let TaskReader { mut warnings, files, links, resources, .. } = reader;
-    set.resources = resources;
+    set.system.set_tasks(tasks);
+    set.system.set_resources(resources);
+    set.system.set_servers(servers);
+    set.system.set_cores(cores);
+    set.system.set_machine(named);
     if let (Some(line), Some(problem)) = (draft.protocol_line, set.protocol_problem()) {
         return Err(Problem::at(line, problem.to_string()));
     }
     warnings.extend(precedence::connect(&mut set, &links, draft.chains, draft.communication, &file)?);
     let modes = modes(draft.modes, &set, &file)?;
     set.modes = modes;
-    if set.tasks.is_empty() {
+    if set.tasks().is_empty() {
         return Err(Problem::whole_file("has no tasks: write at least one [[task]] with name, period and wcet"));
     }
     Ok(Imported { set, warnings, notes: Notes::default(), files })

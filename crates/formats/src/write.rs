@@ -20,14 +20,14 @@ pub struct NotRepresentable {
 /// Returns the set as the text of a file in this format.
 pub fn write(set: &TaskSet, format: Format) -> Result<String, NotRepresentable> {
     let is_listed = |task: &Task| matches!(task.arrival, Arrival::Listed(_));
-    let listed = set.tasks.iter().any(is_listed);
+    let listed = set.tasks().iter().any(is_listed);
     match format {
         Format::SimSo => Err(NotRepresentable {
             what: "a task set".into(),
             format: "SimSo XML",
             hint: ": the name must end in .toml, .csv or .json",
         }),
-        _ if listed && !set.tasks.iter().all(is_listed) => Err(NotRepresentable {
+        _ if listed && !set.tasks().iter().all(is_listed) => Err(NotRepresentable {
             what: "single jobs beside tasks that recur".into(),
             format: "one file",
             hint: "; the file they come from can be simulated as it is",
@@ -80,7 +80,7 @@ fn only_tasks(set: &TaskSet, hint: &'static str) -> Result<(), NotRepresentable>
         return refuse(format!("[[{}]]", list.name));
     }
     // The column `cores` implies the number of cores.
-    let highest = set.tasks.iter().filter_map(|task| task.cores.last()).max();
+    let highest = set.tasks().iter().filter_map(|task| task.cores.last()).max();
     let plain = TaskSet::new("", Vec::new(), highest.map_or(1, |core| core + 1));
     let defaults = lines(&entries(&plain).0);
     let differs = |(key, value): &&(&Spec, Out)| !defaults.contains(&(line(key, value) + "\n"));
@@ -95,7 +95,7 @@ const HINT: &str = ": use TOML or JSON";
 /// Writes tasks as CSV. The columns are the keys that occur.
 fn csv(set: &TaskSet) -> Result<String, NotRepresentable> {
     only_tasks(set, HINT)?;
-    let rows: Vec<Entries> = set.tasks.iter().map(|task| TASK.entries(set, task)).collect();
+    let rows: Vec<Entries> = set.tasks().iter().map(|task| TASK.entries(set, task)).collect();
     let mut columns: Vec<&Spec> = Vec::new();
     for (key, _) in rows.iter().flatten() {
         if !columns.iter().any(|column| column.name == key.name) {
@@ -103,7 +103,7 @@ fn csv(set: &TaskSet) -> Result<String, NotRepresentable> {
         }
     }
     let mut table = vec![columns.iter().map(|key| key.alias.unwrap_or(key.name).to_string()).collect::<Vec<_>>()];
-    for (row, task) in rows.iter().zip(&set.tasks) {
+    for (row, task) in rows.iter().zip(set.tasks()) {
         let mut cells = vec![String::new(); columns.len()];
         for (key, value) in row {
             let refuse = |what: String| NotRepresentable { what, format: "CSV", hint: HINT };
@@ -143,7 +143,7 @@ fn cell(value: &Out, between: &str) -> Result<String, &'static str> {
 /// Writes listed jobs as CSV, in the order of their releases.
 fn job_list(set: &TaskSet) -> Result<String, NotRepresentable> {
     only_tasks(set, "")?;
-    let without_column = set.tasks.iter().find_map(|task| match task {
+    let without_column = set.tasks().iter().find_map(|task| match task {
         Task { priority: Some(_), name, .. } => Some((PRIORITY.spec.name, name)),
         Task { guarantee: true, name, .. } => Some((GUARANTEE.spec.name, name)),
         Task { name, .. } if !task.sections.is_empty() => Some((SECTIONS.spec.name, name)),
@@ -155,7 +155,7 @@ fn job_list(set: &TaskSet) -> Result<String, NotRepresentable> {
         return Err(NotRepresentable { what, format: "CSV", hint: "" });
     }
     let mut jobs: Vec<(&ListedJob, usize)> = Vec::new();
-    for (index, task) in set.tasks.iter().enumerate() {
+    for (index, task) in set.tasks().iter().enumerate() {
         if let Arrival::Listed(list) = &task.arrival {
             jobs.extend(list.iter().map(|job| (job, index)));
         }

@@ -19,8 +19,8 @@ fn empirical_times_come_from_a_column_of_a_csv_beside_the_file() {
     std::fs::write(&file, task("time_us")).unwrap();
     let set = load(&file).unwrap().set;
     let samples = [Time::from_us(100), Time(250_500), Time::from_us(300)].into();
-    assert_eq!(set.tasks[0].execution, ExecutionModel::Empirical { samples });
-    assert_eq!((set.tasks[0].bcet, set.tasks[0].wcet), (Time::from_us(100), Time::from_us(300)));
+    assert_eq!(set.tasks()[0].execution, ExecutionModel::Empirical { samples });
+    assert_eq!((set.tasks()[0].bcet, set.tasks()[0].wcet), (Time::from_us(100), Time::from_us(300)));
     std::fs::write(&file, task("nowhere")).unwrap();
     assert!(load(&file).unwrap_err().to_string().contains("has no column \"nowhere\""));
     std::fs::write(folder.join("times.csv"), "n,time_us\n1,100\n2,-1\n").unwrap();

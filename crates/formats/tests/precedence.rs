@@ -1,7 +1,7 @@
 //! Contract: precedence and chains are read and written, and impossible ones are refused with their line.
 
 use temponet_formats::{Format, write};
-use temponet_task::{Chain, Communication, TaskSet, Time};
+use temponet_task::{Chain, Communication, Time};
 
 use crate::{read, toml_error};
 
@@ -49,7 +49,7 @@ tasks = ["lidar", "fusion", "control"]
 #[test]
 fn precedence_and_chains_are_read_and_written() {
     let set = read(CHAINS, Format::Toml).unwrap().set;
-    let [fusion, .., log] = &set.tasks[..] else { panic!() };
+    let [fusion, .., log] = &set.tasks()[..] else { panic!() };
     assert_eq!((&fusion.after[..], &fusion.reads[..], &log.after[..]), (&[1, 2][..], &[3][..], &[0][..]));
     assert_eq!(
         (fusion.period(), fusion.offset),
@@ -67,19 +67,16 @@ fn precedence_and_chains_are_read_and_written() {
         deadline: Some(Time::from_ms(90)),
         communication: Communication::Implicit,
     };
-    assert_eq!(set.chains[0], see);
-    assert_eq!((set.chains[1].deadline, set.chains[1].communication), (None, Communication::Let));
-    assert_eq!(set.system().validate(), Ok(()));
+    assert_eq!(set.chains()[0], see);
+    assert_eq!((set.chains()[1].deadline, set.chains()[1].communication), (None, Communication::Let));
+    assert_eq!(set.system.validate(), Ok(()));
     for format in [Format::Toml, Format::Json] {
-        assert_eq!(
-            read(&write(&set, format).unwrap(), format).unwrap().set,
-            TaskSet { name: "set".into(), ..set.clone() }
-        );
+        assert_eq!(read(&write(&set, format).unwrap(), format).unwrap().set, set.clone().with_name("set"));
     }
     assert!(write(&set, Format::Csv).unwrap_err().to_string().contains("[[chain]]"));
     let rows = "name,period,wcet,after,reads\na,10,1,,\nb b,10,1,,a\nc,,1,b b,\nd,,1,a c,\ne,,1,a; b b,c\n";
     let set = read(rows, Format::Csv).unwrap().set;
-    let after: Vec<&[usize]> = set.tasks.iter().map(|task| &task.after[..]).collect();
+    let after: Vec<&[usize]> = set.tasks().iter().map(|task| &task.after[..]).collect();
     assert_eq!(after, [&[][..], &[], &[1], &[0, 2], &[0, 1]]);
     assert_eq!(read(&write(&set, Format::Csv).unwrap(), Format::Csv).unwrap().set, set);
 }

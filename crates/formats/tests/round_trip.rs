@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use temponet_formats::{Format, builtin, key_tables, template, write};
 use temponet_task::{
-    Arrival, Chain, Communication, Core, CoreSet, ExecutionModel, Gap, Mode, OnMiss, Preemption, Protocol, Section,
-    Server, Speed, Task, TaskSet, Time, TimeUnit,
+    Arrival, Chain, Communication, Core, CoreSet, Costs, ExecutionModel, Gap, Mode, OnMiss, Preemption, Protocol,
+    Section, Server, Speed, Task, TaskSet, Time, TimeUnit,
 };
 
 use crate::read;
@@ -16,7 +16,7 @@ fn a_guarantee_is_written_only_where_there_is_one() {
     for format in [Format::Toml, Format::Json, Format::Csv] {
         assert!(!write(&set, format).unwrap().contains("guarantee"));
     }
-    set.tasks[1].guarantee = true;
+    set.system.tasks_mut()[1].guarantee = true;
     assert!(
         write(&set, Format::Toml)
             .unwrap()
@@ -33,7 +33,7 @@ fn built_in_sets_survive_every_format_that_can_hold_them() {
         for format in [Format::Toml, Format::Json] {
             let text = write(&set, format).unwrap();
             let again = read(&text, format).unwrap().set;
-            assert_eq!(TaskSet { name: set.name.clone(), ..again }, set, "{text}");
+            assert_eq!(again.with_name(set.name.clone()), set, "{text}");
         }
     }
 }
@@ -42,7 +42,7 @@ fn built_in_sets_survive_every_format_that_can_hold_them() {
 fn the_template_is_a_valid_set_also_with_everything_uncommented() {
     let template = template();
     let loaded = read(&template, Format::Toml).unwrap();
-    assert_eq!((loaded.set.tasks.len(), loaded.warnings.len()), (3, 0));
+    assert_eq!((loaded.set.tasks().len(), loaded.warnings.len()), (3, 0));
     assert!(loaded.set.mean_utilization() > 1.0);
     // The commented blocks at the end are valid as they are, and every other commented key is known.
     let (tasks, blocks) = template.split_at(template.find("# A load peak").unwrap());
@@ -51,8 +51,8 @@ fn the_template_is_a_valid_set_also_with_everything_uncommented() {
     // The tables of cores take the place of their number.
     let others = tasks.replace("\ncores = 1", "\n# cores = 1");
     let set = read(&format!("{others}\n{}", blocks.join("\n")), Format::Toml).unwrap().set;
-    assert_eq!((set.tasks.len(), set.modes.len(), set.servers.len(), set.chains.len()), (5, 1, 1, 1));
-    assert_eq!(set.cores, 6);
+    assert_eq!((set.tasks().len(), set.modes.len(), set.servers().len(), set.chains().len()), (5, 1, 1, 1));
+    assert_eq!(set.cores(), 6);
     // Every key of every table is there, with its meaning where it stands first.
     for (name, table) in key_tables().into_iter().filter(|(name, _)| !["job", "execution"].contains(name)) {
         let keys = table.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
@@ -115,48 +115,56 @@ pub fn any_set() -> impl Strategy<Value = TaskSet> {
         let mut set = TaskSet::new("set", tasks, cores);
         if more {
             set.description = "with \"quotes\"".into();
-            (set.on_miss, set.time_unit) = (OnMiss::Continue, TimeUnit::Us);
-            set.speeds = vec![Speed(250), Speed::FULL];
-            set.costs.migration = Time::from_us(5);
-            set.servers = vec![Server { name: "s".into(), budget: Time(5), period: Time(9) }];
-            set.tasks[0].server = Some(0);
+            set.system.set_on_miss(OnMiss::Continue);
+            set.time_unit = TimeUnit::Us;
+            set.system.set_speeds(vec![Speed(250), Speed::FULL]);
+            set.system.set_costs(Costs { migration: Time::from_us(5), ..set.costs() });
+            set.system.set_servers(vec![Server { name: "s".into(), budget: Time(5), period: Time(9) }]);
+            set.system.tasks_mut()[0].server = Some(0);
             set.modes = vec![Mode { name: "m".into(), at: Time(7), work: 1.25, rate: 0.5, tasks: Some(vec![0]) }];
             let arrival = Arrival::Burst { jobs: 2, every: Time(50), until: Time(500) };
-            let Task { guarantee, .. } = set.tasks[0];
+            let Task { guarantee, .. } = set.tasks()[0];
             let preemption = Preemption::Every(Time(2));
-            set.tasks.push(Task { arrival, guarantee, preemption, ..Task::periodic("burst", Time(50), Time(3)) });
-        } else if set.tasks.len() > 2 {
+            set.system.tasks_mut().push(
+                Task::periodic("burst", Time(50), Time(3))
+                    .with_arrival(arrival)
+                    .with_guarantee(guarantee)
+                    .with_preemption(preemption),
+            );
+        } else if set.tasks().len() > 2 {
             // Where the first task is a source, the second follows it and the third reads.
-            set.tasks[1].after = vec![0];
-            set.tasks[2].reads = vec![1, 0];
+            set.system.tasks_mut()[1].after = vec![0];
+            set.system.tasks_mut()[2].reads = vec![1, 0];
             if cores % 2 == 0 {
                 let (name, tasks, deadline) = ("chain".into(), vec![0, 1, 2], Some(Time(77)));
-                set.chains = vec![Chain { name, tasks, deadline, communication: Communication::Let }];
+                set.system.set_chains(vec![Chain { name, tasks, deadline, communication: Communication::Let }]);
             }
-            set.follow_sources().unwrap();
+            set.system.follow_sources().unwrap();
         }
-        if cores > 2 && set.speeds.len() == 1 {
+        if cores > 2 && set.speeds().len() == 1 {
             let core = |core: usize| match core < cores / 2 {
                 true => Core { name: "big".into(), speed: Speed(1_500) },
                 false => Core { name: "little".into(), speed: Speed(370) },
             };
-            set.machine = (0..cores).map(core).filter(|_| cores > 4).collect();
+            set.system.set_machine((0..cores).map(core).filter(|_| cores > 4).collect());
         }
-        for (index, task) in set.tasks.iter_mut().enumerate().filter(|(index, _)| index % 2 == 1) {
+        for (index, task) in set.system.tasks_mut().iter_mut().enumerate().filter(|(index, _)| index % 2 == 1) {
             let first = if index % 4 == 1 { 0 } else { cores / 2 };
             task.cores = CoreSet::of([first, cores - 1 - first % 2]);
         }
         if more {
             // The first resource that a task names is the first of the set.
-            for (index, task) in set.tasks.iter_mut().enumerate().filter(|(_, task)| task.wcet > Time(2)) {
+            for (index, task) in set.system.tasks_mut().iter_mut().enumerate().filter(|(_, task)| task.wcet > Time(2)) {
                 if matches!(task.arrival, Arrival::Burst { .. }) || index > 1 {
                     continue;
                 }
                 let section = |resource, length| Section { resource, at: Time(1), length: Time(length) };
                 task.sections = vec![section(0, task.wcet.0 - 1), section(1, 1)];
-                set.resources = vec!["the bus".into(), "\"b\"".into()];
             }
-            set.protocol = if set.cores == 1 { Protocol::Ceiling } else { Protocol::None };
+            if set.task_with_sections().is_some() {
+                set.system.set_resources(vec!["the bus".into(), "\"b\"".into()]);
+            }
+            set.system.set_protocol(if set.cores() == 1 { Protocol::Ceiling } else { Protocol::None });
         }
         set
     })
@@ -170,7 +178,7 @@ proptest! {
         for format in [Format::Toml, Format::Json, Format::Csv] {
             match write(&set, format) {
                 Ok(text) => match read(&text, format) {
-                    Ok(loaded) => prop_assert_eq!(&TaskSet { time_unit: set.time_unit, ..loaded.set }, &set, "{}", text),
+                    Ok(loaded) => prop_assert_eq!(&loaded.set.with_time_unit(set.time_unit), &set, "{}", text),
                     Err(error) => prop_assert!(false, "{}\n{}", error, text),
                 },
                 Err(_) => prop_assert_eq!(format, Format::Csv),

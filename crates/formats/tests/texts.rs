@@ -58,9 +58,9 @@ fn toml_reads_units_defaults_and_everything_else() {
     "#;
     let set = read(text, Format::Toml).unwrap().set;
     let us = Time::from_us;
-    assert_eq!((set.cores, set.on_miss, &set.speeds), (2, OnMiss::Continue, &vec![Speed(500), Speed::FULL]));
-    assert_eq!(set.costs, Costs { context_switch: us(1), migration: us(5), decision: us(0) });
-    let [a, b, peak] = &set.tasks[..] else { panic!("{:?}", set.tasks) };
+    assert_eq!((set.cores(), set.on_miss(), set.speeds()), (2, OnMiss::Continue, &[Speed(500), Speed::FULL][..]));
+    assert_eq!(set.costs(), Costs { context_switch: us(1), migration: us(5), decision: us(0) });
+    let [a, b, peak] = &set.tasks()[..] else { panic!("{:?}", set.tasks()) };
     assert_eq!((a.wcet, a.deadline, a.offset, a.jitter), (us(200), us(900), us(1), us(2)));
     assert_eq!((a.criticality, a.value, a.priority, a.skip, a.mk), (1, 2.5, Some(-3), Some(4), Some((2, 3))));
     assert_eq!((a.wcet_high, a.server), (Some(us(300)), Some(0)));
@@ -149,7 +149,7 @@ fn a_misspelt_key_is_named_with_its_task_and_the_key_that_was_meant() {
 fn json_has_the_same_keys_and_lines() {
     let set =
         read("{\"task\": [\n {\"name\": \"a\", \"period\": \"10ms\", \"wcet\": 2.5}]}", Format::Json).unwrap().set;
-    assert_eq!(set.tasks[0].wcet, Time::from_us(2_500));
+    assert_eq!(set.tasks()[0].wcet, Time::from_us(2_500));
     let error = |text| read(text, Format::Json).unwrap_err();
     assert_eq!(
         error("{\"task\": [\n {\"name\": \"a\",\n \"period\": 0, \"wcet\": 1}]}"),
@@ -172,7 +172,7 @@ fn json_reads_and_refuses_a_guarantee_like_toml() {
     };
     for (task, burst) in [(true, false), (false, true)] {
         let set = with(&task.to_string(), &burst.to_string()).unwrap().set;
-        assert_eq!((set.tasks[0].guarantee, set.tasks[1].guarantee), (task, burst));
+        assert_eq!((set.tasks()[0].guarantee, set.tasks()[1].guarantee), (task, burst));
     }
     assert_eq!(with("\"true\"", "true").unwrap_err(), "set.json:2: guarantee = \"true\" must be true or false");
     assert_eq!(with("true", "0").unwrap_err(), "set.json:4: guarantee = 0 must be true or false");
@@ -193,7 +193,7 @@ fn limits_on_preemption_are_read_from_the_task_the_file_and_the_cell() {
         [[burst]]\nname = \"d\"\njobs = 2\nevery = 50\nwcet = 1\npreemption = { every = \"500us\" }\n\
         [[burst]]\nname = \"e\"\njobs = 2\nevery = 50\nwcet = 1\n";
     let set = read(text, Format::Toml).unwrap().set;
-    let limits = |set: &TaskSet| set.tasks.iter().map(|task| task.preemption).collect::<Vec<_>>();
+    let limits = |set: &TaskSet| set.tasks().iter().map(|task| task.preemption).collect::<Vec<_>>();
     let every = |us| Preemption::Every(Time::from_us(us));
     let expected = [Preemption::None, every(1_500), Preemption::Free, every(500), Preemption::None];
     assert_eq!(limits(&set), expected);

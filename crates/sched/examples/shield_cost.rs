@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let lengths = Lengths::Periods(Rule::LogUniform(Time::from_ms(1), Time::from_ms(1_000)));
             let spec = Spec { lengths, granularity: Time(100), ..Spec::new(tasks, cores, load * cores as f64) };
             let mut set = generate(&spec, 1)?;
-            set.tasks.iter_mut().step_by(3).for_each(|task| task.criticality = 1);
+            set.system.tasks_mut().iter_mut().step_by(3).for_each(|task| task.criticality = 1);
             for name in ["fcfs", "srpt", "rr"] {
                 let mut bare = Timed(build(name)?, Vec::new());
                 simulate(&set, 1, Time::from_secs(2), &mut bare, &mut Unobserved)?;

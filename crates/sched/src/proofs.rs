@@ -71,8 +71,8 @@ fn dependent_proofs(set: &TaskSet) -> Vec<Proof> {
         "fp" if fixed(PriorityRule::Given) => Some("response times with jitter of predecessors"),
         "rm" if fixed(PriorityRule::RateMonotonic) => Some("response times with jitter of predecessors"),
         "dm" if fixed(PriorityRule::DeadlineMonotonic) => Some("response times with jitter of predecessors"),
-        "edf-chain" if by_due_dates(&edf_chain::leads(&set.system())) => Some("QPA with due dates"),
-        "egs" if by_due_dates(&egs::leads(&set.system())) => Some("QPA with due dates"),
+        "edf-chain" if by_due_dates(&edf_chain::leads(&set.system)) => Some("QPA with due dates"),
+        "egs" if by_due_dates(&egs::leads(&set.system)) => Some("QPA with due dates"),
         _ => None,
     };
     ALL.iter().filter_map(|entry| Some(Proof { scheduler: entry.name, by: by(entry)?.into() })).collect()
@@ -115,7 +115,7 @@ impl<'a> Facts<'a> {
 
     /// Proof of a scheduler that is identical to EDF if every task is `plain`.
     pub fn as_edf_if(&self, plain: fn(&Task) -> bool) -> Option<String> {
-        if self.set.tasks.iter().all(plain) { self.as_edf("EDF") } else { None }
+        if self.set.tasks().iter().all(plain) { self.as_edf("EDF") } else { None }
     }
 
     /// Proof of a scheduler that plans with the remaining wcets and follows EDF as long as every job fits. It is not claimed
@@ -144,17 +144,17 @@ impl<'a> Facts<'a> {
     /// Proof of EDF with virtual deadlines, on sets where no job can overrun its wcet.
     pub fn virtual_deadlines(&self) -> Option<String> {
         let applies = !self.has_jitter() && self.keeps_to_wcets() && self.is_one_core() && self.has_single_jobs();
-        let applies = applies && self.set.is_full_speed();
+        let applies = applies && self.set.machine().is_full_speed();
         (applies && meets_virtual_deadlines(self.set)).then(|| "QPA with virtual deadlines".into())
     }
 
     /// Proof of least laxity first with this quantum: optimal on one core, if all times are whole quanta and nothing
     /// happens between them.
     pub fn least_laxity(&self, given: Option<Time>) -> Option<String> {
-        let always_wcet = self.set.tasks.iter().all(|task| matches!(task.execution, ExecutionModel::Wcet));
+        let always_wcet = self.set.tasks().iter().all(|task| matches!(task.execution, ExecutionModel::Wcet));
         let in_quanta = always_wcet
             && self.worst_case.is_strictly_periodic()
-            && is_in_quanta(&self.worst_case, quantum(given, &self.set.system()));
+            && is_in_quanta(&self.worst_case, quantum(given, &self.set.system));
         if self.is_one_core() && self.keeps_to_wcets() && in_quanta {
             self.as_edf("EDF, in whole quanta")
         } else {
@@ -164,7 +164,7 @@ impl<'a> Facts<'a> {
 
     /// Proof of EDF on a machine with one speed.
     pub fn one_speed(&self) -> Option<String> {
-        if self.set.speeds == [Speed::FULL] { self.as_edf("EDF at the one speed") } else { None }
+        if self.set.speeds() == [Speed::FULL] { self.as_edf("EDF at the one speed") } else { None }
     }
 
     /// Proof of EDF on one core at the constant speed that `chosen` returns.
@@ -172,7 +172,7 @@ impl<'a> Facts<'a> {
         if self.worst_case.is_limited() {
             return None;
         }
-        let fits = || qpa(&slowed(&self.worst_case, chosen(&self.set.system()))) == Outcome::Schedulable;
+        let fits = || qpa(&slowed(&self.worst_case, chosen(&self.set.system))) == Outcome::Schedulable;
         (self.is_one_core() && fits()).then(|| "QPA at its speed".into())
     }
 
@@ -180,7 +180,7 @@ impl<'a> Facts<'a> {
     /// to itself.
     pub fn heavy_tasks_first(&self, heavy: fn(&[Task], usize) -> Vec<bool>) -> Option<String> {
         let worst_case = &self.worst_case;
-        let goes_first = heavy(&self.set.tasks, worst_case.cores);
+        let goes_first = heavy(self.set.tasks(), worst_case.cores);
         let alone = |place: usize| {
             let task = &worst_case.tasks[place];
             task.jobs == 1 && task.wcet.0 <= task.window() && task.wcet + task.jitter <= task.period
@@ -219,12 +219,12 @@ impl<'a> Facts<'a> {
         let applies =
             !self.has_jitter() && self.keeps_to_wcets() && self.worst_case.is_constrained() && self.has_single_jobs();
         let applies = applies && self.set.has_identical_cores();
-        (applies && fits(&self.set.tasks, self.worst_case.cores)).then(|| "QPA on each core, pieces included".into())
+        (applies && fits(self.set.tasks(), self.worst_case.cores)).then(|| "QPA on each core, pieces included".into())
     }
 
     /// Proof of a Pfair scheduler with this quantum.
     pub fn pfair(&self, given: Option<Time>) -> Option<String> {
-        let is_fair = self.set.has_identical_cores() && pfair(&self.worst_case, quantum(given, &self.set.system()));
+        let is_fair = self.set.has_identical_cores() && pfair(&self.worst_case, quantum(given, &self.set.system));
         is_fair.then(|| "Pfair: densities up to m".into())
     }
 
@@ -256,7 +256,7 @@ impl<'a> Facts<'a> {
         let cores = self.worst_case.cores;
         let clusters: Vec<Range<usize>> =
             (0..cores).step_by(size).map(|start| start..(start + size).min(cores)).collect();
-        let cluster_of = pack(&self.set.system(), &clusters, fit, admits);
+        let cluster_of = pack(&self.set.system, &clusters, fit, admits);
         clusters.iter().enumerate().all(|(cluster, cores)| {
             let members = (0..cluster_of.len()).filter(|place| cluster_of[*place] == cluster);
             test(&self.worst_case.cluster(members, cores.clone()))

@@ -30,8 +30,8 @@ const SCHEDULERS: &[&str] = &["edf", "rm", "dm", "fp", "p-edf", "p-rm", "edf-us"
 /// any factor are left out.
 pub fn scalings(set: &TaskSet) -> Vec<Scaling> {
     let one_core = |name: &str| matches!(name, "edf" | "rm" | "dm" | "fp");
-    let has_priorities = set.tasks.iter().any(|task| task.priority.is_some());
-    let asked = SCHEDULERS.iter().copied().filter(|name| set.cores > 1 || one_core(name));
+    let has_priorities = set.tasks().iter().any(|task| task.priority.is_some());
+    let asked = SCHEDULERS.iter().copied().filter(|name| set.cores() > 1 || one_core(name));
     let asked = asked.filter(|name| *name != "fp" || has_priorities);
     let mut found: Vec<Scaling> = asked.filter_map(|scheduler| largest(set, scheduler)).collect();
     found.sort_by(|a, b| b.factor.total_cmp(&a.factor));
@@ -52,7 +52,7 @@ fn largest(set: &TaskSet, scheduler: &'static str) -> Option<Scaling> {
             false => entry.proof(&Facts::of(&scaled)?),
         }
     };
-    let fits = set.cores as f64 / set.utilization();
+    let fits = set.cores() as f64 / set.utilization();
     let mut above = ((fits * WHOLE as f64) as u64).saturating_add(2).min(MOST);
     let mut best = (0, None);
     while best.0 + 1 < above {

@@ -122,7 +122,7 @@ impl NotApplicable {
     /// Refuses a system whose cores are not identical. `scheduler` is the name of the scheduler, and `needs` says what it
     /// needs them for: "moves jobs among identical cores".
     pub fn if_cores_differ(scheduler: &str, needs: &str, system: &System) -> Result<(), NotApplicable> {
-        let machine = &system.machine;
+        let machine = system.machine();
         if machine.is_plain() && machine.is_full_speed() {
             return Ok(());
         }
@@ -226,14 +226,14 @@ impl Assignment {
 
     /// Like [`Assignment::place_on`], for jobs that can all run.
     pub(crate) fn place_independent(&mut self, view: &SystemView<'_>, chosen: &[JobId], cores: std::ops::Range<usize>) {
-        if !view.system.machine.is_plain() {
+        if !view.system.machine().is_plain() {
             return self.place_by_core(view, chosen, cores);
         }
         let own_core = |id: JobId| {
             let job = view.job(id);
             job.last_core.map(|core| core as usize).filter(|core| job.running && cores.contains(core))
         };
-        if view.system.is_limited && cores.clone().any(|core| view.is_held(core)) {
+        if view.system.is_limited() && cores.clone().any(|core| view.is_held(core)) {
             return self.place_beside_held(view, chosen, cores.clone(), own_core);
         }
         let mut settled = 0;
@@ -339,8 +339,8 @@ impl Assignment {
     /// Returns the jobs that have cores, those on faster cores first, then in the order of their cores.
     pub fn jobs_in_order(&self, view: &SystemView<'_>) -> Vec<JobId> {
         let mut cores: Vec<usize> = (0..self.cores.len()).filter(|core| self.cores[*core].is_some()).collect();
-        if !view.system.machine.is_plain() {
-            cores.sort_by_key(|core| std::cmp::Reverse(view.system.machine.speed(*core)));
+        if !view.system.machine().is_plain() {
+            cores.sort_by_key(|core| std::cmp::Reverse(view.system.machine().speed(*core)));
         }
         cores.into_iter().filter_map(|core| self.cores[core]).collect()
     }

@@ -140,13 +140,13 @@ impl Learned {
     /// Prepares for a system, except for the fallbacks.
     fn prepare(&mut self, system: &System) {
         self.scale = Scale::of(&self.model.tokenizer, system);
-        self.mapper.reserve(self.options.mapping, system.cores);
+        self.mapper.reserve(self.options.mapping, system.cores());
         self.observation.start(system);
         self.network.reset();
         self.is_overloaded = false;
         self.tick = self.model.tick().map(|tick| Time((tick * self.scale.unit) as u64).max(Time(1)));
         self.chooses_speeds =
-            self.model.weights.architecture.speeds > 0 && !self.is_full_speed && system.speeds.len() > 1;
+            self.model.weights.architecture.speeds > 0 && !self.is_full_speed && system.speeds().len() > 1;
         self.mapper.staying = Staying::on(system, self.model.stay());
         self.following = Following::new(&self.model);
         self.fallbacks = 0;

@@ -30,7 +30,7 @@ impl Outlooks {
             Arrival::Listed(_) => None,
             _ => Some((Survival::of(task), task.wcet.0 as f64)),
         };
-        Outlooks { laws: system.tasks.iter().map(law).collect() }
+        Outlooks { laws: system.tasks().iter().map(law).collect() }
     }
 
     /// Returns what can be expected of a job now.
@@ -115,17 +115,21 @@ mod tests {
 
     fn system(execution: ExecutionModel) -> System {
         let (bcet, acet, wcet_high) = (Time(WCET / 10), Some(Time(WCET / 4)), Some(Time(2 * WCET)));
-        let task = Task { bcet, acet, wcet_high, execution, ..Task::periodic("t", Time(9 * WCET), Time(WCET)) };
-        TaskSet::new("set", vec![task], 1).system()
+        let task = Task::periodic("t", Time(9 * WCET), Time(WCET))
+            .with_bcet(bcet)
+            .with_acet(acet)
+            .with_wcet_high(wcet_high)
+            .with_execution(execution);
+        TaskSet::new("set", vec![task], 1).system
     }
 
     fn job(system: &System, executed: u64, deadline: u64) -> Job {
-        Job { executed: Time(executed), deadline: Time(deadline), ..Job::first(0, &system.tasks[0]) }
+        Job::first(0, &system.tasks()[0]).with_executed(Time(executed)).with_deadline(Time(deadline))
     }
 
     /// Execution times that the simulator draws, by running the task on a core of its own.
     fn drawn(execution: ExecutionModel) -> Vec<f64> {
-        let set = TaskSet::new("set", system(execution).tasks, 1);
+        let set = TaskSet::of_system("set", system(execution));
         let mut workload = temponet_sim::Workload::new(&set, 5);
         std::iter::from_fn(|| workload.pop()).take(20_000).map(|release| release.execution.0 as f64).collect()
     }
@@ -180,7 +184,7 @@ mod tests {
                 let in_time = times.iter().filter(|time| **time <= (executed + left) as f64).count();
                 let chance = in_time as f64 / times.len() as f64;
                 let slack = (executed + left) as f64 - times.iter().sum::<f64>() / times.len() as f64;
-                let job = Job { estimate: Some(estimate), ..job(&system, executed, left) };
+                let job = job(&system, executed, left).with_estimate(Some(estimate));
                 let outlook = outlooks.about(&job, Time::ZERO);
                 let what = format!("{estimate:?}: {executed} executed, {left} left");
                 assert!((outlook.chance - chance).abs() < 0.02, "{what}: {} and {chance}", outlook.chance);
@@ -202,7 +206,7 @@ mod tests {
             }
             // Overhead takes time away from the job's own work.
             let whole = job(&system, 0, WCET);
-            let delayed = Job { overhead: Time(WCET), ..whole };
+            let delayed = whole.with_overhead(Time(WCET));
             assert_eq!(outlooks.about(&delayed, Time::ZERO).chance, 0.0);
             assert_eq!(outlooks.about(&whole, Time(WCET)).chance, 0.0, "the deadline has come");
             // A job may take longer than anybody said.
@@ -216,13 +220,11 @@ mod tests {
         let outlooks = Outlooks::of(&system);
         let usual = job(&system, WCET / 5, WCET / 4);
         let longer = |time: Time| Time(time.0 * 3);
-        let scaled = Job {
-            wcet: longer(usual.wcet),
-            bcet: longer(usual.bcet),
-            executed: longer(usual.executed),
-            deadline: longer(usual.deadline),
-            ..usual
-        };
+        let scaled = usual
+            .with_wcet(longer(usual.wcet))
+            .with_bcet(longer(usual.bcet))
+            .with_executed(longer(usual.executed))
+            .with_deadline(longer(usual.deadline));
         let (usual, scaled) = (outlooks.about(&usual, Time::ZERO), outlooks.about(&scaled, Time::ZERO));
         assert!(usual.chance > 0.1 && usual.chance < 0.9, "{usual:?}");
         assert!((usual.chance - scaled.chance).abs() < 1e-9 && (3.0 * usual.slack - scaled.slack).abs() < 1e-3);

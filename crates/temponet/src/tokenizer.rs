@@ -140,11 +140,11 @@ impl Tokenizer {
     /// Only a feed-forward network has limits: it has a slot for each task, and each slot takes a single job.
     pub fn not_applicable(&self, system: &System) -> Option<TokenizerError> {
         let slots = self.slots?;
-        let tasks = system.tasks.len();
+        let tasks = system.tasks().len();
         if tasks > slots {
             return Some(TokenizerError::TooManyTasks { slots, tasks });
         }
-        if system.on_miss == OnMiss::Continue {
+        if system.on_miss() == OnMiss::Continue {
             return Some(TokenizerError::LateJobsContinue);
         }
         let is_single = |task: &Task| match task.arrival {
@@ -153,9 +153,9 @@ impl Tokenizer {
             // A job that waits for others does not count, and the one before it may not have been released yet.
             _ if !task.after.is_empty() => false,
             Arrival::Periodic { period: gap } | Arrival::Sporadic { minimum: gap, .. } => task.deadline <= gap,
-            Arrival::Burst { .. } | Arrival::Listed(_) => false,
+            _ => false,
         };
-        let task = system.tasks.iter().find(|task| !is_single(task))?;
+        let task = system.tasks().iter().find(|task| !is_single(task))?;
         Some(TokenizerError::SeveralJobs { task: task.name.clone() })
     }
 

@@ -14,10 +14,10 @@ fn ms(time: u64) -> Time {
 fn uncertain(cores: usize) -> TaskSet {
     let task = |k: u64| {
         let task = Task::periodic(format!("t{k}"), ms(11 + 5 * k), ms(7 + 2 * k));
-        Task { bcet: Time(task.wcet.0 / 10), execution: ExecutionModel::Uniform, ..task }
+        task.with_bcet(Time(ms(7 + 2 * k).0 / 10)).with_execution(ExecutionModel::Uniform)
     };
     let mut set = TaskSet::new("uncertain", (0..5 * cores as u64).map(|k| task(k % 7)).collect(), cores);
-    set.tasks.iter_mut().enumerate().for_each(|(index, task)| task.name = format!("task {index}"));
+    set.system.tasks_mut().iter_mut().enumerate().for_each(|(index, task)| task.name = format!("task {index}"));
     set
 }
 

@@ -14,7 +14,7 @@ fn ms(time: u64) -> Time {
 fn one_window() -> TaskSet {
     let job = |k: u64| {
         let task = Task::periodic(format!("job {k}"), ms(1_000), ms(6 + 17 * k % 23));
-        Task { deadline: ms(40 + 31 * k % 190), ..task }
+        task.with_deadline(ms(40 + 31 * k % 190))
     };
     TaskSet::new("window", (0..30).map(job).collect(), 1)
 }

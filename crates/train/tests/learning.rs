@@ -179,7 +179,7 @@ fn cloning_edf_agrees_on_unseen_states() {
 /// A short job, and a long one with an earlier deadline: shortest remaining time first misses, least laxity first does not.
 fn counterexample() -> TaskSet {
     let mut set = set(&[(10, 2), (10, 7)], 1);
-    set.tasks[1].deadline = Time::from_ms(8);
+    set.system.tasks_mut()[1].deadline = Time::from_ms(8);
     set
 }
 
@@ -289,8 +289,8 @@ fn a_set_that_a_feed_forward_network_has_no_room_for_is_refused() {
     let error = simulate(&four, 1, Time::from_secs(1), &mut scheduler, &mut Unobserved).unwrap_err().to_string();
     assert!(error.contains("3 slots") && error.contains("4 tasks"), "{error}");
     let mut late = four.clone();
-    late.tasks.pop();
-    late.on_miss = OnMiss::Continue;
+    late.system.tasks_mut().pop();
+    late.system.set_on_miss(OnMiss::Continue);
     let error = simulate(&late, 1, Time::from_secs(1), &mut scheduler, &mut Unobserved).unwrap_err().to_string();
     assert!(error.contains("one job of each task"), "{error}");
 }
@@ -313,7 +313,8 @@ fn every_method_solves_the_counterexample() {
     assert_eq!(trained(Method::Sac(fixed), 4, &set), 1.0, "sac with a fixed temperature");
     // The same jobs twice on two cores.
     let mut double = set.clone();
-    (double.tasks, double.cores) = ([&set.tasks[..], &set.tasks[..]].concat(), 2);
+    double.system.set_tasks([&set.tasks()[..], &set.tasks()[..]].concat());
+    double.system.set_cores(2);
     assert!(classical("srpt", &double) < 0.99 && classical("llf", &double) == 1.0);
     assert_eq!(trained_as(actor, Method::Ppo(ppo), 8, &double), 1.0, "ppo with an actor on two cores");
     assert_eq!(trained_as(actor, Method::Sac(sac), 4, &double), 1.0, "sac with an actor on two cores");
@@ -465,14 +466,14 @@ fn the_environment_keeps_its_promises() {
         temponet_train::check_environment(&TaskSetSource::Drawn(Box::new(ranges)), &tokenizer, seed, 50).unwrap();
     }
     let set = set(&[(10, 4)], 1);
-    assert!(Scale::of(&Tokenizer::full(), &set.system()).unit == 4e6);
+    assert!(Scale::of(&Tokenizer::full(), &set.system).unit == 4e6);
 }
 
 #[test]
 fn what_is_earned_and_what_is_lost_add_up() {
     let set = set(&[(10, 6), (14, 9)], 1);
     let earned = |shape| {
-        let scale = Scale::of(&Tokenizer::full(), &set.system());
+        let scale = Scale::of(&Tokenizer::full(), &set.system);
         let reward = Reward { shape, ..Reward::default() };
         let mut purse = RewardAccumulator::new(reward, scale.unit, &set);
         let mut edf = temponet_sched::build("edf").unwrap();

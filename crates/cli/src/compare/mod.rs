@@ -102,7 +102,7 @@ pub fn run(args: Args) -> Result<()> {
     if args.rank_by.contains(&Aim::Critical) && set.levels().is_empty() {
         bail!("--rank-by critical: no task is critical");
     }
-    if args.rank_by.contains(&Aim::Mk) && set.tasks.iter().all(|task| task.mk.is_none()) {
+    if args.rank_by.contains(&Aim::Mk) && set.tasks().iter().all(|task| task.mk.is_none()) {
         bail!("--rank-by mk: no task has an (m,k) constraint");
     }
     if args.rank_by.contains(&Aim::Chains) && !set.has_chain_deadlines() {
@@ -114,8 +114,8 @@ pub fn run(args: Args) -> Result<()> {
     let oracle = (!args.no_oracle).then_some(args.oracle_budget);
     let (seed, latency) = (args.setup.seed(), args.latency);
     // The schedulers are told the goal that they are ranked by.
-    set.aims.splice(0..0, args.rank_by.iter().copied());
-    let goal = set.goal();
+    set.system.set_aims([&args.rank_by, set.aims()].concat());
+    let goal = set.goal().clone();
     let plan = ComparisonPlan {
         set,
         goal,

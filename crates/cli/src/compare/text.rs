@@ -141,7 +141,7 @@ fn columns(comparison: &Comparison, is_whole: bool) -> Vec<Column> {
     columns.extend(["response (completed)", "response (all)"].map(plain));
     columns.extend(is_whole.then(|| plain("lateness p95")));
     columns.push(plain("preempt/job"));
-    columns.extend((plan.set.cores > 1).then(|| plain("migr/job")));
+    columns.extend((plan.set.cores() > 1).then(|| plain("migr/job")));
     if plan.latency {
         columns.extend(["decision p50", "p99", "p99.9", "max"].map(plain));
     }

@@ -84,7 +84,7 @@ fn ours(args: &Args, set: &TaskSet, spec: &str) -> Result<Chooser> {
     };
     let scheduler = warm(roster.build(spec)?);
     match LEARNED.contains(&spec) {
-        true => Ok(Chooser::Ours(warm(fast_fallback(&set.system())), Some(scheduler))),
+        true => Ok(Chooser::Ours(warm(fast_fallback(&set.system)), Some(scheduler))),
         false => Ok(Chooser::Ours(scheduler, None)),
     }
 }

@@ -54,7 +54,7 @@ pub(crate) static JOB: Table<Plain<JobDraft, JobRow>> = Table {
         Row::new(
             NAME.doc("name of the task; rows with the same name are jobs of one task"),
             |draft, given| set(&mut draft.name, given.printable()),
-            |set, row| Some(text(&set.tasks[row.task].name)),
+            |set, row| Some(text(&set.tasks()[row.task].name)),
         ),
         Row::new(RELEASE, |draft, given| set(&mut draft.release, given.time()), |_, row| Some(ns(row.job.release))),
         Row::new(
@@ -96,12 +96,12 @@ pub(crate) static JOB: Table<Plain<JobDraft, JobRow>> = Table {
         Row::new(
             PREEMPTION.doc("as of a task, the same for all its jobs").default("`\"free\"`"),
             |draft, given| put(&mut draft.preemption, preemption(given)),
-            |set, row| write_preemption(set, &set.tasks[row.task]),
+            |set, row| write_preemption(set, &set.tasks()[row.task]),
         ),
         Row::new(
             CORES.doc("numbers of the cores that the jobs of the task may use").csv(Csv::Column(" ")),
             |draft, given| put(&mut draft.cores, affinity(given)),
-            |set, row| write_affinity(set, &set.tasks[row.task]),
+            |set, row| write_affinity(set, &set.tasks()[row.task]),
         ),
     ],
 };

@@ -42,7 +42,7 @@ pub(super) fn names(given: Given<'_>) -> Result<Vec<Named>, Problem> {
 
 /// Returns the list of the names of tasks.
 pub(super) fn write_names(set: &TaskSet, tasks: &[usize]) -> Out {
-    Out::list(tasks.iter().map(|index| text(&set.tasks[*index].name)))
+    Out::list(tasks.iter().map(|index| text(&set.tasks()[*index].name)))
 }
 
 /// Indices of the tasks by their names.
@@ -50,7 +50,7 @@ pub(crate) struct Indices(BTreeMap<String, usize>);
 
 impl Indices {
     pub fn of(set: &TaskSet) -> Indices {
-        Indices(set.tasks.iter().enumerate().map(|(index, task)| (task.name.clone(), index)).collect())
+        Indices(set.tasks().iter().enumerate().map(|(index, task)| (task.name.clone(), index)).collect())
     }
 
     /// Returns the index of the task with a name that stands in this line.
@@ -167,13 +167,13 @@ pub(crate) static MODE: Table<Plain<Mode, Mode>> = Table {
 
 /// Checks that a mode releases all or none of the tasks that follow each other.
 fn whole_graphs(set: &TaskSet, released: &[usize], line: usize) -> Result<(), Problem> {
-    let Ok(Some(graph)) = Precedence::of(&set.tasks) else { return Ok(()) };
-    let mut is_released = vec![false; set.tasks.len()];
+    let Ok(Some(graph)) = Precedence::of(set.tasks()) else { return Ok(()) };
+    let mut is_released = vec![false; set.tasks().len()];
     released.iter().for_each(|index| is_released[*index] = true);
-    for (index, task) in set.tasks.iter().enumerate() {
+    for (index, task) in set.tasks().iter().enumerate() {
         let differs = |source: &&usize| is_released[**source] != is_released[index];
         if let Some(source) = graph.sources(index).iter().find(differs) {
-            let source = &set.tasks[*source].name;
+            let source = &set.tasks()[*source].name;
             let message = format!(
                 "a mode must have all or none of the tasks that come after each other, such as {source:?} and {:?}",
                 task.name

@@ -157,15 +157,15 @@ pub(super) fn write_affinity(set: &TaskSet, task: &Task) -> Option<Out> {
         return None;
     }
     let mut names: Vec<&str> = Vec::new();
-    for core in task.cores.iter(set.machine.len()) {
-        let name = set.machine[core].name.as_str();
+    for core in task.cores.iter(set.machine().cores().len()) {
+        let name = set.machine().cores()[core].name.as_str();
         if !names.contains(&name) {
             names.push(name);
         }
     }
     let is_said = |(core, named): (usize, &Core)| task.cores.contains(core) == names.contains(&named.name.as_str());
-    if !names.is_empty() && set.machine.iter().enumerate().all(is_said) {
+    if !names.is_empty() && set.machine().cores().iter().enumerate().all(is_said) {
         return Some(Out::list(names.into_iter().map(text)));
     }
-    Some(Out::list(task.cores.iter(set.cores).map(|core| Out::Integer(core as i64))))
+    Some(Out::list(task.cores.iter(set.cores()).map(|core| Out::Integer(core as i64))))
 }

@@ -44,7 +44,7 @@ pub(crate) static SECTION: Table<Plain<SectionDraft, Section>> = Table {
         Key::new(
             Spec::new("resource", Kind::Name, "name of the resource, which tasks that name it share").required(),
             |section, given| set(&mut section.resource, given.printable()),
-            |set, section| Some(text(&set.resources[section.resource])),
+            |set, section| Some(text(&set.resources()[section.resource])),
         ),
         Key::new(
             Spec::new("at", Kind::Time, "work at which a job locks it").default("`0`"),

@@ -117,13 +117,13 @@ pub(crate) static SET: Table<OfSet> = Table {
         Row::new(
             of_set(Spec::new("cores", Kind::Integer(1, MOST_CORES), "number of identical cores")).default("`1`"),
             |draft, given| put(&mut draft.cores, given.at(given.integer().map(|cores| cores as usize))),
-            |set, _| set.machine.is_empty().then_some(Out::Integer(set.cores as i64)),
+            |set, _| set.machine().cores().is_empty().then_some(Out::Integer(set.cores() as i64)),
         ),
         Row::new(
             tables("core", &Kind::Table(&CORE), "cores with names and speeds, in place of `cores`")
                 .see("#cores-that-differ"),
             |draft, given| put(&mut draft.machine, Ok(given.node)),
-            |set, _| CORE.list(set, &groups(&set.machine)),
+            |set, _| CORE.list(set, &groups(set.machine().cores())),
         ),
         Row::new(
             of_set(Spec::new(
@@ -132,8 +132,8 @@ pub(crate) static SET: Table<OfSet> = Table {
                 "at its deadline an unfinished job is removed (`\"abort\"`) or goes on (`\"continue\"`)",
             ))
             .default("`\"abort\"`"),
-            |draft, given| set(&mut draft.set.on_miss, given.word(OnMiss::from_name)),
-            |set, _| (set.on_miss != OnMiss::default()).then(|| text(set.on_miss.name())),
+            |draft, given| given.word(OnMiss::from_name).map(|rule| draft.set.system.set_on_miss(rule)),
+            |set, _| (set.on_miss() != OnMiss::default()).then(|| text(set.on_miss().name())),
         ),
         Row::new(
             of_set(PREEMPTION)
@@ -158,9 +158,9 @@ pub(crate) static SET: Table<OfSet> = Table {
             .example("\"inheritance\""),
             |draft, given| {
                 put(&mut draft.protocol_line, Ok(given.node.line))?;
-                set(&mut draft.set.protocol, given.word(Protocol::from_name))
+                given.word(Protocol::from_name).map(|protocol| draft.set.system.set_protocol(protocol))
             },
-            |set, _| (set.protocol != Protocol::default()).then(|| text(set.protocol.name())),
+            |set, _| (set.protocol() != Protocol::default()).then(|| text(set.protocol().name())),
         ),
         Row::new(
             of_set(Spec::new(
@@ -171,8 +171,8 @@ pub(crate) static SET: Table<OfSet> = Table {
             .default("derived from the tasks")
             .see("metrics.md#the-goal")
             .example("[\"critical\", \"met\"]"),
-            |draft, given| set(&mut draft.set.aims, aims(given)),
-            |set, _| (!set.aims.is_empty()).then(|| Out::list(set.aims.iter().map(|aim| text(aim.name())))),
+            |draft, given| aims(given).map(|aims| draft.set.system.set_aims(aims)),
+            |set, _| (!set.aims().is_empty()).then(|| Out::list(set.aims().iter().map(|aim| text(aim.name())))),
         ),
         Row::new(
             of_set(Spec::new(
@@ -184,41 +184,46 @@ pub(crate) static SET: Table<OfSet> = Table {
             .example("[0.5, 0.75, 1.0]"),
             |draft, given| {
                 draft.speeds_line = given.node.line;
-                set(&mut draft.set.speeds, speeds(given))
+                speeds(given).map(|speeds| draft.set.system.set_speeds(speeds))
             },
             |set, _| {
                 let share = |speed: &Speed| Out::Number(f64::from(speed.0) / 1000.0);
-                (set.speeds != [Speed::FULL]).then(|| Out::list(set.speeds.iter().map(share)))
+                (set.speeds() != [Speed::FULL]).then(|| Out::list(set.speeds().iter().map(share)))
             },
         ),
         Row::new(
             of_set(Spec::new("costs", Kind::Table(&COSTS), "overheads of scheduling"))
                 .see("metrics.md#costs")
                 .example("{ context_switch = \"10us\", migration = \"50us\", decision = \"0us\" }"),
-            |draft, given| COSTS.read(given.node, &mut draft.set.costs, given.with),
-            |set, _| (set.costs != Costs::default()).then(|| Out::Table(COSTS.entries(set, &set.costs))),
+            |draft, given| {
+                let mut costs = Costs::default();
+                COSTS.read(given.node, &mut costs, given.with)?;
+                draft.set.system.set_costs(costs);
+                Ok(())
+            },
+            |set, _| (set.costs() != Costs::default()).then(|| Out::Table(COSTS.entries(set, &set.costs()))),
         ),
         Row::new(
             tables("server", &Kind::Table(&SERVER), "reservations for aperiodic work")
                 .see("#server-a-reservation-for-aperiodic-work"),
             |draft, given| set(&mut draft.servers, given.node.list(given.name)),
-            |set, _| SERVER.list(set, &set.servers),
+            |set, _| SERVER.list(set, set.servers()),
         ),
         Row::new(
             tables("task", &Kind::Table(&TASK), "the tasks").unless(BURSTS).see("#task"),
             |draft, given| set(&mut draft.tasks, given.node.list(given.name)),
-            |set, _| TASK.list(set, set.tasks.iter().filter(|task| !is_burst(task))),
+            |set, _| TASK.list(set, set.tasks().iter().filter(|task| !is_burst(task))),
         ),
         Row::new(
             tables(BURSTS, &Kind::Table(&BURST), "load peaks").see("#burst-a-load-peak"),
             |draft, given| set(&mut draft.bursts, given.node.list(given.name)),
-            |set, _| BURST.list(set, set.tasks.iter().filter(|task| is_burst(task))),
+            |set, _| BURST.list(set, set.tasks().iter().filter(|task| is_burst(task))),
         ),
         Row::new(
             tables("chain", &Kind::Table(&CHAIN), "paths whose reaction time and data age are measured")
                 .see("#precedence-and-chains"),
             |draft, given| set(&mut draft.chains, given.node.list(given.name)),
-            |set, _| CHAIN.list(set, &set.chains),
+            |set, _| CHAIN.list(set, set.chains()),
         ),
         Row::new(
             tables("mode", &Kind::Table(&MODE), "different loads from given times on")

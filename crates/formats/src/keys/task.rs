@@ -299,7 +299,7 @@ pub(crate) static TASK: Table<OfTask> = Table {
                 .lost(Some("its server is"))
                 .example("\"aperiodic\""),
             |draft, given| put(&mut draft.task.server, server(given)),
-            |set, task| task.server.map(|server| text(&set.servers[server].name)),
+            |set, task| task.server.map(|server| text(&set.servers()[server].name)),
         ),
         OWN_PREEMPTION,
         Row::new(

@@ -48,17 +48,16 @@ pub(super) fn connect(
     file: &Context<'_>,
 ) -> Result<Vec<Problem>, Problem> {
     let indices = Indices::of(set);
-    for (index, link) in links.iter().enumerate() {
-        let (after, reads) = (indices.find_all(&link.after)?, indices.find_all(&link.reads)?);
-        (set.tasks[index].after, set.tasks[index].reads) = (after, reads);
+    for (task, link) in set.system.tasks_mut().iter_mut().zip(links) {
+        (task.after, task.reads) = (indices.find_all(&link.after)?, indices.find_all(&link.reads)?);
     }
     let line_of = |index: usize| links.get(index).map_or(0, |link| link.after.first().map_or(link.line, |name| name.1));
-    let followed = set.follow_sources();
+    let followed = set.system.follow_sources();
     followed.map_err(|(index, problem)| {
-        Problem::at(line_of(index), format!("task {:?}: after: {problem}", set.tasks[index].name))
+        Problem::at(line_of(index), format!("task {:?}: after: {problem}", set.tasks()[index].name))
     })?;
     for (index, link) in links.iter().enumerate() {
-        let (task, period) = (&set.tasks[index], set.tasks[index].period().unwrap_or_default());
+        let (task, period) = (&set.tasks()[index], set.tasks()[index].period().unwrap_or_default());
         if let Some((stated, line)) = link.period.filter(|(stated, _)| *stated != period) {
             let message =
                 format!("task {:?}: period = {stated}, but the tasks that it comes after have {period}", task.name);
@@ -69,28 +68,31 @@ pub(super) fn connect(
             .iter()
             .find(|read| **read == index || task.reads.iter().filter(|other| other == read).count() > 1);
         if let Some(read) = unusable {
-            let what = if *read == index { "itself".into() } else { format!("{:?} twice", set.tasks[*read].name) };
+            let what = if *read == index { "itself".into() } else { format!("{:?} twice", set.tasks()[*read].name) };
             return Err(Problem::at(link.reads[0].1, format!("task {:?}: reads names {what}", task.name)));
         }
     }
     let (mut chain_names, mut warnings) = (Names::default(), Vec::new());
+    let mut read = Vec::with_capacity(chains.len());
     for node in chains {
         let chain = chain(node, communication, &mut chain_names, &Context { tasks: Some((set, &indices)), ..*file })?;
         warnings.extend(hopeless_chain(node.line, &chain, set));
-        set.chains.push(chain);
+        read.push(chain);
     }
+    set.system.set_chains(read);
     // The shortest deadline of the chains through each task.
-    let mut shortest: Vec<Option<Time>> = vec![None; set.tasks.len()];
-    for (chain, deadline) in set.chains.iter().filter_map(|chain| Some((chain, chain.deadline?))) {
+    let mut shortest: Vec<Option<Time>> = vec![None; set.tasks().len()];
+    for (chain, deadline) in set.chains().iter().filter_map(|chain| Some((chain, chain.deadline?))) {
         for task in &chain.tasks {
             shortest[*task] = Some(shortest[*task].map_or(deadline, |other| other.min(deadline)));
         }
     }
-    for (index, link) in links.iter().enumerate().filter(|(_, link)| link.follows()) {
-        if !link.states_deadline {
-            set.tasks[index].deadline = shortest[index].or(set.tasks[index].period()).unwrap_or_default();
+    for ((task, link), shortest) in set.system.tasks_mut().iter_mut().zip(links).zip(shortest) {
+        if link.follows() && !link.states_deadline {
+            task.deadline = shortest.or(task.period()).unwrap_or_default();
         }
-        let task = &set.tasks[index];
+    }
+    for (task, link) in set.tasks().iter().zip(links).filter(|(_, link)| link.follows()) {
         warnings.extend(hopeless(link.line, task, set.fastest(task)));
     }
     Ok(warnings)
@@ -103,7 +105,7 @@ fn chain(node: &Node, default: Communication, taken: &mut Names, file: &Context<
     CHAIN.read(node, &mut draft, file)?;
     let (chain, [name_line, tasks_line]) = draft;
     taken.add(chain.name.clone(), name_line)?;
-    match file.tasks.and_then(|(set, _)| chain.problem(&set.tasks)) {
+    match file.tasks.and_then(|(set, _)| chain.problem(set.tasks())) {
         Some(problem) => Err(Problem::at(tasks_line, format!("chain {:?}: {problem}", chain.name))),
         None => Ok(chain),
     }
@@ -111,7 +113,7 @@ fn chain(node: &Node, default: Communication, taken: &mut Names, file: &Context<
 
 /// Returns the warning about a chain that cannot meet its end-to-end deadline in the worst case, if it is one: its jobs run one after the other.
 fn hopeless_chain(line: usize, chain: &Chain, set: &TaskSet) -> Option<Problem> {
-    let tasks = chain.tasks.iter().map(|task| &set.tasks[*task]);
+    let tasks = chain.tasks.iter().map(|task| &set.tasks()[*task]);
     let sum = |sum: Time, time: Time| Time(sum.0.saturating_add(time.0));
     let wcets = tasks.clone().map(|task| task.wcet).fold(Time::ZERO, sum);
     let time = tasks.map(|task| set.fastest(task).time_for(task.wcet)).fold(Time::ZERO, sum);

@@ -21,7 +21,7 @@ pub struct Exported {
 pub fn to_rt_app(set: &TaskSet) -> Result<Exported, NotRepresentable> {
     let mut notes = Vec::new();
     let mut threads = Vec::new();
-    for task in &set.tasks {
+    for task in set.tasks() {
         let mut say = |message: String| notes.push(format!("task {:?}: {message}", task.name));
         match thread(task, set, &mut say) {
             Ok(thread) => threads.push(format!("    {}: {thread}", serde_json::Value::from(task.name.as_str()))),
@@ -48,7 +48,7 @@ fn thread(task: &Task, set: &TaskSet, say: &mut impl FnMut(String)) -> Result<St
             minimum
         }
         Arrival::Burst { .. } => return Err("rt-app has no bursts".into()),
-        Arrival::Listed(_) => return Err("rt-app has no lists of single jobs".into()),
+        _ => return Err("rt-app has no lists of single jobs".into()),
     };
     let mut micros = |key: &str, time: Time, up: bool| {
         let us = if up { time.0.div_ceil(1_000) } else { time.0 / 1_000 };
@@ -77,7 +77,7 @@ fn thread(task: &Task, set: &TaskSet, say: &mut impl FnMut(String)) -> Result<St
         true => String::new(),
         false => {
             say("Linux admits SCHED_DEADLINE threads only if they may use every CPU".into());
-            let cores: Vec<String> = task.cores.iter(set.cores).map(|core| core.to_string()).collect();
+            let cores: Vec<String> = task.cores.iter(set.cores()).map(|core| core.to_string()).collect();
             format!("\"cpus\": [{}], ", cores.join(", "))
         }
     };
@@ -102,18 +102,18 @@ fn unsaid(task: &Task, set: &TaskSet) -> Vec<String> {
 
 /// Notes the properties of the whole set that are not represented.
 fn whole_set(set: &TaskSet, notes: &mut Vec<String>) {
-    notes.push(format!("cores = {} is not represented: rt-app uses the machine it runs on", set.cores));
-    if set.on_miss == OnMiss::Abort {
+    notes.push(format!("cores = {} is not represented: rt-app uses the machine it runs on", set.cores()));
+    if set.on_miss() == OnMiss::Abort {
         notes.push("on_miss = abort is not represented: rt-app lets a late job go on".into());
     }
     let facts = [
         (!set.description.is_empty(), "description is"),
-        (set.costs != Costs::default(), "costs are"),
-        (set.speeds != [Speed::FULL], "speeds are"),
-        (!set.machine.is_empty(), "names and speeds of cores are"),
+        (set.costs() != Costs::default(), "costs are"),
+        (set.speeds() != [Speed::FULL], "speeds are"),
+        (!set.machine().cores().is_empty(), "names and speeds of cores are"),
         (!set.modes.is_empty(), "modes are"),
-        (!set.servers.is_empty(), "servers are"),
-        (!set.chains.is_empty(), "chains are"),
+        (!set.servers().is_empty(), "servers are"),
+        (!set.chains().is_empty(), "chains are"),
     ];
     let unsaid = facts.into_iter().filter(|(holds, _)| *holds);
     notes.extend(unsaid.map(|(_, what)| format!("{what} not represented")));

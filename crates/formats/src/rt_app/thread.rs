@@ -127,7 +127,7 @@ pub(super) fn read(name: &str, node: &Node, default: LinuxPolicy, all_notes: &mu
                 );
             }
             all_notes.extend(own_notes);
-            Some(Task { offset, ..task })
+            Some(task.with_offset(offset))
         }
         Err(why) => {
             all_notes.task(line, name, format_args!("is left out: {why}"));

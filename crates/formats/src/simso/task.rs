@@ -108,7 +108,7 @@ impl Reader<'_> {
                 let node = period.ok_or_else(missing)?;
                 PERIOD.set(&mut draft, "period", node, ms)?;
                 let period = draft.period.map_or(Time::ZERO, |(period, _)| period);
-                Ok(Some(Task { deadline, arrival: Arrival::Periodic { period }, ..draft.task }))
+                Ok(Some(draft.task.with_deadline(deadline).with_arrival(Arrival::Periodic { period })))
             }
             ("Sporadic", _) => {
                 let dates = dates.map_or(Ok(Vec::new()), activation_dates)?;
@@ -117,17 +117,8 @@ impl Reader<'_> {
                     return Ok(None);
                 }
                 let Task { name, wcet, priority, .. } = draft.task;
-                let jobs = dates.into_iter().map(|release| ListedJob {
-                    release,
-                    deadline: release + deadline,
-                    execution: wcet,
-                    wcet,
-                    bcet: wcet,
-                    criticality: 0,
-                    value: 1.0,
-                    estimate: None,
-                });
-                Ok(Some(Task { priority, ..listed_task(name, jobs.collect()) }))
+                let jobs = dates.into_iter().map(|release| ListedJob::new(release, release + deadline, wcet));
+                Ok(Some(listed_task(name, jobs.collect()).with_priority(priority)))
             }
             ("APeriodic", _) => {
                 self.notes.task(line, &draft.task.name, "is left out: another task activates it (followed_by)");

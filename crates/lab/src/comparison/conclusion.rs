@@ -181,7 +181,7 @@ impl Comparison {
 
     /// Names the tasks whose jobs the best scheduler never completes, or never in time.
     fn starved(&self, best: &ComparisonRow) -> Option<String> {
-        let tasks = self.plan.set.tasks.iter().zip(&best.metrics.tasks);
+        let tasks = self.plan.set.tasks().iter().zip(&best.metrics.tasks);
         let starved: Vec<_> = tasks.filter(|(_, figures)| figures.jobs.released > 0 && figures.jobs.met == 0).collect();
         let names: Vec<&str> = starved.iter().map(|(task, _)| task.name.as_str()).collect();
         let (verb, never) =
@@ -201,7 +201,7 @@ impl Comparison {
 
     /// Names the tasks whose (m,k) constraint the best scheduler violates.
     fn violated(&self, best: &ComparisonRow) -> Option<String> {
-        let tasks = self.plan.set.tasks.iter().zip(&best.metrics.tasks);
+        let tasks = self.plan.set.tasks().iter().zip(&best.metrics.tasks);
         let violated = tasks.filter(|(_, figures)| figures.windows.violated > 0).map(|(task, figures)| {
             let (m, k) = task.mk.unwrap_or_default();
             let windows = figures.windows;
@@ -216,7 +216,7 @@ impl Comparison {
     /// [`starved`](Self::starved) names them.
     fn cost(&self, best: &ComparisonRow) -> Option<String> {
         let edf = self.row("edf").filter(|edf| edf.scheduler != best.scheduler)?;
-        let tasks = self.plan.set.tasks.iter().zip(best.metrics.tasks.iter().zip(&edf.metrics.tasks));
+        let tasks = self.plan.set.tasks().iter().zip(best.metrics.tasks.iter().zip(&edf.metrics.tasks));
         let shares = tasks.filter(|(_, (own, _))| own.jobs.met > 0);
         let losses = shares.map(|(task, (own, under_edf))| (task, own.jobs.compliance(), under_edf.jobs.compliance()));
         let (task, own, under_edf) = losses.max_by(|a, b| (a.2 - a.1).total_cmp(&(b.2 - b.1)))?;
@@ -297,7 +297,7 @@ mod tests {
     #[test]
     fn a_scheduler_with_half_of_the_value_is_not_recommended() {
         let mut set = overloaded();
-        set.tasks[0].value = 20.0;
+        set.system.tasks_mut()[0].value = 20.0;
         let comparison = outcome(set.clone(), &["srpt", "dasa"], &[]);
         assert_eq!(comparison.rows[0].scheduler, "dasa", "srpt has more jobs and a seventh of the value");
         assert!(comparison.verdict().starts_with("dasa serves the goal best"), "{}", comparison.verdict());
@@ -308,7 +308,11 @@ mod tests {
     #[test]
     fn critical_jobs_outrank_value_and_number_level_by_level() {
         let mut set = overloaded();
-        (set.tasks[0].criticality, set.tasks[1].value, set.tasks[2].criticality) = (2, 100.0, 1);
+        (
+            set.system.tasks_mut()[0].criticality,
+            set.system.tasks_mut()[1].value,
+            set.system.tasks_mut()[2].criticality,
+        ) = (2, 100.0, 1);
         let comparison = outcome(set, &["srpt", "dasa", "muf"], &[]);
         assert_eq!(comparison.rows[0].scheduler, "muf");
         assert_eq!(comparison.rows[0].scores[0][..2], [1.0, 1.0], "both levels");
@@ -317,7 +321,7 @@ mod tests {
     #[test]
     fn a_verdict_names_starvation_and_violated_constraints() {
         let mut set = overloaded();
-        set.tasks[0].mk = Some((1, 3));
+        set.system.tasks_mut()[0].mk = Some((1, 3));
         let verdict = outcome(set, &["srpt"], &[Aim::Met]).verdict();
         assert!(verdict.contains("But long never finishes."), "{verdict}");
         assert!(verdict.contains("(m,k) is violated: long (1,3) in 18 of 18 windows"), "{verdict}");
@@ -330,13 +334,13 @@ mod tests {
         tasks.push(Task::periodic("c", ms(10), ms(4)));
         (tasks[1].after, tasks[1].deadline) = (vec![0], ms(20));
         let mut set = TaskSet::new("s", tasks, 1);
-        set.follow_sources().unwrap();
-        set.chains = vec![Chain {
+        set.system.follow_sources().unwrap();
+        set.system.set_chains(vec![Chain {
             name: "k".into(),
             tasks: vec![0, 1],
             deadline: Some(ms(deadline)),
             communication: Communication::default(),
-        }];
+        }]);
         set
     }
 

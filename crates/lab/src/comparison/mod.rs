@@ -157,13 +157,13 @@ pub fn compare(plan: ComparisonPlan, progress: &Progress) -> Result<Comparison, 
     rows.sort_by(|a, b| ranking::order(&ranking::means(&a.scores), &ranking::means(&b.scores)));
     let mut clairvoyant = clairvoyant.filter(|optimum| optimum.released > 0);
     if let Some(optimum) = &mut clairvoyant {
-        if plan.charge_latency || plan.set.costs != Costs::default() {
+        if plan.charge_latency || plan.set.costs() != Costs::default() {
             optimum.forget_schedules();
         }
         rows.iter().for_each(|row| optimum.raise_to(&row.metrics));
     }
     let has_role = !plan.charge_latency && plan.schedulers.iter().any(|name| is_shielded(name));
-    let shield = has_role.then(|| Role::on(&plan.set.system()));
+    let shield = has_role.then(|| Role::on(&plan.set.system));
     Ok(Comparison { plan, rows, skipped, clairvoyant, shield })
 }
 
@@ -224,7 +224,7 @@ pub fn picture_window(set: &TaskSet, horizon: Time, jobs: f64) -> Time {
     if expected <= jobs {
         return horizon;
     }
-    let longest = set.tasks.iter().map(|task| task.deadline).max().unwrap_or_default();
+    let longest = set.tasks().iter().map(|task| task.deadline).max().unwrap_or_default();
     Time((horizon.0 as f64 * jobs / expected) as u64).max(longest).min(horizon)
 }
 
@@ -355,7 +355,7 @@ mod tests {
         let set = TaskSet::new("s", tasks, 1);
         ComparisonPlan {
             roster: Roster::classical(),
-            goal: set.goal(),
+            goal: set.goal().clone(),
             set,
             horizon: Time::from_secs(6),
             seed: 1,
@@ -400,7 +400,7 @@ mod tests {
     #[test]
     fn what_does_not_apply_is_skipped_with_its_reason() {
         let mut plan = plan(&["edf", "d-over"], 3);
-        plan.set.cores = 2;
+        plan.set.system.set_cores(2);
         let comparison = outcome(plan);
         assert_eq!((comparison.rows.len(), comparison.skipped.len()), (1, 1));
         assert!(comparison.skipped[0].1.contains("one core"));
@@ -412,8 +412,8 @@ mod tests {
         let mut tasks = vec![Task::periodic("a", ms(10), ms(3)), Task::periodic("b", ms(10), ms(3))];
         (tasks[0].criticality, tasks[1].after, tasks[1].value) = (1, vec![0], 2.0);
         let mut set = TaskSet::new("s", tasks, 2);
-        set.follow_sources().unwrap();
-        let comparison = outcome(ComparisonPlan { goal: set.goal(), set, ..plan(&["edf"], 1) });
+        set.system.follow_sources().unwrap();
+        let comparison = outcome(ComparisonPlan { goal: set.goal().clone(), set, ..plan(&["edf"], 1) });
         let optimum = comparison.clairvoyant.as_ref().unwrap();
         let critical = OptimumRange { lower: 600.0, upper: 600.0 };
         assert_eq!((optimum.critical, &optimum.levels[..]), (Some(critical), &[(1, critical)][..]));

@@ -18,7 +18,7 @@ pub fn most_coming(task: &Task) -> usize {
     let most = match task.arrival {
         Arrival::Periodic { .. } | Arrival::Sporadic { .. } => AHEAD,
         Arrival::Burst { jobs, .. } => (AHEAD * u64::from(jobs)).min(MOST_IN_BURSTS),
-        Arrival::Listed(_) => 0,
+        _ => 0,
     };
     most as usize
 }
@@ -58,7 +58,7 @@ impl Coming {
                 };
                 Some(Coming { first, number: 0, gap: mean, jobs: 1, end: Time::NEVER })
             }
-            Arrival::Listed(_) => None,
+            _ => None,
         }
     }
 }
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn bursts_are_known_until_they_end() {
         let arrival = Arrival::Burst { jobs: 7, every: Time(100), until: Time(450) };
-        let task = Task { arrival, offset: Time(50), ..Task::periodic("t", Time(1), Time(1)) };
+        let task = Task::periodic("t", Time(1), Time(1)).with_arrival(arrival).with_offset(Time(50));
         assert_eq!(releases(&task, 0, None), [(50, 7), (150, 7), (250, 7)]);
         assert_eq!(releases(&task, 250, None), [(350, 7)], "a burst at this moment has been released");
         assert_eq!(releases(&task, 350, None), []);
@@ -98,10 +98,10 @@ mod tests {
 
     #[test]
     fn a_sporadic_job_is_expected_after_the_mean_gap() {
-        let sporadic = |gap: Gap| Task {
-            arrival: Arrival::Sporadic { minimum: Time(100), gap },
-            offset: Time(30),
-            ..Task::periodic("t", Time(1), Time(1))
+        let sporadic = |gap: Gap| {
+            Task::periodic("t", Time(1), Time(1))
+                .with_arrival(Arrival::Sporadic { minimum: Time(100), gap })
+                .with_offset(Time(30))
         };
         let uniform = sporadic(Gap::Uniform { max: Time(300) });
         assert_eq!(releases(&uniform, 0, None), [(30, 1), (230, 1), (430, 1)], "the first arrival is known");
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn listed_jobs_are_not_foreseen() {
-        let task = Task { arrival: Arrival::Listed(std::sync::Arc::new([])), ..Task::periodic("t", Time(1), Time(1)) };
+        let task = Task::periodic("t", Time(1), Time(1)).with_arrival(Arrival::Listed(std::sync::Arc::new([])));
         assert_eq!((releases(&task, 0, None), most_coming(&task)), (vec![], 0));
     }
 }

@@ -139,10 +139,10 @@ impl Scheduler for DOver {
             "keeps the jobs that it interrupts in an order of its own",
             system,
         )?;
-        if system.cores != 1 {
-            return Err(NotApplicable(format!("d-over is defined for one core, not for {}", system.cores)));
+        if system.cores() != 1 {
+            return Err(NotApplicable(format!("d-over is defined for one core, not for {}", system.cores())));
         }
-        let k = self.fixed_k.unwrap_or_else(|| importance_ratio(&system.tasks));
+        let k = self.fixed_k.unwrap_or_else(|| importance_ratio(system.tasks()));
         *self = DOver { threshold: 1.0 + k.sqrt(), ..DOver::new(self.fixed_k) };
         Ok(())
     }

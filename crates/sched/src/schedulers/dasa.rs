@@ -17,8 +17,8 @@ pub(crate) struct Dasa {
 
 impl Scheduler for Dasa {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        self.candidates.reserve(system.tasks.len());
-        self.candidates.reserve_admission(system.tasks.len(), system.cores);
+        self.candidates.reserve(system.tasks().len());
+        self.candidates.reserve_admission(system.tasks().len(), system.cores());
         Ok(())
     }
 

@@ -33,8 +33,8 @@ impl Dios {
 
 impl Scheduler for Dios {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        self.candidates.reserve(system.tasks.len());
-        self.candidates.reserve_admission(system.tasks.len(), system.cores);
+        self.candidates.reserve(system.tasks().len());
+        self.candidates.reserve_admission(system.tasks().len(), system.cores());
         Ok(())
     }
 

@@ -49,8 +49,8 @@ impl MhEdf {
 
 impl Scheduler for MhEdf {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        self.candidates.reserve(system.tasks.len());
-        self.schedule.reserve(system.tasks.len(), system.cores);
+        self.candidates.reserve(system.tasks().len());
+        self.schedule.reserve(system.tasks().len(), system.cores());
         Ok(())
     }
 

@@ -64,7 +64,7 @@ impl Scheduler for RoundRobin {
                     self.waiting.retain(|waiting| *waiting != id);
                     self.turns.retain(|(running, _)| *running != id);
                 }
-                Event::DeadlinePassed(_) => {}
+                _ => {}
             }
         }
         self.turns.sort_by_key(|(id, _)| view.job(*id).last_core);

@@ -177,7 +177,7 @@ impl Candidates {
 
     /// Takes the machine, and returns the number of jobs to plan with.
     fn look_at_machine(&mut self, view: &SystemView<'_>) -> usize {
-        if view.system.machine.is_plain() {
+        if view.system.machine().is_plain() {
             self.machine = None;
             return MOST_PLANNED;
         }
@@ -338,15 +338,15 @@ mod tests {
     #[test]
     fn a_backlog_is_planned_by_its_earliest_deadlines() {
         let count = 3 * MOST_PLANNED as u32;
-        let task = |index: u32| Task {
-            deadline: Time(1_000 + u64::from(count - index)),
-            ..Task::periodic(format!("t{index}"), Time(1_000_000), Time(10))
+        let task = |index: u32| {
+            Task::periodic(format!("t{index}"), Time(1_000_000), Time(10))
+                .with_deadline(Time(1_000 + u64::from(count - index)))
         };
-        let system = TaskSet::new("set", (0..count).map(task).collect(), 1).system();
-        let jobs: Vec<Job> = (0..count).map(|index| Job::first(index, &system.tasks[index as usize])).collect();
+        let system = TaskSet::new("set", (0..count).map(task).collect(), 1).system;
+        let jobs: Vec<Job> = (0..count).map(|index| Job::first(index, &system.tasks()[index as usize])).collect();
         let active: Vec<JobId> = (0..count).map(JobId).collect();
         let (now, running, events) = (Time::ZERO, &[None], &[]);
-        let view = SystemView { now, system: &system, active: &active, jobs: &jobs, running, events, locks: None };
+        let view = SystemView::new(now, &system, &active, &jobs, running).with_events(events);
         let mut order = active.clone();
         order.reverse();
         let earliest = &order[..MOST_PLANNED];

@@ -35,14 +35,14 @@ impl<K: Ord + Copy> Clustered<K> {
 
 impl<K: Ord + Copy + Send> Scheduler for Clustered<K> {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        let starts = (0..system.cores).step_by(self.size);
-        let ranges = starts.map(|start| start..(start + self.size).min(system.cores));
+        let starts = (0..system.cores()).step_by(self.size);
+        let ranges = starts.map(|start| start..(start + self.size).min(system.cores()));
         self.clusters = ranges.map(|cores| Cluster { cores, ready: Ranked::new() }).collect();
         let ranges: Vec<Range<usize>> = self.clusters.iter().map(|cluster| cluster.cores.clone()).collect();
         self.cluster_of_task = pack(system, &ranges, self.fit, self.admits);
         // Without inheritance, a job that waits runs nothing in its place, wherever that is.
         match system.shared_across(&self.cluster_of_task) {
-            Some((one, other, resource)) if system.protocol != Protocol::None => Err(NotApplicable(format!(
+            Some((one, other, resource)) if system.protocol() != Protocol::None => Err(NotApplicable(format!(
                 "tasks {:?} and {:?} share {resource:?} but are on different cores, where neither inherits from the other",
                 one.name, other.name
             ))),

@@ -26,11 +26,11 @@ impl MachinePlan {
     pub fn look(&mut self, system: &System) {
         let is_same = |(known, task): (&CoreSet, &temponet_task::Task)| *known == task.cores;
         let same_tasks =
-            self.allowed.len() == system.tasks.len() && self.allowed.iter().zip(&system.tasks).all(is_same);
-        if !same_tasks || self.machine != system.machine || self.free_at.len() != system.cores {
-            self.machine = system.machine.clone();
-            self.allowed = system.tasks.iter().map(|task| task.cores.clone()).collect();
-            self.free_at = vec![Time::ZERO; system.cores];
+            self.allowed.len() == system.tasks().len() && self.allowed.iter().zip(system.tasks()).all(is_same);
+        if !same_tasks || self.machine != *system.machine() || self.free_at.len() != system.cores() {
+            self.machine = system.machine().clone();
+            self.allowed = system.tasks().iter().map(|task| task.cores.clone()).collect();
+            self.free_at = vec![Time::ZERO; system.cores()];
         }
     }
 

@@ -61,7 +61,7 @@ impl<K: Ord + Copy> Ranked<K> {
             match *event {
                 Event::Released(id) => self.insert(key(view.job(id)), view.job(id), id),
                 Event::Completed(id) | Event::Aborted(id) => self.remove(view.job(id), id),
-                Event::DeadlinePassed(_) => {}
+                _ => {}
             }
         }
     }
@@ -69,7 +69,7 @@ impl<K: Ord + Copy> Ranked<K> {
     /// Puts the best jobs on all cores.
     pub fn assign(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         // On one core no placement is needed, except where jobs hold it or wait for each other.
-        if view.cores() == 1 && !view.system.is_limited && view.locks.is_none() {
+        if view.cores() == 1 && !view.system.is_limited() && view.locks.is_none() {
             if let Some((_, _, id)) = self.order.front() {
                 assignment.run(0, *id);
             }
@@ -118,7 +118,7 @@ impl<K: Ord + Copy> TaskKey<K> {
 
 impl<K: Ord + Copy + Send> Scheduler for TaskKey<K> {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        if system.tasks.iter().all(|task| task.after.is_empty()) {
+        if system.tasks().iter().all(|task| task.after.is_empty()) {
             return Err(NotApplicable("it is for tasks that come after each other, and none does".into()));
         }
         self.times = (self.prepare)(system);

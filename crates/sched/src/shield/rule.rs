@@ -101,8 +101,8 @@ pub(super) fn quantum(shortest: Time) -> Time {
 
 impl Rule {
     pub fn start(&mut self, system: &System, guarantee: &Guarantee) {
-        let cores = system.cores;
-        self.dispatching = Dispatching::on(&system.costs);
+        let cores = system.cores();
+        self.dispatching = Dispatching::on(&system.costs());
         self.tasks.clear();
         self.tasks.resize_with(cores, Vec::new);
         for (index, reserved) in guarantee.reserved.iter().enumerate() {
@@ -120,7 +120,7 @@ impl Rule {
             ready.reserve(2 * tasks.len());
         }
         self.longest.clear();
-        self.longest.extend(system.tasks.iter().map(longest_region));
+        self.longest.extend(system.tasks().iter().map(longest_region));
         self.first.clear();
         self.first.resize(cores, None);
         self.running.clear();
@@ -131,7 +131,7 @@ impl Rule {
         self.is_forced.resize(cores, false);
         self.exhausted.clear();
         self.exhausted.resize(cores, Time::NEVER);
-        self.claims.reserve(4 * system.tasks.len());
+        self.claims.reserve(4 * system.tasks().len());
     }
 
     /// Finds the ready guaranteed jobs of every core, and the first one among them.
@@ -309,7 +309,7 @@ impl Rule {
 
     /// Time for which a job that gets a core now will hold it; zero if it can be preempted at any time.
     fn hold(&self, job: &Job, now: Now<'_>) -> Time {
-        let Some(task) = now.view.system.tasks.get(job.task as usize) else { return Time::ZERO };
+        let Some(task) = now.view.system.tasks().get(job.task as usize) else { return Time::ZERO };
         let work = job.wcet.max(task.wcet_high.unwrap_or_default());
         let next = task.preemption.next_point(job.executed).min(work.max(job.executed + Time(1)));
         if task.preemption.is_limited() { next - job.executed + job.overhead } else { Time::ZERO }
@@ -367,7 +367,7 @@ impl Rule {
             let Some(arrival) = now.arrivals.next_arrival(now.view.now, *index, &reserved) else { continue };
             self.claims.add_task(arrival + reserved.deadline, reserved.period, reserved.work);
         }
-        if self.plan.len() == 1 && now.view.system.costs.decision > Time::ZERO {
+        if self.plan.len() == 1 && now.view.system.costs().decision > Time::ZERO {
             interrupts::claim(now.view.system, now.view.now, &mut self.claims);
         }
     }

@@ -27,8 +27,8 @@ const DP_WRAP: &str = "dp-wrap";
 /// Returns the name of a scheduler that is proved to meet every deadline, and whether its proof holds only for the exact
 /// arrivals. The candidates are in order of increasing migrations, and the first proved one is taken.
 pub(super) fn proved(system: &System, covers_overruns: bool) -> Option<(&'static str, bool)> {
-    let is_identical = system.machine.is_plain() && system.machine.is_full_speed();
-    if system.cores == 1 || system.costs.decision > Time::ZERO || !is_identical {
+    let is_identical = system.machine().is_plain() && system.machine().is_full_speed();
+    if system.cores() == 1 || system.costs().decision > Time::ZERO || !is_identical {
         return None;
     }
     let set = as_set(system, covers_overruns);

@@ -134,7 +134,7 @@ pub fn drawn(rng: &mut Pcg64, load: f64, cores: usize) -> TaskSet {
 /// Adds offsets, jitter, sporadic arrivals, bursts, and execution times below the wcet.
 pub fn vary(rng: &mut Pcg64, set: &mut TaskSet) {
     let [offsets, jitter, sporadic, short] = [0.3, 0.15, 0.5, 0.5].map(|share| rng.random_bool(share));
-    for task in &mut set.tasks {
+    for task in set.system.tasks_mut().iter_mut() {
         let Time(period) = task.period().unwrap();
         if offsets {
             task.offset = Time(rng.random_range(0..period));
@@ -162,7 +162,7 @@ pub fn vary(rng: &mut Pcg64, set: &mut TaskSet) {
 
 /// A horizon of some hundred jobs and several of the longest periods.
 pub fn horizon(set: &TaskSet) -> Time {
-    let rate: f64 = set.tasks.iter().map(|task| 1.0 / task.period().unwrap().0 as f64).sum();
-    let longest = set.tasks.iter().filter_map(Task::period).max().unwrap();
+    let rate: f64 = set.tasks().iter().map(|task| 1.0 / task.period().unwrap().0 as f64).sum();
+    let longest = set.tasks().iter().filter_map(Task::period).max().unwrap();
     Time((300.0 / rate) as u64).max(longest * 3)
 }

@@ -276,7 +276,7 @@ fn tuned_base(system: &System, worths: &Worths) -> Box<dyn Scheduler> {
     let tuned = build(&choice.name).ok().filter(|_| choice.why == Why::Simulated);
     tuned.unwrap_or_else(|| {
         let worth = |task: &Task| worths.of(task.criticality, task.value);
-        let differs = system.tasks.windows(2).any(|pair| worth(&pair[0]) != worth(&pair[1]));
+        let differs = system.tasks().windows(2).any(|pair| worth(&pair[0]) != worth(&pair[1]));
         if differs { Advisor::Dios } else { Advisor::EdfSkip }.scheduler()
     })
 }
@@ -311,7 +311,7 @@ impl Gains {
 
 impl Scheduler for Planner {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        let worths = system.goal.worths(&system.tasks);
+        let worths = system.goal().worths(system.tasks());
         if self.is_base_tuned {
             self.base = tuned_base(system, &worths);
         }

@@ -37,7 +37,7 @@ impl Prospect {
 /// no jobs are known to come.
 fn mean_execution(system: &System) -> Option<f64> {
     // The load of a list would tell of jobs that have not come.
-    let known = || system.tasks.iter().filter(|task| task.jobs_per_second() > 0.0);
+    let known = || system.tasks().iter().filter(|task| task.jobs_per_second() > 0.0);
     let load: f64 = known().map(Task::mean_utilization).sum();
     let rate: f64 = known().map(Task::jobs_per_second).sum();
     (rate > 0.0).then(|| load / rate * 1e9)

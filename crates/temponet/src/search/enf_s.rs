@@ -141,10 +141,10 @@ impl EnfS {
 
 impl Scheduler for EnfS {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        let worths = system.goal.worths(&system.tasks);
+        let worths = system.goal().worths(system.tasks());
         *self = EnfS::new(self.settings);
         self.unit = system.median_wcet().0 as f64;
-        self.has_lists = system.tasks.iter().any(|task| matches!(task.arrival, Arrival::Listed(_)));
+        self.has_lists = system.tasks().iter().any(|task| matches!(task.arrival, Arrival::Listed(_)));
         self.prospect = Some(Prospect::new(system, worths, self.settings.horizon));
         Ok(())
     }

@@ -277,7 +277,7 @@ impl<'a> Futures<'a> {
 
 impl Scheduler for Searcher {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        let worths = system.goal.worths(&system.tasks);
+        let worths = system.goal().worths(system.tasks());
         self.prospect = Some(Prospect::new(system, worths, self.settings.horizon));
         (self.found, self.released, self.searches) = (None, 0, 0);
         Ok(())

@@ -71,7 +71,7 @@ pub(super) struct Look<'a> {
 
 /// Returns the place of the candidate to follow from now on, by the remembered jobs.
 pub(super) fn look<'a>(history: &History, look: &Look<'a>) -> usize {
-    let goal = &look.known.goal;
+    let goal = look.known.goal();
     let Some(course) = course(history, look.known, look.is_shielded) else { return look.followed };
     let networks = Course { system: look.told_network, set: course.set.clone(), ..course };
     let run = |candidate: &'a Candidate, followed: Option<&Contestant<'_>>| -> Option<Contestant<'a>> {
@@ -115,10 +115,10 @@ pub(super) fn look<'a>(history: &History, look: &Look<'a>) -> usize {
 ///
 /// Where tasks follow each other, the followed candidate has decided on their releases, so they are no course for others.
 fn course<'a>(history: &History, system: &'a System, is_shielded: bool) -> Option<Course<'a>> {
-    if system.tasks.iter().any(|task| !task.after.is_empty()) {
+    if system.tasks().iter().any(|task| !task.after.is_empty()) {
         return None;
     }
-    let lists = history.jobs(&system.tasks);
+    let lists = history.jobs(system.tasks());
     let jobs = || lists.iter().flatten();
     let (first, last) = (jobs().map(|job| job.release).min()?, jobs().map(|job| job.release).max()?);
     let longest = jobs().map(|job| job.deadline.saturating_sub(job.release)).max()?;
@@ -126,10 +126,10 @@ fn course<'a>(history: &History, system: &'a System, is_shielded: bool) -> Optio
     let block = Time((last - first).0 / blocks.max(1));
     let listed = |(task, jobs): (&Task, &Vec<_>)| {
         let arrival = Arrival::Listed(jobs.as_slice().into());
-        Task { arrival, jitter: Time::ZERO, ..task.clone() }
+        task.clone().with_arrival(arrival).with_jitter(Time::ZERO)
     };
-    let tasks = system.tasks.iter().zip(&lists).map(listed).collect();
-    let set = Arc::new(TaskSet { tasks, ..TaskSet::of_system("remembered", system) });
+    let tasks = system.tasks().iter().zip(&lists).map(listed).collect();
+    let set = Arc::new(TaskSet::of_system("remembered", system.described_by(tasks)));
     let most_blocks = blocks as usize;
     (blocks >= BLOCKS.1 && block > Time::ZERO).then_some(Course {
         system,
@@ -145,7 +145,7 @@ fn course<'a>(history: &History, system: &'a System, is_shielded: bool) -> Optio
 /// Returns the tasks as they behave at present: as their latest jobs show them, and without jobs if they have fallen silent.
 pub(super) fn present_tasks(history: &History, outlook: &Outlook) -> Vec<Task> {
     let present = |(place, task): (usize, &Task)| match history.is_silent(place) {
-        true => Task { arrival: Arrival::Listed([].into()), ..task.clone() },
+        true => task.clone().with_arrival(Arrival::Listed([].into())),
         false => task.clone(),
     };
     outlook.tasks().iter().enumerate().map(present).collect()

@@ -115,10 +115,10 @@ impl Portfolio {
     fn find_choice(&self, system: &System) -> Choice {
         let favourite = self.candidates.first().map_or("", Candidate::name);
         if self.tuning == Tuning::Off {
-            return Choice::untested(favourite, Why::Off, &system.goal);
+            return Choice::untested(favourite, Why::Off, system.goal());
         }
         if is_listed(system) {
-            return Choice::untested(before_evidence(&system.goal, &self.candidates), Why::Unknown, &system.goal);
+            return Choice::untested(before_evidence(system.goal(), &self.candidates), Why::Unknown, system.goal());
         }
         if let Some(tuned) = self.tuned.as_ref().filter(|tuned| tuned.is_for(system)) {
             return tuned.choice.clone();
@@ -199,24 +199,24 @@ impl Portfolio {
             return self.choice.as_ref().and_then(|choice| self.place_of(&choice.name));
         }
         let since = self.history.released - self.history.stretch;
-        let is_urgent = since > (JOBS_PER_TASK * known.tasks.len()) as u64;
+        let is_urgent = since > (JOBS_PER_TASK * known.tasks().len()) as u64;
         if self.stretch == Some(self.history.stretch)
             || leaves_choice && !is_urgent
-            || !self.history.is_settled(&known.tasks)
+            || !self.history.is_settled(known.tasks())
         {
             return None;
         }
         self.stretch = Some(self.history.stretch);
         let tasks = present_tasks(&self.history, outlook);
-        if tasks == known.tasks {
+        if tasks == known.tasks() {
             // A job came at another time than described, which says nothing of the next ones.
             return None;
         }
         self.looks += 1;
-        let system = System { tasks, ..known.clone() };
+        let system = known.described_by(tasks);
         let purpose = format!("told {}", fingerprint(known));
         let choice =
-            self.remembered(&system, &purpose, || choose_for(known, &system.tasks, &self.candidates, self.settings));
+            self.remembered(&system, &purpose, || choose_for(known, system.tasks(), &self.candidates, self.settings));
         // Where no task recurs at present, nothing speaks against the followed candidate.
         if choice.why == Why::Unknown { None } else { self.place_of(&choice.name) }
     }
@@ -255,7 +255,7 @@ impl Portfolio {
         // The network reads of the lists no more than it does alone; the others do not get them at all.
         let is_network = self.is_network();
         let known = self.known.as_ref().filter(|_| self.is_unknown && !is_network);
-        let shown = SystemView { system: known.unwrap_or(view.system), ..*view };
+        let shown = view.with_system(known.unwrap_or(view.system));
         if let Some(follower) = &mut self.follower {
             follower.decide(&shown, assignment, only_watches);
         }
@@ -274,7 +274,7 @@ impl Scheduler for Portfolio {
         let needs_others = self.tuning != Tuning::Off || network.is_none();
         let others = if needs_others { Candidate::classical(&known) } else { Vec::new() };
         self.candidates = network.into_iter().chain(others).collect();
-        self.is_unknown = is_listed(system) || !system.servers.is_empty();
+        self.is_unknown = is_listed(system) || !system.servers().is_empty();
         // A review would exceed any budget of a decision.
         let has_budget = self.network.as_ref().is_some_and(|network| network.options().budget_ns.is_some());
         self.reviews = self.tuning == Tuning::Online && !has_budget;
@@ -296,7 +296,7 @@ impl Scheduler for Portfolio {
         if self.reviews {
             // Only jobs that are not known beforehand are simulated again, as many as the effort of a start allows.
             let jobs = self.settings.effort / effort_per_job(system, self.candidates.iter());
-            self.history.start(&system.tasks, if self.is_unknown { jobs as usize } else { 1 });
+            self.history.start(system.tasks(), if self.is_unknown { jobs as usize } else { 1 });
         }
         Ok(())
     }

@@ -70,12 +70,16 @@ mod tests {
     /// Overload with every property that calls for a candidate of its own.
     fn set(cores: usize, on_miss: OnMiss) -> TaskSet {
         let mut set = generate(&Spec::new(9, cores, 1.3 * cores as f64), 4).unwrap();
-        set.on_miss = on_miss;
-        (set.tasks[0].criticality, set.tasks[1].mk, set.tasks[2].skip) = (1, Some((1, 3)), Some(3));
-        set.tasks[0].wcet_high = Some(set.tasks[0].wcet + Time(1));
-        set.servers =
-            vec![temponet_task::Server { name: "s".into(), budget: Time::from_ms(1), period: Time::from_ms(10) }];
-        set.tasks[3].server = Some(0);
+        set.system.set_on_miss(on_miss);
+        (set.system.tasks_mut()[0].criticality, set.system.tasks_mut()[1].mk, set.system.tasks_mut()[2].skip) =
+            (1, Some((1, 3)), Some(3));
+        set.system.tasks_mut()[0].wcet_high = Some(set.tasks()[0].wcet + Time(1));
+        set.system.set_servers(vec![temponet_task::Server {
+            name: "s".into(),
+            budget: Time::from_ms(1),
+            period: Time::from_ms(10),
+        }]);
+        set.system.tasks_mut()[3].server = Some(0);
         set
     }
 
@@ -89,7 +93,7 @@ mod tests {
         [&mut before, &mut always].into_iter().for_each(|one| one.start(engine.system()).unwrap());
         while engine.advance(&mut Unobserved) {
             let view = engine.view();
-            [&mut assignment, &mut expected].into_iter().for_each(|one| one.reset(set.cores));
+            [&mut assignment, &mut expected].into_iter().for_each(|one| one.reset(set.cores()));
             always.decide(&view, &mut expected);
             match &mut over {
                 None => before.decide(&view, &mut assignment),
@@ -99,7 +103,7 @@ mod tests {
                     is_same &= assignment.cores() == expected.cores();
                 }
             }
-            if over.is_none() && engine.now() > Time::from_ms(150) && engine.view().active.len() > set.cores {
+            if over.is_none() && engine.now() > Time::from_ms(150) && engine.view().active.len() > set.cores() {
                 over = Some(TakingOver::start(candidate.scheduler().unwrap(), engine.system(), true).unwrap());
             }
             engine.apply(&assignment, &mut Unobserved).unwrap_or_else(|error| panic!("{}: {error}", candidate.name()));
@@ -113,7 +117,7 @@ mod tests {
         let network = Learned::new(Model::random(Tokenizer::full(), 2).into(), Options::default()).unwrap();
         for (cores, on_miss) in [(1, OnMiss::Abort), (2, OnMiss::Abort), (2, OnMiss::Continue)] {
             let set = set(cores, on_miss);
-            let mut candidates = Candidate::classical(&set.system());
+            let mut candidates = Candidate::classical(&set.system);
             candidates.push(Candidate::Network(Box::new(network.share())));
             assert!(candidates.len() > 15, "{}", candidates.len());
             for candidate in candidates {

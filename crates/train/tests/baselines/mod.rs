@@ -145,9 +145,8 @@ fn every_baseline_is_deployed_as_it_was_trained() {
 
 /// Two tasks of which the one with more work has to run first.
 fn counterexample() -> TaskSet {
-    let task = |name: &str, wcet: u64, deadline: u64| Task {
-        deadline: Time::from_ms(deadline),
-        ..Task::periodic(name, Time::from_ms(10), Time::from_ms(wcet))
+    let task = |name: &str, wcet: u64, deadline: u64| {
+        Task::periodic(name, Time::from_ms(10), Time::from_ms(wcet)).with_deadline(Time::from_ms(deadline))
     };
     TaskSet::new("test", vec![task("short", 2, 10), task("long", 7, 8)], 1)
 }

@@ -99,9 +99,8 @@ fn a_later_distribution_is_moved_and_shrunk() {
 }
 
 fn counterexample() -> TaskSet {
-    let task = |name: &str, wcet: u64, deadline: u64| Task {
-        deadline: Time::from_ms(deadline),
-        ..Task::periodic(name, Time::from_ms(20), Time::from_ms(wcet))
+    let task = |name: &str, wcet: u64, deadline: u64| {
+        Task::periodic(name, Time::from_ms(20), Time::from_ms(wcet)).with_deadline(Time::from_ms(deadline))
     };
     TaskSet::new("test", vec![task("short", 4, 20), task("long", 8, 10)], 1)
 }
