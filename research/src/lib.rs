@@ -31,13 +31,13 @@ mod training;
 use std::time::Instant;
 
 use serde::de::DeserializeOwned;
-use temponet::{Model, NetworkError, Options};
+use temponet::{Model, NetworkError};
 use temponet_sim::SimError;
 use temponet_sim::generate::GenerateError;
 
 pub use ablation::{Ablation, Effort, Variant, VariantResult};
 pub use baselines::Baselines;
-pub use cache::{Cache, key, model_key};
+pub use cache::{Cache, key, model_key, options_key};
 pub use contest::{Contender, Contest, Entrant, RunFigures, RunMetric, TestBed, model_entrant};
 pub use experiments::ALL;
 pub use findings::{Findings, FindingsTable, Picture, Verdict};
@@ -156,8 +156,7 @@ pub fn find(name: &str) -> Result<&'static Experiment, ReproduceError> {
 /// scheduler, the readings of the paper and the program version; that of the rivals on their models, too.
 fn file_of(experiment: &Experiment, mode: Mode, roster: &Roster, cache: &Cache) -> Result<String, ReproduceError> {
     let model = roster.model.as_ref().map_or(Ok(String::new()), |model| model_key(model))?;
-    // Latencies are measured anew each time; they are no choice of the caller.
-    let options = format!("{:?}", Options { calibration: None, ..roster.options });
+    let options = options_key(&roster.options);
     let (papers, version) = (paper_model::fingerprint(), env!("CARGO_PKG_VERSION"));
     let name = experiment.id.to_lowercase();
     let mut parts = vec![experiment.protocol, mode.name(), &model, &options, &papers, version];
@@ -215,8 +214,8 @@ pub fn title(experiment: &Experiment) -> Result<String, ReproduceError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use temponet::Tuning;
     use temponet::stages::Tokenizer;
+    use temponet::{Options, Tuning};
 
     #[test]
     fn findings_of_other_metadata_or_options_are_kept_apart() {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use temponet::Model;
+use temponet_formats::read_settings;
 use temponet_infer::file_checksum;
 use temponet_train::Recipe;
 
@@ -150,7 +151,7 @@ impl Rival {
         let wrong =
             |why: String| ReproduceError::Train(self.name.into(), format!("research/recipes/{}: {why}", self.path));
         crate::register();
-        let recipe: Recipe = toml::from_str(self.recipe).map_err(|error| wrong(error.to_string()))?;
+        let recipe: Recipe = read_settings(self.recipe).map_err(|error| wrong(error.in_text(self.recipe)))?;
         recipe.problem().map_or(Ok(recipe), |problem| Err(wrong(problem.to_string())))
     }
 }

@@ -21,3 +21,8 @@ pub use catalog::{ALL, Entry, SHIELD, SpecError, build, global_edf, is_classical
 pub use proofs::{Proof, proofs};
 pub use schedulers::look_ahead::LookAhead;
 pub use sensitivity::{LARGEST_SCALING, Scaling, scalings};
+
+/// The examples of the README, which are run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

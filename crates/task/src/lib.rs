@@ -52,3 +52,8 @@ pub use system::{System, TasksMut};
 pub use task::{Arrival, ExecutionModel, Gap, ListedJob, Preemption, Task};
 pub use time::{Time, TimeError, TimeUnit};
 pub use view::{Event, Job, JobId, SystemView, Tie};
+
+/// The examples of the README, which are run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

@@ -136,3 +136,8 @@ pub mod stages {
     pub use crate::staying::{Kept, Staying};
     pub use crate::tokenizer::Tokenizer;
 }
+
+/// The examples of the README, which are run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;
