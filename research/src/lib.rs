@@ -6,7 +6,8 @@
 //! Findings hold our figures beside the paper's and beside those of EDF, the best classical scheduler and the clairvoyant optimum on the same
 //! runs, and a verdict that follows from the figures. Shares are fractions from 0 to 1; every other figure states its unit.
 //!
-//! The rivals' methods of learning are in [`methods`]; [`register`] makes them known to recipes. Everything else is arranged from the product's crates.
+//! The rivals' methods of learning are in [`methods`], those that search in [`search`]; [`register`] makes them known to recipes and to the catalog of
+//! schedulers. Everything else is arranged from the product's crates.
 
 mod ablation;
 mod adaptation;
@@ -26,6 +27,7 @@ mod protocol;
 mod register;
 mod reproduce;
 mod rivals;
+pub mod search;
 mod training;
 
 use std::time::Instant;
@@ -197,6 +199,7 @@ pub fn run(
         seconds: 0.0,
         protocol: experiment.protocol.into(),
     };
+    register();
     let begin = Instant::now();
     (experiment.run)(&Context { experiment, mode, roster, cache, trainer }, &mut findings)?;
     findings.seconds = begin.elapsed().as_secs_f64();

@@ -59,7 +59,7 @@ pub const LEARNED: &[Rival] = rivals![
     "iql" "iql.toml" "Kostrikov et al. 2021",
 ];
 
-/// Rivals that search: name and source. Their methods are in [`temponet::search`].
+/// Rivals that search: name and source. Their methods are in [`crate::search`].
 pub const SEARCHING: [(&str, &str); 7] = [
     ("random-search", "yardstick"),
     ("pso", "Kennedy and Eberhart 1995; Liu 2021"),
@@ -181,6 +181,6 @@ mod tests {
             assert!(names.contains(&embedded.name), "{} is no rival's model", embedded.name);
             Model::from_bytes(embedded.model).unwrap();
         }
-        assert!(SEARCHING.iter().map(|(name, _)| *name).eq(temponet::search::ALL.iter().map(|method| method.name)));
+        assert!(SEARCHING.iter().map(|(name, _)| *name).eq(crate::search::ALL.iter().map(|method| method.name)));
     }
 }
