@@ -48,7 +48,7 @@ pub use register::register;
 pub use reproduce::Reproduce;
 pub use training::{DeviceTrainer, History, Trained, Trainer, Training};
 
-use temponet_task::wording::did_you_mean;
+use temponet_wording::did_you_mean;
 
 use temponet_lab::comparison::CompareError;
 use temponet_lab::roster::Roster;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use temponet::Model;
 use temponet::stages::{Binning, Continuous};
-use temponet_task::wording::visible;
+use temponet_wording::visible;
 
 use crate::convert::written;
 use crate::paths::{Kind, Output, Replace};

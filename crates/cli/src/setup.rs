@@ -11,7 +11,7 @@ use temponet_lab::horizon::{default_horizon, uncounted};
 use temponet_lab::models::{self, BUILT_IN, ModelError};
 use temponet_lab::roster::{Roster, SHIELDED, UNSHIELDED};
 pub use temponet_sim::generate::text::{positive_time, time as any_time};
-use temponet_task::wording::{counted, did_you_mean};
+use temponet_wording::{counted, did_you_mean};
 use temponet_task::{Aim, Costs, OnMiss, Protocol, TaskSet, Time};
 
 use crate::{output, paths};

@@ -7,7 +7,7 @@ use serde::Serialize;
 use temponet::stages::Learned;
 use temponet::tuning::{Candidate, CandidateScore, Choice, Settings, choose};
 use temponet_lab::stats::percent;
-use temponet_task::wording::counted;
+use temponet_wording::counted;
 use temponet_task::{Scheduler, System, TaskSet};
 
 use crate::convert::written;

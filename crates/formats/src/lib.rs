@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use node::Node;
 use notes::Imported;
 use temponet_task::TaskSet;
-use temponet_task::wording::visible;
+use temponet_wording::visible;
 
 pub use input::{is_pipe, read_bytes};
 pub use read::{BURST_KEYS, TASK_KEYS};

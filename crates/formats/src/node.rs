@@ -1,6 +1,6 @@
 //! Values with their lines, and strict reading of tables: the common form of all file formats.
 
-use temponet_task::wording::did_you_mean;
+use temponet_wording::did_you_mean;
 use temponet_task::{Time, TimeUnit};
 
 use crate::Problem;

@@ -1,7 +1,7 @@
 //! Drawing one random task set: the options of `temponet generate`, and the checks on what was drawn.
 
 use temponet_sim::generate::{Critical, Deadlines, GenerateError, Lengths, Method, Rule, Spec, Variety, generate};
-use temponet_task::wording::counted;
+use temponet_wording::counted;
 use temponet_task::{TaskSet, Time};
 
 /// How random tasks are drawn.

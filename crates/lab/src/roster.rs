@@ -11,7 +11,7 @@ use temponet::{Model, NetworkError, Options, Temponet};
 use temponet_sched::SpecError;
 use temponet_sched::shield::Shield;
 use temponet_task::Scheduler;
-use temponet_task::wording::did_you_mean;
+use temponet_wording::did_you_mean;
 
 /// Name of the learned scheduler with its shield.
 pub const SHIELDED: &str = "temponet";

@@ -6,7 +6,7 @@ use temponet_infer::{Architecture, Weights, WeightsError, file_checksum};
 use temponet_task::System;
 
 use crate::tokenizer::Tokenizer;
-use crate::tuning::{Choice, TunedModel, fingerprint};
+use crate::tuning::{Choice, TunedModel};
 
 /// A model, as a weights file holds it.
 #[derive(Clone, Debug, PartialEq)]
@@ -162,7 +162,7 @@ impl Model {
     /// choice without a simulation.
     pub fn set_tuned(&mut self, set: &str, system: &System, choice: Choice) -> Result<(), ModelError> {
         let tuned =
-            TunedModel { set: set.into(), system: fingerprint(system), weights: self.weights.checksum(), choice };
+            TunedModel { set: set.into(), system: system.fingerprint(), weights: self.weights.checksum(), choice };
         let text = serde_json::to_string(&tuned).map_err(|error| ModelError::Tuned(error.to_string()))?;
         self.weights.metadata.insert(TUNED_KEY.into(), text);
         Ok(())

@@ -1,7 +1,7 @@
 //! The machine: `[[core]]` tables with name, speed and count, and the key `cores` of a task, which names cores or their
 //! numbers: `["big"]` or `[0, 2]`, in a CSV cell `big little` or `0 2`.
 
-use temponet_task::wording::did_you_mean;
+use temponet_wording::did_you_mean;
 use temponet_task::{Core, CoreSet, Speed};
 
 use super::{MOST_CORES, name};

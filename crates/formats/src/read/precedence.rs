@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use temponet_task::wording::did_you_mean;
+use temponet_wording::did_you_mean;
 use temponet_task::{Chain, Communication, Precedence, TaskSet, Time, TimeUnit};
 
 use super::{Names, hopeless, printable};

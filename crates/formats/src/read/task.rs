@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use temponet_task::wording::did_you_mean;
+use temponet_wording::did_you_mean;
 use temponet_task::{Arrival, Core, Gap, Preemption, Server, Speed, Task, Time, TimeUnit};
 
 use super::precedence::Links;

@@ -4,7 +4,7 @@ mod entries;
 mod options;
 
 use temponet_task::Scheduler;
-use temponet_task::wording::did_you_mean;
+use temponet_wording::did_you_mean;
 
 use crate::proofs::{Facts, unproved};
 use crate::schedulers::edf;

@@ -21,7 +21,7 @@ use temponet_sched::advice::Advisor;
 use temponet_sched::{SpecError, build};
 use temponet_sim::statistics::{mean, standard_error};
 use temponet_sim::{SimError, mixed_seed};
-use temponet_task::wording::did_you_mean;
+use temponet_wording::did_you_mean;
 use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView, Task, Tie, Worths};
 
 use alternatives::{Alternatives, Choice};

@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use temponet_task::System;
 
 use super::choice::Choice;
-use super::fingerprint::fingerprint;
 use crate::Model;
 
 /// Choices by system. Clones share them.
@@ -42,7 +41,7 @@ impl Choices {
         settings: &str,
         make: impl FnOnce() -> Choice,
     ) -> Choice {
-        let key = (fingerprint(system), model.map_or(0, |model| Arc::as_ptr(model) as usize), settings.to_string());
+        let key = (system.fingerprint(), model.map_or(0, |model| Arc::as_ptr(model) as usize), settings.to_string());
         let made = {
             let mut all = self.made.lock().unwrap_or_else(PoisonError::into_inner);
             if all.len() >= MOST {

@@ -8,7 +8,6 @@ use temponet_task::{Assignment, Event, NotApplicable, Scheduler, System, SystemV
 use super::cache::Choices;
 use super::candidates::{Candidate, before_evidence, is_listed, without_lists};
 use super::choice::{Choice, TunedModel, Why};
-use super::fingerprint::fingerprint;
 use super::history::History;
 use super::online::{Look, Schedule, look, present_tasks};
 use super::race::{choose, choose_for, effort_per_job};
@@ -214,7 +213,7 @@ impl Portfolio {
         }
         self.looks += 1;
         let system = known.described_by(tasks);
-        let purpose = format!("told {}", fingerprint(known));
+        let purpose = format!("told {}", known.fingerprint());
         let choice =
             self.remembered(&system, &purpose, || choose_for(known, system.tasks(), &self.candidates, self.settings));
         // Where no task recurs at present, nothing speaks against the followed candidate.
