@@ -26,11 +26,8 @@ pub struct TaskSet {
 }
 
 fn format(name: &str) -> PyResult<Format> {
-    let known = [("toml", Format::Toml), ("json", Format::Json), ("csv", Format::Csv), ("xml", Format::SimSo)];
-    let found = known.iter().find(|(known, _)| *known == name);
-    found
-        .map(|(_, format)| *format)
-        .ok_or_else(|| errors::input(format!("format {name:?} is none of toml, json, csv, xml")))
+    let found = Format::of(Path::new(&format!("set.{name}")));
+    found.ok_or_else(|| errors::input(format!("format {name:?} is none of toml, json, csv, xml")))
 }
 
 impl TaskSet {
@@ -277,6 +274,12 @@ pub fn sets() -> PyResult<Vec<(String, String, String)>> {
         Ok((set.name.to_string(), loaded.set.description, set.source()))
     };
     builtin::ALL.iter().map(row).collect()
+}
+
+/// JSON schema of task-set files, as JSON.
+#[pyfunction]
+pub fn schema() -> String {
+    temponet_formats::schema().to_string()
 }
 
 /// Nanoseconds of a time that is written with a unit, such as `500ms`.

@@ -101,16 +101,7 @@ fn links_between_documents_lead_somewhere() {
 }
 
 #[test]
-fn every_key_of_a_task_and_of_a_burst_is_documented() {
-    let text = read("docs/task-sets.md");
-    for key in temponet_formats::TASK_KEYS {
-        let is_listed = |line: &str| line.starts_with("| `") && line.contains(&format!("`{key}`"));
-        assert!(text.lines().any(is_listed), "{key}");
-    }
-    let bursts = text.split("\n## ").find(|section| section.starts_with("`[[burst]]`")).unwrap();
-    for key in temponet_formats::BURST_KEYS {
-        assert!(bursts.contains(&format!("`{key}`")), "{key} of a burst");
-    }
+fn every_scheduler_is_in_the_changelog() {
     let changelog = read("CHANGELOG.md");
     let words: HashSet<&str> = changelog.split(|c: char| !(c.is_alphanumeric() || "-:".contains(c))).collect();
     for entry in temponet_sched::ALL {

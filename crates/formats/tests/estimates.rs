@@ -1,19 +1,12 @@
 //! Contract: estimates and the execution models that go with them are read from all formats, written back as they were, and
 //! refused with line and value where they make no sense.
 
-use std::path::Path;
-
 use proptest::prelude::*;
-use temponet_formats::{Format, parse, write};
+use temponet_formats::{Format, write};
 use temponet_task::{Arrival, Estimate, ExecutionModel, ListedJob, Task, TaskSet, Time};
 
 fn read(text: &str, format: Format) -> Result<TaskSet, String> {
-    let file = match format {
-        Format::Json => "set.json",
-        Format::Csv => "set.csv",
-        _ => "set.toml",
-    };
-    parse(text, format, Path::new(file)).map(|loaded| loaded.set).map_err(|error| error.to_string())
+    crate::read(text, format).map(|loaded| loaded.set)
 }
 
 /// Reads a task with bcet 1 ms and wcet 10 ms and this line, which is the sixth.

@@ -1,7 +1,6 @@
 //! Search on several cores: branch and bound on the linear relaxation. It branches on a job that the relaxation
 //! completes only partly: the job is taken, or it is left out.
 
-
 use super::relaxation::{Fixed, Relaxation, beats, by_density, relax, tighten};
 use super::{OracleJob, weight_of};
 

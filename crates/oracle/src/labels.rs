@@ -11,7 +11,6 @@
 //! The answer is exact unless states had to be dropped because a layer was full. The bounds of those states still bound
 //! the optimum.
 
-
 use super::OracleJob;
 use super::relaxation::{beats, tighten};
 

@@ -115,8 +115,8 @@ pub use temponet_task::{
     Aim, Arrival, Assignment, Chain, Communication, Core, CoreSet, Costs, Decision, DueDates, Estimate, Event,
     ExecutionModel, Gap, Goal, InvalidSystem, Job, JobHandle, JobId, ListedJob, Locks, Machine, Measure, Mode,
     NotApplicable, OnMiss, PrecedenceProblem, Preemption, Protocol, ReadyJobs, ReadyJobsError, Release, Scheduler,
-    Section, SectionProblem, Server, Speed, StoppedJob, System, SystemView, Task, TaskSet, TaskSettingProblem, TasksMut,
-    Tie, Time, TimeError, TimeUnit, Worths,
+    Section, SectionProblem, Server, Speed, StoppedJob, System, SystemView, Task, TaskSet, TaskSettingProblem,
+    TasksMut, Tie, Time, TimeError, TimeUnit, Worths,
 };
 pub use tokenizer_error::TokenizerError;
 pub use tuning::Tuning;

@@ -15,11 +15,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use temponet_task::{CoreSet, OnMiss, Protocol, Speed, TaskSet, Time, TimeUnit};
 
+use crate::Problem;
 use crate::json;
+use crate::keys::printable;
 use crate::node::{Fields, Node, Value};
 use crate::notes::{Imported, Notes};
 use crate::read::{Names, hopeless};
-use crate::{Problem, read};
 use policy::LinuxPolicy;
 use thread::Thread;
 
@@ -54,7 +55,7 @@ fn workload(root: &Node, name: &str) -> Result<Imported, Problem> {
     }
     let mut threads = Vec::new();
     for (key, node) in &tasks.entries {
-        threads.push(thread::read(&read::printable(key, node.line)?, node, default_policy, &mut notes)?);
+        threads.push(thread::read(&printable(key, node.line)?, node, default_policy, &mut notes)?);
     }
     let cpus = cpus(&threads, &mut notes);
     for thread in &mut threads {

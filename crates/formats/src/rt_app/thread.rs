@@ -9,9 +9,9 @@ use super::pattern::{Pattern, Phase, event};
 use super::policy::LinuxPolicy;
 use super::{is_empty, micros};
 use crate::Problem;
+use crate::keys::MOST_CORES;
 use crate::node::{Fields, Node};
 use crate::notes::Notes;
-use crate::read::MOST_CORES;
 
 /// A thread of a workload.
 pub(super) struct Thread {

@@ -6,9 +6,9 @@ use temponet_task::{Core, Costs, Speed, TaskSet, Time};
 
 use super::{Clock, Locator};
 use crate::Problem;
+use crate::keys::MOST_CORES;
 use crate::node::Fields;
 use crate::notes::Notes;
-use crate::read::MOST_CORES;
 
 /// Speed of a processor in millionths, which keeps scaled times whole.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -7,8 +7,8 @@ use super::diagnostics::{
 use temponet::Model;
 use temponet::stages::Tokenizer;
 use temponet_sim::{Engine, SimError, Unobserved};
-use temponet_wording::grouped;
 use temponet_task::{Assignment, Scheduler, TaskSet, Time};
+use temponet_wording::grouped;
 
 use temponet_page::charts::{Grid, histogram};
 use temponet_page::fragment::{figure, figures, folded, scrolling};

@@ -21,8 +21,8 @@ use temponet_sched::advice::Advisor;
 use temponet_sched::{SpecError, build};
 use temponet_sim::statistics::{mean, standard_error};
 use temponet_sim::{SimError, mixed_seed};
-use temponet_wording::did_you_mean;
 use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView, Task, Tie, Worths};
+use temponet_wording::did_you_mean;
 
 use alternatives::{Alternatives, Choice};
 use prospect::{MOST_JOBS, Prospect};

@@ -26,8 +26,8 @@ mod window;
 use rand_pcg::Pcg32;
 use temponet_sched::SpecError;
 use temponet_sim::{SimError, mixed_seed};
-use temponet_wording::did_you_mean;
 use temponet_task::{Assignment, Event, NotApplicable, Scheduler, System, SystemView};
+use temponet_wording::did_you_mean;
 
 use crate::planner::prospect::Prospect;
 use crate::planner::rollout::{Outcome, Rollout};
