@@ -78,3 +78,8 @@ pub use tensorboard::EventFile;
 pub use training_device::{TrainingDevice, TrainingSession};
 pub use updates::{StepSize, UpdatePlan, Updates};
 pub use validation::ValidationScores;
+
+/// The examples of the README, which are run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

@@ -1,9 +1,10 @@
-//! The paper's micro-benchmark of sparse attention: one layer on a GPU, rows in deadline order, sparse attention compared with dense attention and with two
-//! rivals, which get as many keys. Prints JSON.
+//! The paper's micro-benchmark of sparse attention (E7): one layer on a GPU, rows in deadline order, sparse attention compared with dense
+//! attention and with two rivals, which get as many keys. Prints JSON.
 //!
-//!     cargo run --release -p temponet-grad --features cuda --example attention_cuda [-- JOBS BATCH]
+//!     cargo run --release -p temponet-paper --features cuda --example attention_cuda [-- JOBS BATCH]
 //!
-//! All are checked against the CPU before they are timed. Times are medians between events on the GPU's own stream; they include the choice of the keys. The inputs stay in the caches as the pass before left them, as the activations of a network do.
+//! All are checked against the CPU before they are timed. Times are medians between events on the GPU's own stream; they include the choice of
+//! the keys. The inputs stay in the caches as the pass before left them, as the activations of a network do.
 
 #![allow(unsafe_code)]
 

@@ -9,7 +9,7 @@ use temponet_task::{Arrival, Estimate, Job, System, Task, Time};
 
 /// Expectation about a job that runs from now on without interruption.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Outlook {
+pub(crate) struct Prediction {
     /// Probability that it completes by its deadline.
     pub chance: f64,
     /// Deadline minus expected completion time, in nanoseconds.
@@ -18,23 +18,23 @@ pub(crate) struct Outlook {
 
 /// Distributions of the execution times of all tasks, computed once when a scheduler starts.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Outlooks {
+pub(crate) struct Predictions {
     /// Distribution and wcet of each task; none for a list of jobs.
     laws: Vec<Option<(Survival, f64)>>,
 }
 
-impl Outlooks {
+impl Predictions {
     /// Computes the distributions of a system.
-    pub(crate) fn of(system: &System) -> Outlooks {
+    pub(crate) fn of(system: &System) -> Predictions {
         let law = |task: &Task| match task.arrival {
             Arrival::Listed(_) => None,
             _ => Some((Survival::of(task), task.wcet.0 as f64)),
         };
-        Outlooks { laws: system.tasks().iter().map(law).collect() }
+        Predictions { laws: system.tasks().iter().map(law).collect() }
     }
 
     /// Returns what can be expected of a job now.
-    pub(crate) fn about(&self, job: &Job, now: Time) -> Outlook {
+    pub(crate) fn about(&self, job: &Job, now: Time) -> Prediction {
         let executed = job.executed.0 as f64;
         // What is left until the deadline is counted as work on the fastest core that the job may use.
         let speed = job.fastest.as_f64();
@@ -55,7 +55,7 @@ impl Outlooks {
             Some(estimate) => with_estimate(estimate, job, left, (chance, remaining)),
         };
         // A job that is not complete has work left, even if it has exceeded every execution time that its task can have.
-        Outlook { chance, slack: (left - remaining.max(1.0)) / speed }
+        Prediction { chance, slack: (left - remaining.max(1.0)) / speed }
     }
 }
 
@@ -145,7 +145,7 @@ mod tests {
             overrun,
         ] {
             let (drawn, system) = (drawn(model.clone()), system(model.clone()));
-            let outlooks = Outlooks::of(&system);
+            let predictions = Predictions::of(&system);
             for (executed, left) in [(0, 2), (0, 5), (0, 9), (2, 1), (3, 3), (5, 1), (5, 4), (8, 1), (8, 6)] {
                 let (executed, left) = (executed * WCET / 10, left * WCET / 10);
                 let later: Vec<f64> = drawn.iter().copied().filter(|time| *time > executed as f64).collect();
@@ -155,20 +155,24 @@ mod tests {
                 }
                 let chance = in_time as f64 / later.len() as f64;
                 let slack = left as f64 + executed as f64 - later.iter().sum::<f64>() / later.len() as f64;
-                let outlook = outlooks.about(&job(&system, executed, left), Time::ZERO);
+                let prediction = predictions.about(&job(&system, executed, left), Time::ZERO);
                 let what = format!("{model:?}: {executed} executed, {left} left");
-                assert!((outlook.chance - chance).abs() < 0.08, "{what}: {} and {chance}", outlook.chance);
-                assert!((outlook.slack - slack).abs() < 0.03 * WCET as f64, "{what}: {} and {slack}", outlook.slack);
+                assert!((prediction.chance - chance).abs() < 0.08, "{what}: {} and {chance}", prediction.chance);
+                assert!(
+                    (prediction.slack - slack).abs() < 0.03 * WCET as f64,
+                    "{what}: {} and {slack}",
+                    prediction.slack
+                );
             }
         }
     }
 
-    /// What is drawn from an estimate, or from the task if the estimate is vague, is what the outlook is about.
+    /// What is drawn from an estimate, or from the task if the estimate is vague, is what the prediction is about.
     #[test]
     fn the_chance_of_a_job_with_an_estimate_is_that_of_draws() {
         let (bcet, wcet) = (Time(WCET / 10), Time(WCET));
         let system = system(ExecutionModel::Uniform);
-        let (outlooks, uniform) = (Outlooks::of(&system), drawn(ExecutionModel::Uniform));
+        let (predictions, uniform) = (Predictions::of(&system), drawn(ExecutionModel::Uniform));
         let estimates = [(3, 3), (3, 4), (5, 8), (2, 10)];
         for (median, high) in estimates.map(|(median, high)| (Time(median * WCET / 10), Time(high * WCET / 10))) {
             let estimate = Estimate::new(median, high).unwrap();
@@ -185,10 +189,14 @@ mod tests {
                 let chance = in_time as f64 / times.len() as f64;
                 let slack = (executed + left) as f64 - times.iter().sum::<f64>() / times.len() as f64;
                 let job = job(&system, executed, left).with_estimate(Some(estimate));
-                let outlook = outlooks.about(&job, Time::ZERO);
+                let prediction = predictions.about(&job, Time::ZERO);
                 let what = format!("{estimate:?}: {executed} executed, {left} left");
-                assert!((outlook.chance - chance).abs() < 0.02, "{what}: {} and {chance}", outlook.chance);
-                assert!((outlook.slack - slack).abs() < 0.02 * WCET as f64, "{what}: {} and {slack}", outlook.slack);
+                assert!((prediction.chance - chance).abs() < 0.02, "{what}: {} and {chance}", prediction.chance);
+                assert!(
+                    (prediction.slack - slack).abs() < 0.02 * WCET as f64,
+                    "{what}: {} and {slack}",
+                    prediction.slack
+                );
             }
         }
     }
@@ -197,8 +205,8 @@ mod tests {
     fn the_chance_grows_with_the_time_left_from_exactly_zero_to_exactly_one() {
         for model in [ExecutionModel::Wcet, ExecutionModel::Uniform, ExecutionModel::Weibull { exceed: 0.01 }] {
             let system = system(model.clone());
-            let outlooks = Outlooks::of(&system);
-            let chance = |executed: u64, left: u64| outlooks.about(&job(&system, executed, left), Time::ZERO).chance;
+            let predictions = Predictions::of(&system);
+            let chance = |executed: u64, left: u64| predictions.about(&job(&system, executed, left), Time::ZERO).chance;
             for executed in [0, WCET / 5, WCET / 2] {
                 let chances: Vec<f64> = (0..=40).map(|step| chance(executed, step * WCET / 40)).collect();
                 assert!(chances.is_sorted() && chances[0] == 0.0, "{model:?}: {chances:?}");
@@ -207,8 +215,8 @@ mod tests {
             // Overhead takes time away from the job's own work.
             let whole = job(&system, 0, WCET);
             let delayed = whole.with_overhead(Time(WCET));
-            assert_eq!(outlooks.about(&delayed, Time::ZERO).chance, 0.0);
-            assert_eq!(outlooks.about(&whole, Time(WCET)).chance, 0.0, "the deadline has come");
+            assert_eq!(predictions.about(&delayed, Time::ZERO).chance, 0.0);
+            assert_eq!(predictions.about(&whole, Time(WCET)).chance, 0.0, "the deadline has come");
             // A job may take longer than anybody said.
             assert_eq!([chance(3 * WCET, 0), chance(3 * WCET, 1)], [0.0, 1.0]);
         }
@@ -217,7 +225,7 @@ mod tests {
     #[test]
     fn a_mode_with_more_work_scales_the_distribution() {
         let system = system(ExecutionModel::Weibull { exceed: 0.01 });
-        let outlooks = Outlooks::of(&system);
+        let predictions = Predictions::of(&system);
         let usual = job(&system, WCET / 5, WCET / 4);
         let longer = |time: Time| Time(time.0 * 3);
         let scaled = usual
@@ -225,7 +233,7 @@ mod tests {
             .with_bcet(longer(usual.bcet))
             .with_executed(longer(usual.executed))
             .with_deadline(longer(usual.deadline));
-        let (usual, scaled) = (outlooks.about(&usual, Time::ZERO), outlooks.about(&scaled, Time::ZERO));
+        let (usual, scaled) = (predictions.about(&usual, Time::ZERO), predictions.about(&scaled, Time::ZERO));
         assert!(usual.chance > 0.1 && usual.chance < 0.9, "{usual:?}");
         assert!((usual.chance - scaled.chance).abs() < 1e-9 && (3.0 * usual.slack - scaled.slack).abs() < 1e-3);
     }

@@ -1,10 +1,14 @@
 //! The search schedulers: what their methods gain over random search, and that they know no more than an online scheduler may.
 
-use crate::two_worlds;
-use temponet::search::{ALL, Method, SearchSettings, find};
-use temponet::{Scheduler, Task, TaskSet, Time};
-use temponet_sched::build;
+use temponet::{Core, CoreSet, ExecutionModel, Preemption, Scheduler, Speed, Task, TaskSet, Time};
+use temponet_lab::roster::{Roster, kind};
+use temponet_paper::search::{ALL, Method, SearchSettings};
+use temponet_sched::{Kind, build};
 use temponet_sim::{Unobserved, simulate};
+use temponet_task::Section;
+
+#[path = "../../crates/temponet/tests/two_worlds/mod.rs"]
+mod two_worlds;
 
 fn ms(time: u64) -> Time {
     Time::from_ms(time)
@@ -30,7 +34,7 @@ fn met_by(method: &Method, evaluations: usize) -> u64 {
 }
 
 fn method(name: &str) -> &'static Method {
-    find(name).unwrap().0
+    ALL.iter().find(|method| method.name == name).unwrap()
 }
 
 #[test]
@@ -76,15 +80,55 @@ fn what_is_hidden_changes_no_decision() {
     }
 }
 
+/// Sets on which decisions are easily illegal: jobs hold their cores, wait for each other, or may not use every core.
+fn difficult() -> [TaskSet; 3] {
+    let set = |change: fn(usize, &mut Task)| {
+        let task = |k: usize| {
+            let mut task = Task::periodic(format!("t{k}"), ms(9 + 4 * k as u64), ms(4 + k as u64));
+            (task.bcet, task.execution) = (ms(1), ExecutionModel::Uniform);
+            change(k, &mut task);
+            task
+        };
+        TaskSet::new("difficult", (0..8).map(task).collect(), 2)
+    };
+    let held = set(|k, task| task.preemption = [Preemption::None, Preemption::Free, Preemption::Every(ms(2))][k % 3]);
+    let mut sharing = set(|k, task| {
+        let section = Section { resource: k % 2, at: ms(1), length: ms(3) };
+        task.sections = if k % 3 == 0 { Vec::new() } else { vec![section] };
+    });
+    sharing.system.set_resources(["a", "b"].map(String::from).to_vec());
+    let mut unlike = set(|k, task| task.cores = if k % 3 == 0 { CoreSet::ALL } else { CoreSet::of([k % 2]) });
+    unlike.system.set_machine([400, 1000].map(|speed| Core { name: format!("x{speed}"), speed: Speed(speed) }).to_vec());
+    [held, sharing, unlike]
+}
+
+/// The simulator reports an illegal decision as an error.
 #[test]
-fn options_are_checked() {
-    let build = |spec: &str| find(spec).map(|(method, options)| method.build(options).map(|_| ()));
-    assert!(build("pso").unwrap().is_ok());
-    assert!(build("pso:evaluations=200,seed=1").unwrap().is_ok());
-    assert!(build("mo-qiga:evaluations=200:futures=2:horizon=10").unwrap().is_ok());
-    assert!(build("psi").is_none() && build("psox").is_none());
-    let error = |spec: &str| build(spec).unwrap().unwrap_err().to_string();
+fn decisions_are_legal_where_cores_are_held_tasks_share_or_cores_differ() {
+    for (set, method) in difficult().iter().flat_map(|set| ALL.iter().map(move |method| (set, method))) {
+        let settings = SearchSettings { evaluations: 20, ..SearchSettings::default() };
+        let metrics = simulate(set, 1, ms(300), &mut *method.scheduler(settings), &mut Unobserved);
+        assert!(metrics.is_ok_and(|metrics| metrics.jobs.released > 20), "{}", method.name);
+    }
+}
+
+#[test]
+fn they_are_built_by_name_with_options_and_only_if_named() {
+    temponet_paper::register();
+    let roster = Roster::classical();
+    let build = |spec: &str| roster.build(spec).map(|_| ()).map_err(|error| error.to_string());
+    for method in &ALL {
+        assert_eq!(build(&format!("{}:evaluations=20,seed=3", method.name)), Ok(()));
+        assert_eq!(kind(method.name), Kind::Searching);
+        assert!(!roster.names().iter().any(|name| name == method.name));
+    }
+    assert_eq!(build("mo-qiga:evaluations=200:futures=2:horizon=10"), Ok(()));
+    let error = |spec: &str| build(spec).unwrap_err();
+    assert!(error("psox").contains("did you mean \"pso\""));
     assert!(error("cga:evaluations=0").contains("from 1 to"));
     assert!(error("cga:evalations=8").contains("did you mean \"evaluations\""));
     assert!(error("hqiga:8").contains("is not option=value"));
+    for spec in ["shield:pso", "shield:enf-s:seed=2"] {
+        assert!(error(spec).contains("runs without a shield"), "{spec}");
+    }
 }

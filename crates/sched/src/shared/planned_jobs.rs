@@ -24,7 +24,7 @@ pub(crate) type PlannedTime = fn(&SystemView<'_>, &Job) -> Time;
 
 /// A ready job that can still be on time if it takes its planned remaining work.
 #[derive(Clone, Copy)]
-pub(crate) struct Candidate {
+pub(crate) struct PlannedJob {
     pub id: JobId,
     pub deadline: Time,
     pub tie: Tie,
@@ -37,10 +37,10 @@ pub(crate) struct Candidate {
     pub accepted: bool,
 }
 
-impl Candidate {
-    fn new(view: &SystemView<'_>, id: JobId, job: &Job, planned: PlannedTime) -> Candidate {
+impl PlannedJob {
+    fn new(view: &SystemView<'_>, id: JobId, job: &Job, planned: PlannedTime) -> PlannedJob {
         let remaining = planned(view, job);
-        Candidate {
+        PlannedJob {
             id,
             deadline: job.deadline,
             tie: job.tie(),
@@ -54,13 +54,13 @@ impl Candidate {
 }
 
 /// The ready jobs of one decision. The buffers are reused between decisions.
-pub(crate) struct Candidates {
+pub(crate) struct PlannedJobs {
     /// Time that a job is planned to take still.
     planned: PlannedTime,
     now: Time,
     /// The candidates, in deadline order.
-    pub jobs: Vec<Candidate>,
-    hopeless: Vec<Candidate>,
+    pub jobs: Vec<PlannedJob>,
+    hopeless: Vec<PlannedJob>,
     /// Number of the decision, from 1.
     decision: u64,
     /// For every job id, the last decision at which the job was ready and had not been listed yet.
@@ -76,17 +76,17 @@ pub(crate) struct Candidates {
     machine: Option<Box<MachinePlan>>,
 }
 
-impl Default for Candidates {
-    /// Candidates that are planned with their remaining wcets, or with what their estimates say is likely to be enough.
+impl Default for PlannedJobs {
+    /// PlannedJobs that are planned with their remaining wcets, or with what their estimates say is likely to be enough.
     fn default() -> Self {
-        Candidates::planned_with(|view, job| view.planned_time_to_finish(job))
+        PlannedJobs::planned_with(|view, job| view.planned_time_to_finish(job))
     }
 }
 
-impl Candidates {
-    /// Candidates that are planned with this time that they still take.
-    pub fn planned_with(planned: PlannedTime) -> Candidates {
-        Candidates {
+impl PlannedJobs {
+    /// PlannedJobs that are planned with this time that they still take.
+    pub fn planned_with(planned: PlannedTime) -> PlannedJobs {
+        PlannedJobs {
             planned,
             now: Time::ZERO,
             jobs: Vec::new(),
@@ -114,7 +114,7 @@ impl Candidates {
         self.chosen.reserve(jobs);
     }
 
-    /// Reserves memory to accept this many jobs by density; see [`Candidates::accept_by_density`].
+    /// Reserves memory to accept this many jobs by density; see [`PlannedJobs::accept_by_density`].
     pub fn reserve_admission(&mut self, jobs: usize, cores: usize) {
         self.keys.clear();
         self.keys.reserve(jobs);
@@ -132,12 +132,12 @@ impl Candidates {
         // Jobs that were ready at the last decision are already in order, which makes sorting faster.
         let mut kept = 0;
         for at in 0..self.jobs.len() {
-            let Candidate { id, tie, .. } = self.jobs[at];
+            let PlannedJob { id, tie, .. } = self.jobs[at];
             if self.seen[id.index()] != self.decision || view.job(id).tie() != tie {
                 continue;
             }
             self.seen[id.index()] = 0;
-            let candidate = Candidate::new(view, id, view.job(id), self.planned);
+            let candidate = PlannedJob::new(view, id, view.job(id), self.planned);
             if view.now + candidate.remaining > candidate.deadline {
                 self.hopeless.push(candidate);
             } else {
@@ -151,7 +151,7 @@ impl Candidates {
                 self.take(view, id, job);
             }
         }
-        let order = |candidate: &Candidate| (candidate.deadline, candidate.tie);
+        let order = |candidate: &PlannedJob| (candidate.deadline, candidate.tie);
         let most = self.look_at_machine(view);
         if self.jobs.len() > most {
             self.jobs.select_nth_unstable_by_key(most, order);
@@ -162,7 +162,7 @@ impl Candidates {
         self.free_at.resize(view.cores(), view.now);
     }
 
-    /// Like [`Candidates::gather`], for ready jobs that are already in deadline order.
+    /// Like [`PlannedJobs::gather`], for ready jobs that are already in deadline order.
     pub fn gather_in_order(&mut self, view: &SystemView<'_>, order: &[JobId]) {
         self.now = view.now;
         self.hopeless.clear();
@@ -187,7 +187,7 @@ impl Candidates {
 
     /// Adds a job to the candidates, or to the hopeless jobs if it will be late.
     fn take(&mut self, view: &SystemView<'_>, id: JobId, job: &Job) {
-        let candidate = Candidate::new(view, id, job, self.planned);
+        let candidate = PlannedJob::new(view, id, job, self.planned);
         let is_late = self.now + candidate.remaining > candidate.deadline;
         if is_late { &mut self.hopeless } else { &mut self.jobs }.push(candidate);
     }
@@ -233,24 +233,24 @@ impl Candidates {
     }
 
     /// Accepts candidates by Moore and Hodgson's rule; see [`ListSchedule::choose`].
-    pub fn accept_by_moore_hodgson(&mut self, schedule: &mut ListSchedule, key: impl Fn(&Candidate) -> u64) {
+    pub fn accept_by_moore_hodgson(&mut self, schedule: &mut ListSchedule, key: impl Fn(&PlannedJob) -> u64) {
         match &mut self.machine {
             Some(machine) => machine.drop_worst(&mut self.jobs, self.now, key),
             None => schedule.choose(&mut self.jobs, self.now, self.free_at.len(), key),
         }
     }
 
-    /// The jobs of the last [`Candidates::choose`].
+    /// The jobs of the last [`PlannedJobs::choose`].
     pub fn chosen(&self) -> &[JobId] {
         &self.chosen
     }
 
-    /// Assigns the cores; see [`Candidates::choose`].
+    /// Assigns the cores; see [`PlannedJobs::choose`].
     pub fn assign<K: PartialOrd>(
         &mut self,
         view: &SystemView<'_>,
         assignment: &mut Assignment,
-        spare: impl Fn(&Candidate) -> K,
+        spare: impl Fn(&PlannedJob) -> K,
     ) {
         assignment.place(view, self.choose(view, spare));
     }
@@ -258,9 +258,9 @@ impl Candidates {
     /// Returns the jobs that get a core. On several cores the accepted jobs without slack come first; then the accepted
     /// jobs by deadline; then the others, the least by `spare` first. Where tasks are bound to cores, all jobs are in this
     /// order.
-    pub fn choose<K: PartialOrd>(&mut self, view: &SystemView<'_>, spare: impl Fn(&Candidate) -> K) -> &[JobId] {
+    pub fn choose<K: PartialOrd>(&mut self, view: &SystemView<'_>, spare: impl Fn(&PlannedJob) -> K) -> &[JobId] {
         let (now, cores, most) = (self.now, view.cores(), view.system.most_offered());
-        let is_urgent = |candidate: &Candidate| cores > 1 && now + candidate.remaining >= candidate.deadline;
+        let is_urgent = |candidate: &PlannedJob| cores > 1 && now + candidate.remaining >= candidate.deadline;
         self.chosen.clear();
         for urgent in [true, false] {
             let accepted = self.jobs.iter().filter(|job| job.accepted && is_urgent(job) == urgent);
@@ -268,7 +268,7 @@ impl Candidates {
         }
         if self.chosen.len() < most {
             self.hopeless.extend(self.jobs.iter().filter(|candidate| !candidate.accepted));
-            let order = |a: &Candidate, b: &Candidate| {
+            let order = |a: &PlannedJob, b: &PlannedJob| {
                 let by_key = spare(a).partial_cmp(&spare(b)).unwrap_or(std::cmp::Ordering::Equal);
                 by_key.then(a.tie.cmp(&b.tie))
             };
@@ -325,7 +325,7 @@ mod tests {
     use super::*;
 
     /// Whether a list schedule computed from scratch, with the cores in any order, has all accepted jobs on time.
-    fn is_on_time(jobs: &[Candidate], now: Time, cores: usize) -> bool {
+    fn is_on_time(jobs: &[PlannedJob], now: Time, cores: usize) -> bool {
         let mut free_at = vec![now; cores];
         jobs.iter().filter(|job| job.accepted).all(|job| {
             let first = (0..cores).min_by_key(|core| free_at[*core]).unwrap();
@@ -350,8 +350,8 @@ mod tests {
         let mut order = active.clone();
         order.reverse();
         let earliest = &order[..MOST_PLANNED];
-        let ids = |candidates: &Candidates| candidates.jobs.iter().map(|job| job.id).collect::<Vec<JobId>>();
-        let mut candidates = Candidates::default();
+        let ids = |candidates: &PlannedJobs| candidates.jobs.iter().map(|job| job.id).collect::<Vec<JobId>>();
+        let mut candidates = PlannedJobs::default();
         for _ in 0..2 {
             candidates.gather(&view);
             assert_eq!(ids(&candidates), earliest);
@@ -369,12 +369,12 @@ mod tests {
         let mut refused = 0;
         for case in 0..2_000 {
             let (now, cores) = (Time(rng.random_range(0..100)), rng.random_range(1..=9));
-            let mut candidates = Candidates { now, free_at: vec![now; cores], ..Candidates::default() };
+            let mut candidates = PlannedJobs { now, free_at: vec![now; cores], ..PlannedJobs::default() };
             for index in 0..rng.random_range(0..60) {
                 let remaining = Time(rng.random_range(1..=20));
                 let deadline = now + remaining + Time(rng.random_range(0..100));
                 let (id, tie, value) = (JobId(index), (Time::ZERO, index, 0), f64::from(rng.random_range(1..=5)));
-                candidates.jobs.push(Candidate {
+                candidates.jobs.push(PlannedJob {
                     id,
                     deadline,
                     tie,
@@ -394,7 +394,7 @@ mod tests {
                 expected[place].accepted = is_on_time(&expected, now, cores);
             }
             candidates.accept_by_density(false);
-            let accepted = |jobs: &[Candidate]| jobs.iter().map(|job| job.accepted).collect::<Vec<bool>>();
+            let accepted = |jobs: &[PlannedJob]| jobs.iter().map(|job| job.accepted).collect::<Vec<bool>>();
             assert_eq!(accepted(&candidates.jobs), accepted(&expected), "case {case}");
             refused += expected.iter().filter(|job| !job.accepted).count();
         }

@@ -25,7 +25,7 @@ pub fn most_coming(task: &Task) -> usize {
 
 /// Future arrivals of a task: `jobs` jobs at `first`, and again after every `gap`, before `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Coming {
+pub(crate) struct FutureArrivals {
     pub first: Time,
     /// Number of arrivals before `first`, as far as it is known.
     pub number: u64,
@@ -34,9 +34,9 @@ pub(crate) struct Coming {
     pub end: Time,
 }
 
-impl Coming {
+impl FutureArrivals {
     /// Returns the arrivals of a task after `now`. `last` is the release of its latest job that is still ready; it is asked only about sporadic tasks.
-    pub fn of(task: &Task, now: Time, last: impl FnOnce() -> Option<Time>) -> Option<Coming> {
+    pub fn of(task: &Task, now: Time, last: impl FnOnce() -> Option<Time>) -> Option<FutureArrivals> {
         let on_grid = |gap: Time| {
             let number = now.0.checked_sub(task.offset.0).map_or(0, |since| since / gap.0 + 1);
             (Time(task.offset.0.saturating_add(number.saturating_mul(gap.0))), number)
@@ -44,11 +44,11 @@ impl Coming {
         match task.arrival {
             Arrival::Periodic { period } => {
                 let (first, number) = on_grid(period);
-                Some(Coming { first, number, gap: period, jobs: 1, end: Time::NEVER })
+                Some(FutureArrivals { first, number, gap: period, jobs: 1, end: Time::NEVER })
             }
             Arrival::Burst { jobs, every, until } => {
                 let (first, number) = on_grid(every);
-                Some(Coming { first, number, gap: every, jobs: u64::from(jobs), end: until })
+                Some(FutureArrivals { first, number, gap: every, jobs: u64::from(jobs), end: until })
             }
             Arrival::Sporadic { minimum, gap } => {
                 let mean = gap.mean(minimum);
@@ -56,7 +56,7 @@ impl Coming {
                     true => task.offset,
                     false => now + time_left(minimum, gap, last().map(|last| now.saturating_sub(last))),
                 };
-                Some(Coming { first, number: 0, gap: mean, jobs: 1, end: Time::NEVER })
+                Some(FutureArrivals { first, number: 0, gap: mean, jobs: 1, end: Time::NEVER })
             }
             _ => None,
         }
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     fn releases(task: &Task, now: u64, last: Option<u64>) -> Vec<(u64, u64)> {
-        let Some(coming) = Coming::of(task, Time(now), || last.map(Time)) else { return Vec::new() };
+        let Some(coming) = FutureArrivals::of(task, Time(now), || last.map(Time)) else { return Vec::new() };
         let times = (0..3).map(|step| coming.first.0 + step * coming.gap.0);
         times.filter(|time| *time < coming.end.0).map(|time| (time, coming.jobs)).collect()
     }

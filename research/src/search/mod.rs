@@ -6,7 +6,7 @@
 //!
 //! A search takes place at a decision with more ready jobs than cores if jobs have been released since the last one, an eighth of the
 //! ready ones at least. Until the next, the order found is followed. Futures are drawn from what an online scheduler knows, as the
-//! [planner](crate::planner) draws them. The budget counts evaluations, and no clock is read. Order by deadline and the order found
+//! [planner](temponet::planner) draws them. The budget counts evaluations, and no clock is read. Order by deadline and the order found
 //! before are the first two candidates of every method, so none begins worse than EDF that skips hopeless jobs.
 //!
 //! `enf-s` is the exception: it searches the parameters of a fuzzy network once, and the network decides.
@@ -24,13 +24,11 @@ mod random;
 mod window;
 
 use rand_pcg::Pcg32;
-use temponet_sched::SpecError;
+use temponet::planner::{Outcome, Prospect, Rollout};
+use temponet_sched::catalog::{Entry, Kind, OptionHelp, Options, Request};
 use temponet_sim::{SimError, mixed_seed};
 use temponet_task::{Assignment, Event, NotApplicable, Scheduler, System, SystemView};
-use temponet_wording::did_you_mean;
 
-use crate::planner::prospect::Prospect;
-use crate::planner::rollout::{Outcome, Rollout};
 use judge::{Judge, Score};
 use window::{Ranked, Window};
 
@@ -48,7 +46,7 @@ pub struct Method {
 }
 
 /// All search schedulers.
-pub const ALL: [Method; 7] = [
+pub static ALL: [Method; 7] = [
     Method {
         name: "random-search",
         summary: "the best of random priority orders in simulated futures; slow, and only run if named",
@@ -86,8 +84,8 @@ pub const ALL: [Method; 7] = [
     },
 ];
 
-/// Options of every search scheduler: name, default and meaning.
-pub const OPTIONS: [(&str, &str, &str); 4] = [
+/// Options of every search scheduler.
+const OPTIONS: [OptionHelp; 4] = [
     ("evaluations", "100", "number of candidates that a search judges"),
     ("futures", "1", "number of futures in which a candidate is judged"),
     ("horizon", "20", "length of a future in median wcets"),
@@ -119,42 +117,24 @@ impl Default for SearchSettings {
 }
 
 impl SearchSettings {
-    /// Reads options as users write them, such as `evaluations=200,seed=1`; an empty text is the default.
-    fn parse(scheduler: &str, text: &str) -> Result<SearchSettings, SpecError> {
-        let wrong = |why: String| SpecError::Option(scheduler.into(), why);
-        let mut settings = SearchSettings::default();
-        for option in text.split([',', ':']).filter(|option| !option.is_empty()) {
-            let (key, value) =
-                option.split_once('=').ok_or_else(|| wrong(format!("{option:?} is not option=value")))?;
-            let count = value.parse().ok().filter(|count| (1..=MOST).contains(count));
-            let count =
-                || count.ok_or_else(|| wrong(format!("{key} = {value:?} must be a whole number from 1 to {MOST}")));
-            match key {
-                "evaluations" => settings.evaluations = count()?,
-                "futures" => settings.futures = count()?,
-                "horizon" => settings.horizon = count()? as f64,
-                "seed" => settings.seed = count()? as u64,
-                _ => {
-                    let keys = OPTIONS.map(|(key, ..)| key);
-                    let hint = did_you_mean(key, keys);
-                    return Err(wrong(format!("there is no option {key:?}; it has {}{hint}", keys.join(", "))));
-                }
-            }
-        }
-        Ok(settings)
+    /// Reads the options of a user.
+    fn of(options: &Options) -> Result<SearchSettings, String> {
+        let count = |key: &str| options.count_within(key, 1..=MOST);
+        Ok(SearchSettings {
+            evaluations: count("evaluations")?,
+            futures: count("futures")?,
+            horizon: count("horizon")? as f64,
+            seed: count("seed")? as u64,
+        })
     }
 }
 
-/// Returns the search scheduler that a name with or without options means, and the options; `None` if it means none.
-pub fn find(spec: &str) -> Option<(&'static Method, &str)> {
-    let (name, options) = spec.split_once(':').unwrap_or((spec, ""));
-    ALL.iter().find(|method| method.name == name).map(|method| (method, options))
-}
-
 impl Method {
-    /// Builds the scheduler with options as users write them.
-    pub fn build(&self, options: &str) -> Result<Box<dyn Scheduler>, SpecError> {
-        Ok(self.scheduler(SearchSettings::parse(self.name, options)?))
+    /// Returns the entry of the method for the catalog of schedulers.
+    pub fn entry(&'static self) -> Entry {
+        let purpose = "a search baseline of the paper beside the learned scheduler";
+        let build = |request: &Request<'_>| Ok(self.scheduler(SearchSettings::of(request.options)?));
+        Entry::new(self.name, self.summary, purpose, build).kind(Kind::Searching).options(&OPTIONS)
     }
 
     /// Builds the scheduler with these settings.

@@ -4,22 +4,22 @@ use temponet_task::{Assignment, Event, NotApplicable, Scheduler, System, SystemV
 
 /// A scheduler that takes over in the middle of a run. It is started when it takes over, and its first view shows every active job as just released, because
 /// many schedulers keep the ready jobs by events alone.
-pub(super) struct TakingOver {
+pub(super) struct Successor {
     scheduler: Box<dyn Scheduler>,
     /// Whether the scheduler has been told of every active job.
     knows_all: bool,
     events: Vec<Event>,
 }
 
-impl TakingOver {
+impl Successor {
     /// Starts a scheduler. If the run has begun, the scheduler has seen nothing of it so far.
     pub(super) fn start(
         mut scheduler: Box<dyn Scheduler>,
         system: &System,
         has_begun: bool,
-    ) -> Result<TakingOver, NotApplicable> {
+    ) -> Result<Successor, NotApplicable> {
         scheduler.start(system)?;
-        Ok(TakingOver { scheduler, knows_all: !has_begun, events: Vec::new() })
+        Ok(Successor { scheduler, knows_all: !has_begun, events: Vec::new() })
     }
 
     /// Decides, or only watches, with the events that the scheduler has to be told.
@@ -50,6 +50,11 @@ impl TakingOver {
     /// Counters of the scheduler since it took over.
     pub(super) fn counters(&self) -> Vec<(&'static str, u64)> {
         self.scheduler.counters()
+    }
+
+    /// Number of ready jobs that the scheduler bears.
+    pub(super) fn most_ready(&self) -> usize {
+        self.scheduler.most_ready()
     }
 }
 
@@ -98,13 +103,13 @@ mod tests {
             match &mut over {
                 None => before.decide(&view, &mut assignment),
                 Some(over) => {
-                    let over: &mut TakingOver = over;
+                    let over: &mut Successor = over;
                     over.decide(&view, &mut assignment, false);
                     is_same &= assignment.cores() == expected.cores();
                 }
             }
             if over.is_none() && engine.now() > Time::from_ms(150) && engine.view().active.len() > set.cores() {
-                over = Some(TakingOver::start(candidate.scheduler().unwrap(), engine.system(), true).unwrap());
+                over = Some(Successor::start(candidate.scheduler().unwrap(), engine.system(), true).unwrap());
             }
             engine.apply(&assignment, &mut Unobserved).unwrap_or_else(|error| panic!("{}: {error}", candidate.name()));
         }

@@ -10,13 +10,13 @@
 
 use rand::RngExt;
 use rand_pcg::Pcg32;
+use temponet::planner::Prospect;
 use temponet_sim::SimError;
 use temponet_task::{Arrival, Assignment, Event, Job, NotApplicable, Scheduler, System, SystemView, Time, Worths};
 
 use super::judge::{Judge, Judged, Score};
 use super::window::Ranked;
 use super::{Futures, SearchSettings};
-use crate::planner::prospect::Prospect;
 
 /// Inputs of the network, fuzzy sets of each, and rules.
 const INPUTS: usize = 3;
