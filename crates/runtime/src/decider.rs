@@ -4,8 +4,8 @@
 //! has a number; the dispatcher adopts an answer only if its state is still the present one. So a slow decision never delays a release, and a stale one is never
 //! carried out.
 //!
-//! The decider is shown some of the states, with the events of all of them. The turn of the mailbox says whose the buffers are, so neither side ever waits for a
-//! lock: `try_lock` always succeeds for the side whose turn it is.
+//! While the decider computes, states pass that it does not see; the next one that it sees has the events of those, too. The turn of the mailbox
+//! says which side may use the buffers, so neither side ever waits for a lock: `try_lock` succeeds for the side whose turn it is.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -14,10 +14,13 @@ use temponet_task::{Assignment, Event, Job, JobId, Scheduler, System, SystemView
 
 use crate::doorbell::Doorbell;
 
-/// Whose turn it is: nobody's, the decider's, the dispatcher's; or the decider should end.
+/// Turn of the mailbox in which no question is open.
 const IDLE: u32 = 0;
+/// Turn of the decider, which has a question to answer.
 const ASKED: u32 = 1;
+/// Turn of the dispatcher, which has an answer to read.
 const ANSWERED: u32 = 2;
+/// Turn in which the decider ends.
 const QUIT: u32 = 3;
 
 /// Room for jobs and events that is set aside before the run.

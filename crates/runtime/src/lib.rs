@@ -61,4 +61,4 @@ pub use job::Job;
 pub use linux::die_with_parent;
 pub use report::{Counts, JobOutcome, Latencies, Report};
 pub use runtime::{OnOverrun, Runtime, TaskHandle};
-pub use temponet_task::{OnMiss, Scheduler, Time};
+pub use temponet_task::{OnMiss, Preemption, Scheduler, Server, Task, Time};

@@ -4,11 +4,12 @@
 //! so every scheduler meets the same jobs, and the simulator can be asked about them, too.
 
 use temponet_sim::{Slice, Workload};
-use temponet_task::{Preemption, Scheduler, Speed, TaskSet, Time};
+use temponet_task::{Scheduler, Speed, TaskSet, Time};
 
 use crate::error::RuntimeError;
 use crate::releases::{Due, Listed};
 use crate::report::Report;
+use crate::runtime::{refusal, refused_points};
 
 /// A scheduler of Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,24 +141,12 @@ impl Trial<'_> {
                 task.name
             )));
         }
-        if let Some(task) = self.set.tasks().iter().find(|task| !task.after.is_empty()) {
-            return Err(RuntimeError::Setup(format!(
-                "task {:?} comes after others, and threads are released by dates only: simulate the set, or leave after out",
-                task.name
-            )));
-        }
-        if let Some(task) = self.set.tasks().iter().find(|task| !task.sections.is_empty()) {
-            return Err(RuntimeError::Setup(format!(
-                "task {:?} has critical sections, which threads do not have: simulate the set, or leave section out",
-                task.name
-            )));
+        let refusal = |task: &temponet_task::Task| refusal(task).or_else(|| refused_points(task));
+        if let Some(why) = self.set.tasks().iter().find_map(refusal) {
+            return Err(RuntimeError::Setup(why));
         }
         for task in self.set.tasks() {
             let (name, preemption) = (&task.name, task.preemption);
-            if matches!(preemption, Preemption::Every(_)) {
-                let why = format!("a thread cannot be stopped exactly at a preemption point, as task {name:?} asks");
-                return Err(RuntimeError::Setup(why));
-            }
             if preemption.is_limited() && matches!(chooser, Chooser::Linux(_)) {
                 let why = format!("the schedulers of Linux preempt at any time, which task {name:?} does not allow");
                 return Err(RuntimeError::Setup(why));

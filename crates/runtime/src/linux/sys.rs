@@ -119,7 +119,7 @@ pub struct SharedPage {
     pub done: AtomicU32,
     /// Number of entries of `threads`.
     pub count: AtomicU32,
-    /// Real-time threads, which the guard takes their priority from.
+    /// Thread ids of the real-time threads. The guard takes their priority away if the beat stops.
     pub threads: [AtomicI32; MOST_THREADS],
 }
 

@@ -36,9 +36,9 @@ pub const OVERRUN_MARGIN: Time = Time::from_us(100);
 const LEAD: u64 = 5_000_000;
 /// Priority of the jobs that the scheduler has put on a core.
 pub const CHOSEN: u32 = 20;
-/// Priority of jobs that were told to return, for a moment.
+/// Priority of jobs that were told to return, for the time [`GRACE`].
 const LEAVING: u32 = 21;
-/// That moment, in nanoseconds.
+/// Time that a job that was told to return has to do so above all other jobs, in nanoseconds.
 const GRACE: u64 = 50_000;
 /// Priority of the other started jobs.
 pub const WAITING: u32 = 10;
@@ -207,7 +207,7 @@ impl Threads {
         self.used
     }
 
-    /// Nothing is meant for the core of a job any more.
+    /// Takes a job off the core that it was chosen for, if there is one, so that no job is chosen for that core.
     fn clear_core_of(&mut self, slot: Slot) {
         if let Some(core) = self.cores.iter().position(|on_core| *on_core == Some(slot)) {
             self.cores[core] = None;
@@ -216,7 +216,8 @@ impl Threads {
         }
     }
 
-    /// Takes the priority from jobs that were told to return and have not. Returns the next date at which there is such a job, on the monotonic clock.
+    /// Takes the priority [`LEAVING`] from jobs whose grace is over. Returns the next date at which a grace ends, on the monotonic clock;
+    /// `u64::MAX` if there is none.
     fn end_grace(&mut self, now: u64) -> u64 {
         let mut next = u64::MAX;
         if self.leaving == 0 {
