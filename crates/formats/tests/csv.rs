@@ -1,4 +1,5 @@
-//! Contract: tables as spreadsheets write them, of tasks or of single jobs, are read strictly, and what CSV cannot hold is named.
+//! Contract: tables as spreadsheets write them, of tasks or of single jobs, are read strictly, and what CSV cannot hold
+//! is named.
 
 use temponet_formats::{Format, write};
 use temponet_task::{Arrival, ListedJob, Task, TaskSet, Time};

@@ -2,7 +2,8 @@
 
 /// Tells the kernel which thread a processor runs. The workers are then threads of the class SCHED_EXT.
 ///
-/// If an order fails, for example because the kernel has thrown the extension out, the run goes on with priorities, and [`Report::notes`](crate::Report) says so.
+/// If an order fails, for example because the kernel has thrown the extension out, the run goes on with priorities, and
+/// [`Report::notes`](crate::Report) says so.
 pub trait Carrier: Send {
     /// States the deadline of the job that a thread is about to begin, in nanoseconds of `CLOCK_MONOTONIC`.
     fn admit(&mut self, thread: i32, deadline_ns: u64) -> Result<(), String>;

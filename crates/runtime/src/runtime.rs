@@ -18,7 +18,8 @@ use crate::releases::{Releases, Timers};
 use crate::report::{Report, metrics};
 use crate::virtual_time::VirtualTime;
 
-/// What happens to a job that has used up its wcet. Whatever the rule, a job that has used ten times its wcet is demoted.
+/// What happens to a job that has used up its wcet. Whatever the rule, a job that has used ten times its wcet is
+/// demoted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnOverrun {
     /// The overrun is counted and the job goes on. This is the default.
@@ -97,8 +98,8 @@ impl Runtime {
         Runtime { scheduler: Some(Box::new(scheduler)), ..self }
     }
 
-    /// Slow scheduler, such as the learned one, on a thread of its own. Its choice replaces that of [`Runtime::scheduler`] when it comes, unless something has
-    /// happened meanwhile.
+    /// Slow scheduler, such as the learned one, on a thread of its own. Its choice replaces that of
+    /// [`Runtime::scheduler`] when it comes, unless something has happened meanwhile.
     pub fn decider(self, scheduler: impl Scheduler + 'static) -> Runtime {
         Runtime { decider: Some(Box::new(scheduler)), ..self }
     }
@@ -118,12 +119,14 @@ impl Runtime {
         Runtime { servers, ..self }
     }
 
-    /// Whether all memory of the process is locked while the run lasts, so that no page fault delays a job. True by default.
+    /// Whether all memory of the process is locked while the run lasts, so that no page fault delays a job. True by
+    /// default.
     pub fn lock_memory(self, locks: bool) -> Runtime {
         Runtime { locks_memory: locks, ..self }
     }
 
-    /// Adds a periodic task whose jobs run `body`, with the period as relative deadline. The calls that follow change this task.
+    /// Adds a periodic task whose jobs run `body`, with the period as relative deadline. The calls that follow change
+    /// this task.
     pub fn task(
         self,
         name: impl Into<String>,
@@ -134,7 +137,8 @@ impl Runtime {
         self.add(Task::periodic(name, period, wcet), Box::new(body))
     }
 
-    /// Adds a task whose jobs are released by [`TaskHandle::release`], at least `minimum` apart. The calls that follow change this task.
+    /// Adds a task whose jobs are released by [`TaskHandle::release`], at least `minimum` apart. The calls that follow
+    /// change this task.
     pub fn sporadic(
         self,
         name: impl Into<String>,
@@ -202,8 +206,8 @@ impl Runtime {
         self.last("bcet", |plan| plan.task.bcet = bcet)
     }
 
-    /// Jobs of the task run to completion once they have started: no other job takes their core, and at their deadline they
-    /// go on. An overrun is only reported, up to ten times the wcet.
+    /// Jobs of the task run to completion once they have started: no other job takes their core, and at their deadline
+    /// they go on. An overrun is only reported, up to ten times the wcet.
     pub fn not_preempted(self) -> Runtime {
         self.last("not_preempted", |plan| plan.task.preemption = Preemption::None)
     }
@@ -218,7 +222,8 @@ impl Runtime {
         self.last("absent", |plan| plan.requests.is_present.store(false, Ordering::Release))
     }
 
-    /// Handle of the task with this name, to release its jobs from other threads, or to let it come and go; none if there is no such task.
+    /// Handle of the task with this name, to release its jobs from other threads, or to let it come and go; none if
+    /// there is no such task.
     pub fn handle(&self, task: &str) -> Option<TaskHandle> {
         let plan = self.tasks.iter().find(|plan| plan.task.name == task)?;
         Some(TaskHandle { requests: plan.requests.clone(), doorbell: self.doorbell.clone() })
@@ -230,8 +235,9 @@ impl Runtime {
         System::new(tasks, self.cpus.len()).with_on_miss(self.on_miss).with_servers(self.servers.clone())
     }
 
-    /// Runs in virtual time, without threads: a job takes the time that `execution` returns for its task's name and number, and its closure is called when it
-    /// begins. Needs no privilege and gives the same result each time. A decider is not asked.
+    /// Runs in virtual time, without threads: a job takes the time that `execution` returns for its task's name and
+    /// number, and its closure is called when it begins. Needs no privilege and gives the same result each time. A
+    /// decider is not asked.
     pub fn run_virtual(
         mut self,
         horizon: Time,
@@ -255,7 +261,8 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// If the system is not Linux, or if the rights of the process do not suffice; the error says which ones are missing. Nothing has been run then.
+    /// If the system is not Linux, or if the rights of the process do not suffice; the error says which ones are
+    /// missing. Nothing has been run then.
     pub fn run_for(self, horizon: Time) -> Result<Report, RuntimeError> {
         #[cfg(target_os = "linux")]
         return crate::linux::run(self, horizon);
@@ -379,7 +386,8 @@ pub struct TaskHandle {
 }
 
 impl TaskHandle {
-    /// Releases a job of a sporadic task now. The release is skipped, and counted, if the previous job of the task has not returned.
+    /// Releases a job of a sporadic task now. The release is skipped, and counted, if the previous job of the task has
+    /// not returned.
     pub fn release(&self) {
         #[cfg(target_os = "linux")]
         self.requests.asked_at.store(crate::linux::monotonic_ns(), Ordering::Relaxed);

@@ -1,7 +1,8 @@
 //! Trials: the drawn jobs of a task set on real threads, under any scheduler of ours or of Linux.
 //!
-//! Every job computes for its drawn execution time, as the processor clock of its thread measures it. Releases and execution times depend on the set and the seed alone,
-//! so every scheduler meets the same jobs, and the simulator can be asked about them, too.
+//! Every job computes for its drawn execution time, as the processor clock of its thread measures it. Releases and
+//! execution times depend on the set and the seed alone, so every scheduler meets the same jobs, and the simulator can
+//! be asked about them, too.
 
 use temponet_sim::{Slice, Workload};
 use temponet_task::{Scheduler, Speed, TaskSet, Time};
@@ -103,7 +104,8 @@ pub struct TrialReport {
 const MOST_THREADS: usize = 32;
 
 impl Trial<'_> {
-    /// Draws the jobs. Those that jitter would release at their deadline or later, or only after the run, are left out of the list and returned apart.
+    /// Draws the jobs. Those that jitter would release at their deadline or later, or only after the run, are left out
+    /// of the list and returned apart.
     fn draw(&self) -> (Listed, Vec<Due>) {
         let mut workload = Workload::until(self.set, self.seed, self.horizon);
         let next = || (workload.next_time() < self.horizon).then(|| workload.pop()).flatten();
@@ -243,7 +245,8 @@ impl Trial<'_> {
     }
 }
 
-/// The scheduler whose choice is applied at once while a slow one thinks: the usual fallback of the learned scheduler, behind a shield of its own.
+/// The scheduler whose choice is applied at once while a slow one thinks: the usual fallback of the learned scheduler,
+/// behind a shield of its own.
 pub fn fast_fallback(system: &temponet_task::System) -> Box<dyn Scheduler> {
     let importance = |task: &temponet_task::Task| (task.criticality, task.value.to_bits());
     let differs = system.tasks().windows(2).any(|pair| importance(&pair[0]) != importance(&pair[1]));
