@@ -1,7 +1,8 @@
-//! The `temponet-paper` program: the command line of `temponet`, and `reproduce`.
+//! The `temponet-paper` program: the command line of `temponet` with the rivals of the paper, and `reproduce`.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    temponet_paper::register();
     temponet_cli::Program::named("temponet-paper").with::<temponet_paper::Reproduce>().main()
 }

@@ -226,7 +226,8 @@ fn measure(case: &SimCase, jobs: u64) -> Result<Figures> {
 
 /// Runs every scheduler on the same set and returns the total number of jobs.
 fn compare_all(set: &TaskSet, horizon: Time) -> Result<u64> {
-    let schedulers: Vec<String> = temponet_sched::ALL.iter().map(|entry| entry.name.to_string()).collect();
+    let schedulers: Vec<String> =
+        temponet_sched::catalog::all().into_iter().map(|entry| entry.name.to_string()).collect();
     let progress = Progress::new(schedulers.len() as u64, horizon);
     let record_until = Time::ZERO;
     let plan = ComparisonPlan {

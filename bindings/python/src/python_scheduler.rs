@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
-use temponet_lab::roster::OwnScheduler;
+use temponet_sched::{Entry, Kind};
 use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView};
 
 use crate::{calls, errors};
@@ -69,8 +69,8 @@ struct PythonScheduler {
     tasks: Vec<Py<PyAny>>,
 }
 
-/// Returns the scheduler of the roster for a Python object. Each run decides with a deep copy of it; an object that cannot be copied is an error.
-pub fn own(name: String, object: Bound<'_, PyAny>) -> PyResult<OwnScheduler> {
+/// Returns the entry of the roster for a Python object. Each run decides with a deep copy of it; an object that cannot be copied is an error.
+pub fn own(name: String, object: Bound<'_, PyAny>) -> PyResult<Entry> {
     let copy_of = |object: &Bound<'_, PyAny>| -> PyResult<Py<PyAny>> {
         Ok(object.py().import("copy")?.call_method1("deepcopy", (object,))?.unbind())
     };
@@ -85,7 +85,7 @@ pub fn own(name: String, object: Bound<'_, PyAny>) -> PyResult<OwnScheduler> {
             Err(error) => calls::fail(error),
         }
     };
-    Ok(OwnScheduler { name, make: Arc::new(copy) })
+    Ok(Entry::new(name, "a scheduler in Python", "the caller", move |_| Ok(copy())).kind(Kind::User))
 }
 
 impl PythonScheduler {

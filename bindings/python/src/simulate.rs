@@ -77,7 +77,7 @@ fn run(plan: &ComparisonPlan) -> Result<ComparisonRow, CompareError> {
     progress.finish();
     let (scheduler, counters) = (plan.roster.label(name), scheduler.counters());
     let (compliance, scores) = (vec![metrics.jobs.compliance()], vec![metrics.scores(&plan.goal)]);
-    Ok(ComparisonRow { scheduler, metrics, compliance, scores, latency, recording, counters })
+    Ok(ComparisonRow { spec: name.clone(), scheduler, metrics, compliance, scores, latency, recording, counters })
 }
 
 #[pymethods]

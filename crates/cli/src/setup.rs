@@ -9,7 +9,8 @@ use temponet_formats::Loaded;
 use temponet_formats::builtin::{self, Builtin};
 use temponet_lab::horizon::{default_horizon, uncounted};
 use temponet_lab::models::{self, BUILT_IN, ModelError};
-use temponet_lab::roster::{Roster, SHIELDED, UNSHIELDED};
+use temponet_lab::roster::{Roster, UNSHIELDED, kind};
+use temponet_sched::Kind;
 pub use temponet_sim::generate::text::{positive_time, time as any_time};
 use temponet_task::wording::{counted, did_you_mean};
 use temponet_task::{Aim, Costs, OnMiss, Protocol, TaskSet, Time};
@@ -64,7 +65,7 @@ pub struct ModelArgs {
 impl ModelArgs {
     /// Returns the scheduler that a name stands for.
     pub fn scheduler<'a>(&self, name: &'a str) -> &'a str {
-        if self.no_shield && name == SHIELDED { UNSHIELDED } else { name }
+        if self.no_shield && kind(name) == Kind::Learned { UNSHIELDED } else { name }
     }
 
     /// Returns all schedulers, with the model of these options. A budget is calibrated here, once for all runs.

@@ -126,7 +126,7 @@ pub fn run(args: Args) -> Result<()> {
     }
     let (scheduler, counters) = (plan.roster.label(name), scheduler.counters());
     let (compliance, scores) = (vec![metrics.jobs.compliance()], vec![metrics.scores(&plan.goal)]);
-    let row = ComparisonRow { scheduler, metrics, compliance, scores, latency, recording, counters };
+    let row = ComparisonRow { spec: name.into(), scheduler, metrics, compliance, scores, latency, recording, counters };
     match args.json {
         true => output::print_json(&JsonRun::of(&row, &plan, &notes)),
         false => output::print(&text(&row, &plan)),

@@ -25,6 +25,7 @@ mod out;
 mod read;
 mod rt_app;
 mod schema;
+mod settings;
 mod simso;
 mod template;
 mod toml;
@@ -41,6 +42,7 @@ pub use input::{is_pipe, read_bytes};
 pub use key_tables::key_tables;
 pub use rt_app::{Exported, to_rt_app};
 pub use schema::schema;
+pub use settings::{SettingsError, line_of, read_settings};
 pub use template::template;
 pub use write::{NotRepresentable, write};
 
@@ -195,3 +197,8 @@ impl Lines {
 fn one_line(message: &str) -> String {
     message.split_whitespace().collect::<Vec<_>>().join(" ")
 }
+
+/// The examples of the README, which are run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

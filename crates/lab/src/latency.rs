@@ -5,7 +5,7 @@
 use std::time::Instant;
 
 use temponet_sim::Histogram;
-use temponet_task::{Assignment, Costs, NotApplicable, Scheduler, System, SystemView, TaskSet, Time};
+use temponet_task::{Assignment, Costs, Scheduler, SystemView, TaskSet, Time};
 
 /// Wraps a scheduler and times its decisions.
 pub struct Timed<S> {
@@ -26,28 +26,22 @@ impl<S: Scheduler> Timed<S> {
     }
 }
 
-impl<S: Scheduler> Scheduler for Timed<S> {
-    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        self.inner.start(system)
+impl<S: Scheduler> temponet_task::Wrapper for Timed<S> {
+    type Inner = S;
+
+    fn inner(&self) -> &S {
+        &self.inner
     }
 
+    fn inner_mut(&mut self) -> &mut S {
+        &mut self.inner
+    }
+
+    /// Times the decision. Watching is not timed: it takes no decision.
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         let begin = Instant::now();
         self.inner.decide(view, assignment);
         self.latencies.record(begin.elapsed().as_nanos() as i64);
-    }
-
-    /// Not timed: it takes no decision.
-    fn watch(&mut self, view: &SystemView<'_>, scratch: &mut Assignment) {
-        self.inner.watch(view, scratch);
-    }
-
-    fn most_ready(&self) -> usize {
-        self.inner.most_ready()
-    }
-
-    fn counters(&self) -> Vec<(&'static str, u64)> {
-        self.inner.counters()
     }
 }
 

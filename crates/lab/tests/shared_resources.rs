@@ -34,7 +34,7 @@ fn set(cores: usize, on_miss: OnMiss, protocol: Protocol) -> TaskSet {
 #[test]
 fn no_scheduler_runs_a_job_that_waits() {
     let roster = Roster::with(Model::built_in().unwrap());
-    let slow = ["planner:futures=2", "pso:evaluations=20", "enf-s:evaluations=20", "shield:srpt"].map(String::from);
+    let slow = ["planner:futures=2", "shield:srpt"].map(String::from);
     let (mut ran, mut waited) = (0, 0);
     for (cores, on_miss, protocol) in [
         (1, OnMiss::Abort, Protocol::Ceiling),

@@ -4,7 +4,8 @@
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet_oracle::{Optimum, OracleJob, Piece, lawler, optimum, schedule};
-use temponet_sched::{ALL, build};
+use temponet_sched::build;
+use temponet_sched::catalog::all;
 use temponet_sim::generate::{Lengths, Rule, Spec, generate};
 use temponet_sim::{Release, SimError, Unobserved, Workload, simulate};
 use temponet_task::{Costs, ExecutionModel, OnMiss, TaskSet, Time};
@@ -186,14 +187,14 @@ fn no_scheduler_ever_beats_it() {
         let critical = solve(|release| if release.criticality > 0 { 1_000.0 } else { 1.0 });
         exact += usize::from(most.is_exact());
         let mut best = 0;
-        for entry in ALL {
-            let metrics = match simulate(&set, seed, horizon, &mut *build(entry.name).unwrap(), &mut Unobserved) {
+        for entry in all() {
+            let metrics = match simulate(&set, seed, horizon, &mut *build(&entry.name).unwrap(), &mut Unobserved) {
                 Ok(metrics) => metrics,
                 Err(SimError::NotApplicable(_)) => continue,
                 Err(error) => panic!("{}: {error}", entry.name),
             };
             assert_eq!(metrics.jobs.released, releases.len() as u64);
-            let name = entry.name;
+            let name = &entry.name;
             assert!(
                 metrics.jobs.met as f64 <= most.upper,
                 "{name}, seed {seed}: {} > {}",

@@ -6,14 +6,20 @@ use temponet_sched::build;
 use temponet_sched::shield::Shield;
 use temponet_sim::generate::{Lengths, Rule, Spec, generate};
 use temponet_sim::{Unobserved, simulate};
-use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Time};
+use temponet_task::{Assignment, Scheduler, SystemView, Time};
 
 /// A scheduler and the duration of each of its decisions, in nanoseconds.
 struct Timed<S>(S, Vec<u64>);
 
-impl<S: Scheduler> Scheduler for Timed<S> {
-    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        self.0.start(system)
+impl<S: Scheduler> temponet_task::Wrapper for Timed<S> {
+    type Inner = S;
+
+    fn inner(&self) -> &S {
+        &self.0
+    }
+
+    fn inner_mut(&mut self) -> &mut S {
+        &mut self.0
     }
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {

@@ -4,8 +4,9 @@
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet_analysis::{NotAnalyzable, Outcome, PriorityRule, WorstCase, chain_bounds, dependent_response_times};
+use temponet_sched::catalog::all;
 use temponet_sched::shield::{Role, Shield};
-use temponet_sched::{ALL, build, proofs};
+use temponet_sched::{build, proofs};
 use temponet_sim::{End, Recorder, Unobserved, simulate};
 use temponet_task::{Arrival, Chain, Communication, ExecutionModel, Gap, OnMiss, Task, TaskSet, Time};
 
@@ -147,8 +148,8 @@ fn every_scheduler_runs_dependent_tasks_or_says_why_not() {
                     Arrival::Sporadic { minimum, gap: Gap::Exponential { mean: minimum + minimum } };
             }
         }
-        for entry in ALL {
-            let run = simulate(&set, case as u64, ms(400), &mut *build(entry.name).unwrap(), &mut Unobserved);
+        for entry in all() {
+            let run = simulate(&set, case as u64, ms(400), &mut *build(&entry.name).unwrap(), &mut Unobserved);
             match run {
                 Ok(metrics) => assert!(metrics.jobs.met <= metrics.jobs.released),
                 Err(error) => assert!(error.is_about_the_set(), "{}: {error}", entry.name),

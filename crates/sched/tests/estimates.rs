@@ -4,7 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use temponet_sched::{ALL, build, proofs};
+use temponet_sched::catalog::all;
+use temponet_sched::{build, proofs};
 use temponet_sim::generate::{Spec, generate};
 use temponet_sim::{JobRecord, Recorder, Unobserved, Workload, simulate};
 use temponet_task::{Arrival, Estimate, ExecutionModel, ListedJob, OnMiss, TaskSet, Time};
@@ -59,12 +60,12 @@ fn schedulers_that_do_not_plan_with_estimates_are_not_moved_by_them() {
     let mut moved = BTreeMap::new();
     for seed in 0..9 {
         let (plain, estimated) = (drawn(seed, None), drawn(seed, Some(0.4)));
-        for entry in ALL {
-            if build(entry.name).unwrap().start(&plain.system).is_err() {
+        for entry in all() {
+            if build(&entry.name).unwrap().start(&plain.system).is_err() {
                 continue;
             }
-            let is_same = jobs(&plain, entry.name, seed, horizon) == jobs(&estimated, entry.name, seed, horizon);
-            *moved.entry(entry.name).or_insert(0) += u32::from(!is_same);
+            let is_same = jobs(&plain, &entry.name, seed, horizon) == jobs(&estimated, &entry.name, seed, horizon);
+            *moved.entry(&*entry.name).or_insert(0) += u32::from(!is_same);
         }
     }
     let moved: Vec<&str> = moved.into_iter().filter(|(_, times)| *times > 0).map(|(name, _)| name).collect();

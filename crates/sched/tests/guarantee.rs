@@ -3,8 +3,9 @@
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
+use temponet_sched::build;
+use temponet_sched::catalog::all;
 use temponet_sched::shield::{Guarantee, Role, Shield, ShieldCounters, WhyNot};
-use temponet_sched::{ALL, build};
 use temponet_sim::{Metrics, Unobserved, simulate};
 use temponet_task::{
     Arrival, Assignment, Core, CoreSet, Costs, Event, ExecutionModel, Gap, Job, JobId, ListedJob, Mode, NotApplicable,
@@ -67,7 +68,7 @@ fn defy(seed: u64, rounds: u64, change: fn(&mut Pcg64, &mut TaskSet)) -> (u64, u
         let is_limited = set.system.limited_task().is_some();
         let is_wanted = |guarantee: &Guarantee| is_limited || !guarantee.is_for_all();
         let Some(guarantee) = guarantee(&set).filter(is_wanted) else { continue };
-        for choice in [round as usize % BAD.len(), rng.random_range(0..BAD.len() + ALL.len())] {
+        for choice in [round as usize % BAD.len(), rng.random_range(0..BAD.len() + all().len())] {
             let (name, mut scheduler) = inner(choice, round);
             if scheduler.start(&set.system).is_err() {
                 continue;
@@ -216,13 +217,19 @@ fn a_longer_job_than_the_proof_knows_does_not_break_the_guarantee() {
     // What the shield is told: kernels of 3 ms. What comes: kernels of 7 ms, which fit between two jobs of the brake only.
     let (told, real) = (kernel(vec![job(1, 3)]), kernel((0..10).map(|k| job(100 * k + 7, 7)).collect()));
     struct Told(Shield<Box<dyn Scheduler>>, System);
-    impl Scheduler for Told {
-        fn start(&mut self, _: &System) -> Result<(), NotApplicable> {
-            self.0.start(&self.1)
+    impl temponet_task::Wrapper for Told {
+        type Inner = Shield<Box<dyn Scheduler>>;
+
+        fn inner(&self) -> &Self::Inner {
+            &self.0
         }
 
-        fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
-            self.0.decide(view, assignment);
+        fn inner_mut(&mut self) -> &mut Self::Inner {
+            &mut self.0
+        }
+
+        fn start(&mut self, _: &System) -> Result<(), NotApplicable> {
+            Scheduler::start(&mut self.0, &self.1)
         }
     }
     let mut scheduler = Told(Shield::new(build("fcfs").unwrap()), told.system.clone());
@@ -311,7 +318,17 @@ struct Misled<S> {
     inner: S,
 }
 
-impl<S: Scheduler> Scheduler for Misled<S> {
+impl<S: Scheduler> temponet_task::Wrapper for Misled<S> {
+    type Inner = S;
+
+    fn inner(&self) -> &S {
+        &self.inner
+    }
+
+    fn inner_mut(&mut self) -> &mut S {
+        &mut self.inner
+    }
+
     fn start(&mut self, _system: &System) -> Result<(), NotApplicable> {
         self.inner.start(&self.told)
     }
@@ -517,9 +534,13 @@ fn malformed_views_do_no_harm() {
 fn the_inner_scheduler_is_not_asked_where_nothing_is_left_to_choose() {
     /// Latest deadline first; counts how often it is asked and how often it only watches.
     struct Counting(BadScheduler, u64, u64);
-    impl Scheduler for Counting {
-        fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-            self.0.start(system)
+    impl temponet_task::Wrapper for Counting {
+        type Inner = BadScheduler;
+        fn inner(&self) -> &BadScheduler {
+            &self.0
+        }
+        fn inner_mut(&mut self) -> &mut BadScheduler {
+            &mut self.0
         }
         fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
             self.1 += 1;

@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, HashMap};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet_analysis::{Outcome, PriorityRule, response_times, sharing_response_times};
-use temponet_sched::{ALL, build, proofs};
+use temponet_sched::catalog::all;
+use temponet_sched::{build, proofs};
 use temponet_sim::{End, Recorder, SimError, Unobserved, simulate};
 use temponet_task::{Arrival, Costs, ExecutionModel, Gap, OnMiss, Preemption, Protocol, Section, Task, TaskSet, Time};
 
@@ -81,12 +82,12 @@ fn one_job_at_a_time_holds_a_resource_under_every_scheduler() {
         }
         assert_eq!(set.system.validate(), Ok(()));
         let horizon = set.tasks().iter().filter_map(Task::period).max().unwrap() * 4;
-        for entry in ALL {
+        for entry in all() {
             let mut recorder = Recorder::until(Time::NEVER);
-            match simulate(&set, round, horizon, &mut *build(entry.name).unwrap(), &mut recorder) {
-                Ok(_) => *runs.entry(entry.name).or_insert(0) += 1,
+            match simulate(&set, round, horizon, &mut *build(&entry.name).unwrap(), &mut recorder) {
+                Ok(_) => *runs.entry(&*entry.name).or_insert(0) += 1,
                 Err(SimError::NotApplicable(_)) => {
-                    *refused.entry(entry.name).or_insert(0) += 1;
+                    *refused.entry(&*entry.name).or_insert(0) += 1;
                     continue;
                 }
                 Err(error) => panic!("{}: {error}: {set:?}", entry.name),

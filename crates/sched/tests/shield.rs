@@ -3,8 +3,9 @@
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
+use temponet_sched::build;
+use temponet_sched::catalog::all;
 use temponet_sched::shield::{Role, Shield, ShieldCounters};
-use temponet_sched::{ALL, build};
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{
     Arrival, Assignment, Costs, ExecutionModel, JobId, Mode, NotApplicable, OnMiss, Scheduler, System, SystemView,
@@ -54,7 +55,7 @@ fn on_one_core_nothing_is_missed_whoever_chooses() {
         if !is_proved(&set) {
             continue;
         }
-        let (horizon, choices) = (horizon(&set), BAD.len() + ALL.len());
+        let (horizon, choices) = (horizon(&set), BAD.len() + all().len());
         for choice in [round as usize % BAD.len(), rng.random_range(0..choices), rng.random_range(0..choices)] {
             let (name, scheduler) = inner(choice, round);
             let (metrics, counters) = shielded(scheduler, &set, round, horizon);
@@ -137,7 +138,7 @@ fn on_several_cores_nothing_proved_is_missed() {
         if !is_proved(&set) {
             continue;
         }
-        for choice in [round as usize % BAD.len(), rng.random_range(0..BAD.len() + ALL.len())] {
+        for choice in [round as usize % BAD.len(), rng.random_range(0..BAD.len() + all().len())] {
             let (name, mut scheduler) = inner(choice, round);
             if scheduler.start(&set.system).is_err() {
                 continue;
@@ -276,7 +277,7 @@ fn what_switches_and_decisions_cost_is_provided_for() {
         if !is_proved(&set) {
             continue;
         }
-        let choice = rng.random_range(0..BAD.len() + ALL.len());
+        let choice = rng.random_range(0..BAD.len() + all().len());
         let (name, scheduler) = inner(choice, round);
         let (metrics, counters) = shielded(scheduler, &set, round, horizon(&set));
         assert_eq!((metrics.missed(), counters.lapses), (0, 0), "{name} on {set:?}");

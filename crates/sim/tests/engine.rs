@@ -217,13 +217,15 @@ fn a_job_given_up_leaves_and_counts_as_missed() {
 /// EDF that accepts at most a hundred ready jobs.
 struct Slow(Box<dyn Scheduler>);
 
-impl Scheduler for Slow {
-    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        self.0.start(system)
+impl temponet_task::Wrapper for Slow {
+    type Inner = Box<dyn Scheduler>;
+
+    fn inner(&self) -> &Box<dyn Scheduler> {
+        &self.0
     }
 
-    fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
-        self.0.decide(view, assignment);
+    fn inner_mut(&mut self) -> &mut Box<dyn Scheduler> {
+        &mut self.0
     }
 
     fn most_ready(&self) -> usize {

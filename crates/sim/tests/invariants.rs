@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use proptest::prelude::*;
+use temponet_sched::catalog::Need;
 use temponet_sim::{End, Engine, Recorder, Unobserved, Workload, simulate};
 use temponet_task::{Arrival, Assignment, Costs, ExecutionModel, Gap, Mode, OnMiss, Scheduler, Task, TaskSet, Time};
 
@@ -85,12 +86,13 @@ proptest! {
                 truth.insert((release.task, release.number), release);
             }
         }
-        for entry in temponet_sched::ALL {
-            let mut scheduler = temponet_sched::build(entry.name).unwrap();
+        for entry in temponet_sched::catalog::all() {
+            let mut scheduler = temponet_sched::build(&entry.name).unwrap();
             let mut recorder = Recorder::until(Time::NEVER);
             let Ok(metrics) = simulate(&set, seed, HORIZON, &mut *scheduler, &mut recorder) else {
-                let is_for_graphs = ["edf-chain", "hlfet", "egs"].contains(&entry.name);
-                prop_assert!(entry.name == "d-over" && set.cores() > 1 || is_for_graphs && !set.has_precedence());
+                let is_for_graphs = entry.needs.iter().any(|need| matches!(need, Need::Precedence));
+                let is_for_one = entry.needs.iter().any(|need| matches!(need, Need::OneCore));
+                prop_assert!(is_for_one && set.cores() > 1 || is_for_graphs && !set.has_precedence());
                 continue;
             };
             // Neither the slices of a core nor the slices of a job overlap.

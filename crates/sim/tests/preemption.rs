@@ -57,13 +57,19 @@ fn points_count_the_work_of_the_job_and_not_its_overhead_nor_the_time() {
 /// A scheduler at half speed.
 struct Half(Box<dyn Scheduler>);
 
-impl Scheduler for Half {
-    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        self.0.start(system)
+impl temponet_task::Wrapper for Half {
+    type Inner = Box<dyn Scheduler>;
+
+    fn inner(&self) -> &Box<dyn Scheduler> {
+        &self.0
+    }
+
+    fn inner_mut(&mut self) -> &mut Box<dyn Scheduler> {
+        &mut self.0
     }
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
-        self.0.decide(view, assignment);
+        Scheduler::decide(&mut self.0, view, assignment);
         assignment.set_speed(0, Speed(500));
     }
 }
@@ -155,7 +161,7 @@ fn schedulers_that_cut_jobs_at_times_of_their_own_refuse_such_sets() {
     for (cores, on_miss) in [(1, OnMiss::Abort), (2, OnMiss::Abort), (1, OnMiss::Continue)] {
         set.system.set_cores(cores);
         set.system.set_on_miss(on_miss);
-        for entry in temponet_sched::ALL {
+        for entry in temponet_sched::catalog::all() {
             for name in [entry.name.to_string(), format!("shield:{}", entry.name)] {
                 match simulate(&set, 0, ms(100), &mut *build(&name).unwrap(), &mut Unobserved) {
                     Ok(metrics) => assert!(metrics.jobs.released > 10, "{name}"),

@@ -36,6 +36,7 @@ mod task;
 mod time;
 mod view;
 pub mod wording;
+mod wrapper;
 
 pub use estimate::Estimate;
 pub use goal::{Aim, Goal, Measure, Worths};
@@ -52,3 +53,9 @@ pub use system::{System, TasksMut};
 pub use task::{Arrival, ExecutionModel, Gap, ListedJob, Preemption, Task};
 pub use time::{Time, TimeError, TimeUnit};
 pub use view::{Event, Job, JobId, SystemView, Tie};
+pub use wrapper::Wrapper;
+
+/// The examples of the README, which are run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

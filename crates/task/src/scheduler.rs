@@ -60,79 +60,10 @@ pub trait Scheduler: Send {
 /// Largest backlog for which a scheduler can look at every ready job once per job within a minute.
 pub const MOST_LOOKED_AT: usize = 50_000;
 
-/// Implements [`Scheduler`] for a pointer type by forwarding to the scheduler behind it.
-macro_rules! is_scheduler {
-    ($pointer:ty) => {
-        impl<S: Scheduler + ?Sized> Scheduler for $pointer {
-            fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-                (**self).start(system)
-            }
-
-            fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
-                (**self).decide(view, assignment);
-            }
-
-            fn watch(&mut self, view: &SystemView<'_>, scratch: &mut Assignment) {
-                (**self).watch(view, scratch);
-            }
-
-            fn most_ready(&self) -> usize {
-                (**self).most_ready()
-            }
-
-            fn counters(&self) -> Vec<(&'static str, u64)> {
-                (**self).counters()
-            }
-        }
-    };
-}
-is_scheduler!(Box<S>);
-is_scheduler!(&mut S);
-
 /// Reason why a scheduler cannot run on a system at all.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NotApplicable(pub String);
-
-impl NotApplicable {
-    /// Refuses a system whose tasks limit preemption, for a scheduler that cuts jobs at times of its own. `scheduler` is its
-    /// name.
-    pub fn if_preemption_is_limited(scheduler: &str, system: &System) -> Result<(), NotApplicable> {
-        match system.limited_task() {
-            None => Ok(()),
-            Some(task) => Err(NotApplicable(format!(
-                "{scheduler} cuts jobs at times of its own, which task {:?} does not allow (preemption)",
-                task.name
-            ))),
-        }
-    }
-
-    /// Refuses a system whose tasks share resources. `scheduler` is the name of the scheduler, and `needs` says what it does with its jobs: "runs jobs at times of
-    /// its own".
-    pub fn if_resources_are_shared(scheduler: &str, needs: &str, system: &System) -> Result<(), NotApplicable> {
-        match system.task_with_sections() {
-            None => Ok(()),
-            Some(task) => Err(NotApplicable(format!(
-                "{scheduler} {needs}, but task {:?} has critical sections, in which it can have to wait for others",
-                task.name
-            ))),
-        }
-    }
-
-    /// Refuses a system whose cores are not identical. `scheduler` is the name of the scheduler, and `needs` says what it
-    /// needs them for: "moves jobs among identical cores".
-    pub fn if_cores_differ(scheduler: &str, needs: &str, system: &System) -> Result<(), NotApplicable> {
-        let machine = system.machine();
-        if machine.is_plain() && machine.is_full_speed() {
-            return Ok(());
-        }
-        let what = match (machine.is_full_speed(), system.bound_task()) {
-            (true, Some(task)) => format!("task {:?} is bound to some of the cores", task.name),
-            _ => "cores have speeds of their own".into(),
-        };
-        Err(NotApplicable(format!("{scheduler} {needs}, but {what}")))
-    }
-}
 
 /// A decision: the job for each core, the speed of each core, the jobs to abandon, and the time of the next wake-up.
 #[derive(Debug, Default)]

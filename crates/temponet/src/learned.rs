@@ -33,8 +33,8 @@ pub struct Options {
     pub keep_attention: bool,
     /// Kernel and precision of the network.
     pub network: temponet_infer::NetworkOptions,
-    /// Time budget of a decision, in nanoseconds. A decision that the network is expected to exceed it with is left to the fallback, or to EDF if that is
-    /// too slow as well. There is no limit by default.
+    /// Time budget of a decision, in nanoseconds; none, the default, is no limit. Where the network is expected to take longer, the fallback scheduler
+    /// decides, and EDF where that one is expected to take longer, too.
     pub budget_ns: Option<u64>,
     /// Expected latencies that the budget is compared with. By default they are measured when a scheduler with a budget is built.
     pub calibration: Option<Calibration>,

@@ -36,23 +36,23 @@ pub enum Mapping {
     },
 }
 
-/// A job that may get a core.
+/// A ready job with its Q-value.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Candidate {
+pub(crate) struct ScoredJob {
     pub q: f32,
     deadline: Time,
     tie: Tie,
     pub id: JobId,
 }
 
-impl Candidate {
-    fn of((id, q): (JobId, f32), view: &SystemView<'_>) -> Candidate {
+impl ScoredJob {
+    fn of((id, q): (JobId, f32), view: &SystemView<'_>) -> ScoredJob {
         let job = view.job(id);
-        Candidate { q, deadline: job.deadline, tie: job.tie(), id }
+        ScoredJob { q, deadline: job.deadline, tie: job.tie(), id }
     }
 
     /// Orders by descending Q-value, then by deadline, then by [`temponet_task::Job::tie`].
-    pub fn order(&self, other: &Candidate) -> Ordering {
+    pub fn order(&self, other: &ScoredJob) -> Ordering {
         other.q.total_cmp(&self.q).then((self.deadline, self.tie).cmp(&(other.deadline, other.tie)))
     }
 }
@@ -62,10 +62,10 @@ impl Candidate {
 pub struct Mapper {
     /// Switching bonus of running jobs; zero by default. Only [`Mapping::Greedy`] uses it: the matchings have a migration cost of their own.
     pub staying: Staying,
-    candidates: Vec<Candidate>,
+    candidates: Vec<ScoredJob>,
     chosen: Vec<JobId>,
     /// Running jobs that are not among the candidates; working memory of [`Staying::keep`].
-    lost: Vec<Candidate>,
+    lost: Vec<ScoredJob>,
     kept: Vec<Kept>,
     gains: Vec<f32>,
     /// Cores that no job holds.
@@ -113,7 +113,7 @@ impl Mapper {
             if !matches!(q.partial_cmp(&least), Some(Ordering::Greater | Ordering::Equal)) {
                 continue;
             }
-            let candidate = Candidate::of((id, q), view);
+            let candidate = ScoredJob::of((id, q), view);
             let place = self.candidates.partition_point(|other| other.order(&candidate) == Ordering::Less);
             if place == limit {
                 continue;
@@ -156,7 +156,7 @@ impl Mapper {
                 // Where tasks are bound to cores or share resources, the candidates are not yet those that run.
                 if !view.system.machine().is_bound() && view.locks.is_none() {
                     let Mapper { staying, candidates, lost, kept, .. } = self;
-                    let jobs = jobs.map(|job| Candidate::of(job, view));
+                    let jobs = jobs.map(|job| ScoredJob::of(job, view));
                     staying.keep(candidates, lost, jobs, idle, view, |one| kept.push(one));
                 }
                 self.chosen.clear();

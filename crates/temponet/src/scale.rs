@@ -6,7 +6,7 @@ use crate::bins::Bins;
 use crate::feature::{
     CHANCES, CORE_BINS, COST_BINS, DEMAND_BINS, Feature, IdleFeature, LOAD_BINS, LOWEST_LEVEL, WORTH_BINS,
 };
-use crate::outlook::Outlooks;
+use crate::prediction::Predictions;
 use crate::tokenizer::Tokenizer;
 
 /// Properties of a whole task set that tokens are relative to, computed once when a scheduler starts.
@@ -31,7 +31,7 @@ pub struct Scale {
     /// [`Feature::Level`] of each criticality.
     levels: Vec<u16>,
     /// Distributions of the execution times; none if the tokenizer does not ask for them.
-    pub(crate) outlooks: Option<Outlooks>,
+    pub(crate) predictions: Option<Predictions>,
     /// [`Feature::Cost`] of a job that needs a context switch, and of one that needs a migration too.
     costs: [u16; 2],
     /// Dates by which jobs with successors have to complete.
@@ -67,7 +67,7 @@ impl Scale {
             task_worths: worths.as_ref().map_or_else(Vec::new, task_worth),
             worths,
             levels: levels(system),
-            outlooks: asks(Feature::needs_outlook).then(|| Outlooks::of(system)),
+            predictions: asks(Feature::needs_prediction).then(|| Predictions::of(system)),
             costs: [switch, switch + migration].map(cost_bin),
             due_dates: DueDates::of(system),
         }

@@ -170,7 +170,7 @@ impl Tokenizer {
         real: &mut Vec<f32>,
     ) {
         let now = view.now;
-        let outlook = scale.outlooks.as_ref().map(|outlooks| outlooks.about(job, now)).unwrap_or_default();
+        let prediction = scale.predictions.as_ref().map(|predictions| predictions.about(job, now)).unwrap_or_default();
         match &self.continuous {
             None => out.push(self.slack_token(job, now, scale)),
             Some(how) => {
@@ -203,9 +203,9 @@ impl Tokenizer {
             Feature::Rank => scale.ranks.get(job.task as usize).copied().unwrap_or(0),
             Feature::Worth => scale.worth(job),
             Feature::Level => scale.level(job),
-            Feature::Chance => chance_bin(outlook.chance),
-            Feature::Expected if outlook.slack < 0.0 => self.bins as u16,
-            Feature::Expected => scale.bins.of(outlook.slack),
+            Feature::Chance => chance_bin(prediction.chance),
+            Feature::Expected if prediction.slack < 0.0 => self.bins as u16,
+            Feature::Expected => scale.bins.of(prediction.slack),
             Feature::Cost => scale.cost(job, view),
         }));
         if self.slots.is_some() {

@@ -28,9 +28,15 @@ impl<S: Scheduler> NonPreemptive<S> {
     }
 }
 
-impl<S: Scheduler> Scheduler for NonPreemptive<S> {
-    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        self.inner.start(system)
+impl<S: Scheduler> temponet_task::Wrapper for NonPreemptive<S> {
+    type Inner = S;
+
+    fn inner(&self) -> &S {
+        &self.inner
+    }
+
+    fn inner_mut(&mut self) -> &mut S {
+        &mut self.inner
     }
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
@@ -61,7 +67,17 @@ impl<S: Scheduler> TaskFailStop<S> {
     }
 }
 
-impl<S: Scheduler> Scheduler for TaskFailStop<S> {
+impl<S: Scheduler> temponet_task::Wrapper for TaskFailStop<S> {
+    type Inner = S;
+
+    fn inner(&self) -> &S {
+        &self.inner
+    }
+
+    fn inner_mut(&mut self) -> &mut S {
+        &mut self.inner
+    }
+
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
         if system.on_miss() != OnMiss::Abort {
             return Err(NotApplicable("late jobs that continue belong to a task that has failed".into()));

@@ -10,7 +10,8 @@ use temponet_lab::comparison::json::JsonReport;
 use temponet_lab::comparison::report;
 use temponet_lab::comparison::{ComparisonPlan, compare, picture_window};
 use temponet_lab::progress::Progress;
-use temponet_lab::roster::{PLANNER, Roster, is_planner};
+use temponet_lab::roster::{PLANNER, Roster, kind};
+use temponet_sched::Kind as SchedulerKind;
 use temponet_task::{Aim, Time};
 
 use self::fail_if::Condition;
@@ -95,7 +96,7 @@ pub fn run(args: Args) -> Result<()> {
             schedulers.push(name.into());
         }
     }
-    if args.planner && !schedulers.iter().any(|name| is_planner(name)) {
+    if args.planner && !schedulers.iter().any(|name| kind(name) == SchedulerKind::Planning) {
         schedulers.push(PLANNER.into());
     }
     fail_if::refuse_unknown(&args.fail_if, &schedulers)?;

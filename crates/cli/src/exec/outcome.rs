@@ -180,6 +180,7 @@ fn row(roster: &Roster, name: &str, runs: &[Run], goal: &temponet_task::Goal, wi
         }
     }
     ComparisonRow {
+        spec: name.into(),
         scheduler: roster.label(name),
         compliance: runs.iter().map(|run| run.report.metrics.jobs.compliance()).collect(),
         scores: runs.iter().map(|run| run.report.metrics.scores(goal)).collect(),

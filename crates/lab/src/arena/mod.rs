@@ -16,6 +16,7 @@ pub mod traces;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use temponet_oracle::STEPS_PER_SECOND;
+use temponet_sched::Kind;
 use temponet_sim::generate::GenerateError;
 use temponet_sim::{Release, SimError, Unobserved, simulate};
 use temponet_task::{Aim, Costs, Scheduler, cancel};
@@ -29,7 +30,7 @@ pub use scenario::{Scenario, ScenarioError};
 use crate::clairvoyant::{OptimumRange, counted, optimum_of_run};
 use crate::comparison::CompareError;
 use crate::progress::Progress;
-use crate::roster::{Roster, is_planner};
+use crate::roster::{Roster, kind};
 
 /// What to run in the arena.
 #[derive(Clone, Debug)]
@@ -142,7 +143,7 @@ impl ArenaPlan {
     /// Returns the numbers of the runs, of `all` in a scenario, that a scheduler makes: every run, or for a planner only
     /// some, evenly spread.
     fn runs_of(&self, spec: &str, all: usize) -> Vec<usize> {
-        match self.planner_sets.filter(|_| is_planner(spec)) {
+        match self.planner_sets.filter(|_| kind(spec) == Kind::Planning) {
             Some(wanted) if wanted < all => (0..wanted).map(|index| (2 * index + 1) * all / (2 * wanted)).collect(),
             _ => (0..all).collect(),
         }

@@ -1,11 +1,12 @@
 //! The conclusion of a comparison in words: which scheduler is best, by how much, and at whose expense.
 
+use temponet_sched::Kind;
 use temponet_task::Measure;
 
 use crate::chain_table::ChainFigures;
 use crate::comparison::ranking;
 use crate::comparison::{Comparison, ComparisonRow, listed};
-use crate::roster::{LEARNED, SHIELDED, TUNED, UNSHIELDED, is_classical, is_planner};
+use crate::roster::adds_shield;
 use crate::stats::percent;
 
 impl Comparison {
@@ -13,7 +14,7 @@ impl Comparison {
     /// it ran.
     pub fn verdict(&self) -> String {
         let (planners, others): (Vec<ComparisonRow>, Vec<ComparisonRow>) =
-            self.rows.iter().cloned().partition(|row| is_planner(&row.scheduler));
+            self.rows.iter().cloned().partition(|row| row.kind() == Kind::Planning);
         let (Some(planner), Some(best)) = (planners.first(), others.first()) else { return self.recommendation() };
         let edge = ranking::edge(&self.plan.goal, &planner.scores, &best.scores).filter(|edge| edge.is_clear());
         let still = match edge {
@@ -85,11 +86,14 @@ impl Comparison {
         Some(format!("But {} misses {}.", learned.scheduler, missed.join(" and ")))
     }
 
+    /// The best scheduler of a kind, without an added shield.
+    fn of_kind(&self, kind: Kind) -> Option<&ComparisonRow> {
+        self.rows.iter().find(|row| row.kind() == kind && !adds_shield(&row.spec))
+    }
+
     /// The learned scheduler behind its shield, or else without it.
     fn learned(&self) -> Option<&ComparisonRow> {
-        let is_learned = |row: &&ComparisonRow| LEARNED.iter().any(|name| row.scheduler.starts_with(name));
-        let is_shielded = |row: &&ComparisonRow| is_learned(row) && !row.scheduler.starts_with(UNSHIELDED);
-        self.rows.iter().find(is_shielded).or_else(|| self.rows.iter().find(is_learned))
+        self.of_kind(Kind::Learned).or_else(|| self.of_kind(Kind::Network))
     }
 
     /// Names the best schedulers with their figures.
@@ -142,8 +146,8 @@ impl Comparison {
     /// interval.
     fn against(&self, best: &ComparisonRow) -> String {
         let goal = &self.plan.goal;
-        let classical = self.rows.iter().find(|row| is_classical(&row.scheduler));
-        let classical = classical.filter(|row| row.scheduler != "edf" && !is_classical(&best.scheduler));
+        let classical = self.rows.iter().find(|row| row.kind().is_classical());
+        let classical = classical.filter(|row| row.scheduler != "edf" && !best.kind().is_classical());
         let clause = |row: &ComparisonRow, role: &str| {
             let edge = self.lead_over(best, row)?;
             Some(format!("{} points of {} more than {}{role}", edge.points(), goal.noun(edge.measure), row.scheduler))
@@ -159,7 +163,7 @@ impl Comparison {
     /// States by how much the learned scheduler is behind, if another scheduler clearly beats it.
     fn classical_lead(&self, best: &ComparisonRow) -> Option<String> {
         let learned = self.learned()?;
-        if LEARNED.iter().any(|name| best.scheduler.starts_with(name)) {
+        if best.kind().is_learned() {
             return None;
         }
         let goal = &self.plan.goal;
@@ -170,12 +174,15 @@ impl Comparison {
     /// States the distance of the learned scheduler from the tuned portfolio of simple schedulers, where these runs can tell
     /// them apart.
     fn distance_from_tuned(&self) -> Option<String> {
-        let (learned, tuned) = (self.row(SHIELDED)?, self.row(TUNED)?);
+        // Of an untrained network nothing is concluded.
+        let learned = self.of_kind(Kind::Learned).filter(|learned| learned.scheduler == learned.spec)?;
+        let tuned = self.of_kind(Kind::Tuned)?;
         let edge = ranking::edge(&self.plan.goal, &learned.scores, &tuned.scores).filter(|edge| edge.is_clear())?;
         let points = format!("{} points of {}", edge.points(), self.plan.goal.noun(edge.measure));
+        let (learned, tuned) = (&learned.scheduler, &tuned.scheduler);
         Some(match edge.difference > 0.0 {
-            true => format!("{SHIELDED} has {points} more than {TUNED}, the simple scheduler that tuning chose."),
-            false => format!("{TUNED}, the simple scheduler that tuning chose, has {points} more than {SHIELDED}."),
+            true => format!("{learned} has {points} more than {tuned}, the simple scheduler that tuning chose."),
+            false => format!("{tuned}, the simple scheduler that tuning chose, has {points} more than {learned}."),
         })
     }
 

@@ -8,8 +8,8 @@ pub mod json;
 pub mod report;
 
 use rayon::prelude::*;
-use temponet_sched::SpecError;
 use temponet_sched::shield::Role;
+use temponet_sched::{Kind, SpecError};
 pub use temponet_sim::ranking;
 use temponet_sim::{Histogram, Metrics, Recorder, SimError, Unobserved, simulate};
 use temponet_task::cancel;
@@ -19,7 +19,7 @@ use crate::clairvoyant::{Clairvoyant, OptimumRange, clairvoyant};
 use crate::horizon::expected_jobs;
 use crate::latency::{Timed, charged};
 use crate::progress::Progress;
-use crate::roster::{Roster, SHIELDED, is_shielded};
+use crate::roster::{self, Roster, is_shielded};
 use crate::stats;
 
 /// What to run in a comparison.
@@ -52,6 +52,8 @@ pub struct ComparisonPlan {
 /// Figures of one scheduler.
 #[derive(Clone, Debug)]
 pub struct ComparisonRow {
+    /// Name with options, as the user wrote it.
+    pub spec: String,
     /// Name with options, as [`Roster::label`] shows it.
     pub scheduler: String,
     /// Metrics of all runs together.
@@ -69,6 +71,11 @@ pub struct ComparisonRow {
 }
 
 impl ComparisonRow {
+    /// Returns what the scheduler is.
+    pub fn kind(&self) -> Kind {
+        roster::kind(&self.spec)
+    }
+
     /// Returns half the width of the 95% confidence interval of the mean share of deadlines met; `None` for a single
     /// run.
     pub fn ci95(&self) -> Option<f64> {
@@ -195,6 +202,7 @@ fn run_one(plan: &ComparisonPlan, spec: &str, run: u64, progress: &Progress) -> 
     let (compliance, scores) = (vec![metrics.jobs.compliance()], vec![metrics.scores(&plan.goal)]);
     let (scheduler, counters) = (plan.roster.label(spec), scheduler.counters());
     Ok(ComparisonRow {
+        spec: spec.into(),
         scheduler,
         metrics,
         compliance,
@@ -238,11 +246,10 @@ impl Comparison {
     /// none of them ran.
     pub fn shield_line(&self) -> Option<String> {
         let role = self.shield.as_ref()?;
-        // The label of an untrained model has a second word.
-        let is_behind = |name: &&str| name.split(' ').next().is_some_and(is_shielded);
-        let names: Vec<&str> = self.rows.iter().map(|row| row.scheduler.as_str()).filter(is_behind).collect();
-        let is_network = |name: &&str| name.starts_with(SHIELDED);
-        let inner = if names.iter().all(is_network) { "the network" } else { "the scheduler behind it" };
+        let behind: Vec<&ComparisonRow> = self.rows.iter().filter(|row| is_shielded(&row.spec)).collect();
+        let is_network = behind.iter().all(|row| row.kind() == Kind::Learned);
+        let inner = if is_network { "the network" } else { "the scheduler behind it" };
+        let names: Vec<&str> = behind.iter().map(|row| row.scheduler.as_str()).collect();
         (!names.is_empty()).then(|| format!("{}: the shield {}", names.join(", "), role.sentence(inner)))
     }
 

@@ -5,8 +5,8 @@
 
 use temponet_task::{Job, JobId, SystemView, Task, Time};
 
-use super::coming::most_coming;
 use super::forecast::Forecast;
+use super::future_arrivals::most_coming;
 use super::repair::{merge, sort};
 
 /// Binary logarithm of the factor by which one level of criticality multiplies the importance of a job.

@@ -18,7 +18,7 @@ use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemV
 
 use crate::advice::deadline_order::{DeadlineOrder, PlanEntry};
 use crate::advice::most_coming;
-use crate::shared::candidates::MOST_PLANNED;
+use crate::shared::planned_jobs::MOST_PLANNED;
 
 /// Maximum number of jobs in a plan, future ones included.
 const MOST_ENTRIES: usize = 4 * MOST_PLANNED;

@@ -36,11 +36,6 @@ impl RoundRobin {
 
 impl Scheduler for RoundRobin {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        if let Some(task) = system.bound_task() {
-            let what =
-                format!("rr gives turns on whichever core is free, but task {:?} is bound to some cores", task.name);
-            return Err(NotApplicable(what));
-        }
         self.quantum = quantum(self.given, system);
         self.waiting.clear();
         self.turns.clear();

@@ -140,9 +140,6 @@ fn window(task: &Task) -> Time {
 
 impl Scheduler for Run {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        NotApplicable::if_preemption_is_limited("run", system)?;
-        NotApplicable::if_resources_are_shared("run", "runs jobs at times of its own", system)?;
-        NotApplicable::if_cores_differ("run", "packs its servers onto identical cores", system)?;
         let rate = |task: &Task| (task.wcet.0 as f64 / window(task).0 as f64).min(1.0);
         (self.servers, self.first_level) = reduce(&system.tasks().iter().map(rate).collect::<Vec<_>>(), system.cores());
         self.server_of_task = vec![0; system.tasks().len()];

@@ -100,7 +100,8 @@ impl Arrivals {
         losses
     }
 
-    /// Takes in a job whose release is reported now. Returns whether it is guaranteed, and whether it belongs to the exact pattern.
+    /// Records the release of a job. Returns whether the job is guaranteed: it comes no earlier than its task allows and announces
+    /// no more work. Also returns whether it arrives exactly where the periodic pattern of its task has an arrival.
     fn admit(&mut self, now: Time, job: &Job, task: &Reserved) -> (bool, bool) {
         let until = self.until[job.task as usize];
         let (next, together) = (&mut self.next[job.task as usize], &mut self.together[job.task as usize]);

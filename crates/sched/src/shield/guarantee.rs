@@ -130,7 +130,7 @@ fn growth(system: &System, tasks: &[usize], covers_overruns: bool, most: f64) ->
         for task in scaled.tasks_mut().iter_mut() {
             (task.wcet, task.wcet_high) = (times(task.wcet), task.wcet_high.map(times));
         }
-        Candidates::of(&scaled, covers_overruns).is_ok_and(|candidates| candidates.fit_on_a_core(tasks).is_some())
+        ProvableTasks::of(&scaled, covers_overruns).is_ok_and(|provable| provable.fit_on_a_core(tasks).is_some())
     };
     let (mut below, mut above) = (WHOLE as u64, (most * WHOLE as f64) as u64 + 1);
     while below + 1 < above {
@@ -170,19 +170,19 @@ pub(super) fn prove(system: &System) -> Result<Premise, NoGuarantee> {
     let all: Vec<usize> = (0..system.tasks().len()).collect();
     // A proof that covers overruns if there is one, else a proof that holds for each job until it overruns.
     for covers_overruns in [true, false].into_iter().take(1 + usize::from(may_overrun)) {
-        let candidates = Candidates::of(system, covers_overruns)?;
-        if candidates.sporadic.iter().all(Result::is_ok) {
-            if let Some(found) = candidates.fit(&all) {
-                return Ok(Premise::Reserved(candidates.guarantee(&all, &found, &all)));
+        let provable = ProvableTasks::of(system, covers_overruns)?;
+        if provable.sporadic.iter().all(Result::is_ok) {
+            if let Some(found) = provable.fit(&all) {
+                return Ok(Premise::Reserved(provable.guarantee(&all, &found, &all)));
             }
             if let Some((name, is_exact)) = stand_in::proved(system, covers_overruns) {
-                let promised = candidates.guarantee(&all, &Fit { core_of: vec![0; all.len()], is_exact }, &all);
+                let promised = provable.guarantee(&all, &Fit { core_of: vec![0; all.len()], is_exact }, &all);
                 if let Some(found) = StandIn::new(name, promised) {
-                    return Ok(Premise::StandIn(Box::new(found), candidates.largest_prefix(&wanted)));
+                    return Ok(Premise::StandIn(Box::new(found), provable.largest_prefix(&wanted)));
                 }
             }
         }
-        if let Some(guarantee) = candidates.largest_prefix(&wanted) {
+        if let Some(guarantee) = provable.largest_prefix(&wanted) {
             return Ok(Premise::Reserved(guarantee));
         }
     }
@@ -265,7 +265,7 @@ pub(super) fn as_set(system: &System, covers_overruns: bool) -> TaskSet {
 }
 
 /// The tasks of a system as the proof of a guarantee sees them.
-struct Candidates<'a> {
+struct ProvableTasks<'a> {
     system: &'a System,
     /// Worst case of the tasks that can be guaranteed.
     worst_case: WorstCase,
@@ -282,8 +282,8 @@ struct Fit {
     is_exact: bool,
 }
 
-impl<'a> Candidates<'a> {
-    fn of(system: &'a System, covers_overruns: bool) -> Result<Candidates<'a>, NotAnalyzable> {
+impl<'a> ProvableTasks<'a> {
+    fn of(system: &'a System, covers_overruns: bool) -> Result<ProvableTasks<'a>, NotAnalyzable> {
         let mut set = as_set(system, covers_overruns);
         set.system.tasks_mut().retain(|task| not_reservable(task).is_none());
         let mut places = 0..;
@@ -295,14 +295,14 @@ impl<'a> Candidates<'a> {
         let worst_case = WorstCase::of(&set)?;
         let budgets = worst_case.tasks.iter().map(|task| task.wcet - worst_case.switching).collect();
         if system.machine().is_full_speed() {
-            return Ok(Candidates { system, worst_case, sporadic, budgets, covers_overruns });
+            return Ok(ProvableTasks { system, worst_case, sporadic, budgets, covers_overruns });
         }
         for task in set.system.tasks_mut().iter_mut() {
             let speed = slowest(system, task);
             (task.wcet, task.bcet) = (speed.time_for(task.wcet), speed.time_for(task.bcet));
             task.wcet_high = task.wcet_high.map(|wcet| speed.time_for(wcet));
         }
-        Ok(Candidates { system, worst_case: WorstCase::of(&set)?, sporadic, budgets, covers_overruns })
+        Ok(ProvableTasks { system, worst_case: WorstCase::of(&set)?, sporadic, budgets, covers_overruns })
     }
 
     /// The worst case of some tasks on this many cores; none if one of them cannot be guaranteed.

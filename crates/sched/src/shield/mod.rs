@@ -272,7 +272,17 @@ fn make_way(view: &SystemView<'_>, proposal: &mut Assignment) -> u64 {
     replaced
 }
 
-impl<S: Scheduler> Scheduler for Shield<S> {
+impl<S: Scheduler> temponet_task::Wrapper for Shield<S> {
+    type Inner = S;
+
+    fn inner(&self) -> &S {
+        &self.inner
+    }
+
+    fn inner_mut(&mut self) -> &mut S {
+        &mut self.inner
+    }
+
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
         self.inner.start(system)?;
         self.premise = guarantee::prove(system);
@@ -301,6 +311,11 @@ impl<S: Scheduler> Scheduler for Shield<S> {
             Err(_) => self.let_inner_rule(view, assignment, false),
         }
         self.counters.armed += u64::from(self.is_armed());
+    }
+
+    /// Decides: the shield needs every event, and what it does with the scheduler inside depends on them.
+    fn watch(&mut self, view: &SystemView<'_>, scratch: &mut Assignment) {
+        Scheduler::decide(self, view, scratch);
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

@@ -2,8 +2,9 @@
 
 use rand::{Rng, RngExt, SeedableRng};
 use rand_pcg::Pcg64;
+use temponet_sched::catalog::{Need, all};
 use temponet_sched::shield::{Shield, ShieldCounters};
-use temponet_sched::{ALL, Entry, build};
+use temponet_sched::{Entry, build};
 use temponet_sim::generate::{Deadlines, Lengths, Rule, Spec, generate};
 use temponet_sim::{Metrics, Unobserved, simulate};
 use temponet_task::{
@@ -97,10 +98,10 @@ pub fn inner(choice: usize, seed: u64) -> (String, Box<dyn Scheduler>) {
         Some(bad) => (format!("{bad:?}"), Box::new(BadScheduler::new(*bad, seed))),
         None => {
             // The sets are of independent tasks, which schedulers of graphs refuse.
-            let is_for_all = |entry: &&Entry| !["edf-chain", "hlfet", "egs"].contains(&entry.name);
-            let entries: Vec<&Entry> = ALL.iter().filter(is_for_all).collect();
+            let is_for_all = |entry: &&Entry| !entry.needs.iter().any(|need| matches!(need, Need::Precedence));
+            let entries: Vec<&Entry> = all().into_iter().filter(is_for_all).collect();
             let entry = entries[(choice - BAD.len()) % entries.len()];
-            (entry.name.into(), build(entry.name).unwrap())
+            (entry.name.to_string(), build(&entry.name).unwrap())
         }
     }
 }

@@ -10,7 +10,7 @@ use temponet_sched::global_edf;
 use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView};
 
 use super::Options;
-use crate::calibration::{Calibration, LatencyTable, MEASURED_SIZES, StageLatencies};
+use crate::stage_latencies::{Calibration, LatencyTable, MEASURED_SIZES, StageLatencies};
 use crate::stages::{Feature, Tokenizer};
 
 /// Number of coming jobs of each task in the decisions that a calibration measures.

@@ -12,7 +12,7 @@ use temponet_sched::global_edf;
 use temponet_task::{Assignment, Costs, Event, Job, JobId, Scheduler, System, SystemView, Task, TaskSet, Time};
 
 use super::{Learned, Options};
-use crate::calibration::{Calibration, LatencyTable, MEASURED_CORES, MEASURED_SIZES, StageLatencies};
+use crate::stage_latencies::{Calibration, LatencyTable, MEASURED_CORES, MEASURED_SIZES, StageLatencies};
 use crate::{Mapping, Model};
 
 /// Latency up to which larger sizes are measured if there is no budget, in nanoseconds.

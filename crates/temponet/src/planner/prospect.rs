@@ -8,8 +8,10 @@ use temponet_task::{System, SystemView, Task, Time, Worths};
 pub(crate) const MOST_JOBS: f64 = 40.0;
 
 /// What follows from the system that a planner was started with, and what was seen since.
-pub(crate) struct Prospect {
+pub struct Prospect {
+    /// What is known of the jobs to come.
     pub outlook: Outlook,
+    /// Worth of a job by the goal of the system.
     pub worths: Worths,
     /// Greatest length of a future.
     horizon: Time,

@@ -21,7 +21,8 @@ const DUE_DATES_FIRST: &str = "edf-chain";
 /// Whether a candidate takes part on a system.
 type Applies = fn(&System) -> bool;
 
-/// Specs of the catalog's schedulers that take part, and the systems on which they do. Ties go to the first one.
+/// Specs of the catalog's schedulers that take part, and the systems on which they do, as far as they do not say so themselves by their needs. Ties go
+/// to the first one.
 const SPECS: [(&str, Applies); 26] = [
     ("mh-edf", |_| true),
     ("edf", |_| true),
@@ -42,7 +43,7 @@ const SPECS: [(&str, Applies); 26] = [
     (CRITICAL_FIRST, |system| has(system, |task| task.criticality > 0)),
     // It divides the tasks by their utilization, which a list of jobs does not tell beforehand.
     ("p-edf", |system| system.cores() > 1 && !is_listed(system)),
-    ("d-over", |system| system.cores() == 1),
+    ("d-over", |_| true),
     // Without (m,k) it prefers tasks whose last job was missed, which evens out the shares of the tasks.
     ("mk-dbp", |system| {
         has(system, |task| task.mk.is_some()) || system.goal().measures().contains(&Measure::WorstTask)
@@ -50,9 +51,9 @@ const SPECS: [(&str, Applies); 26] = [
     ("skip-over-bwp", |system| has(system, |task| task.skip.is_some())),
     ("edf-vd", |system| has(system, |task| task.wcet_high.is_some())),
     ("cbs", |system| !system.servers().is_empty()),
-    (DUE_DATES_FIRST, |system| has(system, |task| !task.after.is_empty())),
-    ("egs", |system| has(system, |task| !task.after.is_empty())),
-    ("hlfet", |system| has(system, |task| !task.after.is_empty())),
+    (DUE_DATES_FIRST, |_| true),
+    ("egs", |_| true),
+    ("hlfet", |_| true),
 ];
 
 /// Returns the name of the candidate to follow where nothing is known of the jobs. Critical jobs that lead the goal are not left to hope, and value is

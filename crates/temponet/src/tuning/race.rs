@@ -19,16 +19,16 @@ const EVIDENCE: f64 = 1.0;
 /// Share of the critical jobs of a level that a candidate may lose beyond the guard, with a confidence of 95%, and still serve them as well. Comparisons call
 /// schedulers level that differ by as much.
 const NEGLIGIBLE: f64 = 1e-3;
-/// Number of blocks that the effort is divided by. There are more if candidates drop out.
+/// Number of blocks for which the effort would suffice if no candidate dropped out.
 const PLANNED: u64 = 12;
 /// Greatest number of blocks, the warm-up included.
 const MOST: usize = 97;
-/// Number of blocks, without the warm-up, that are simulated even beyond the effort. Fewer are no evidence: counts of jobs in two blocks differ by the same number
-/// more often than Student's t expects.
+/// Least number of blocks, without the warm-up, whatever the effort. With fewer, Student's t is too confident: whole numbers of jobs often differ by the same
+/// amount in two blocks.
 const FEWEST: usize = 4;
 /// Number of blocks before candidates drop out, unless they are clearly worse. A single block has no standard error.
 const FEWEST_TO_HALVE: usize = 2;
-/// Greatest number of jobs in a block, and number of tasks for each job of the smallest one.
+/// Greatest number of jobs in a block. The smallest block has one job for every three tasks.
 const BLOCK_JOBS: u64 = 2_000;
 const TASKS_PER_BLOCK: u64 = 3;
 /// Decisions per job: one at its release and one at its end.
@@ -60,7 +60,7 @@ pub fn choose(system: &System, candidates: &[Candidate], settings: Settings) -> 
     choose_for(system, system.tasks(), candidates, settings)
 }
 
-/// Chooses the candidate to follow while tasks release jobs like `tasks`, whatever the system says that the candidates are told.
+/// Chooses the candidate to follow while the tasks behave like `tasks`. Candidates are started with `system`, which may describe the tasks otherwise.
 ///
 /// The simple candidates race first. Where critical jobs lead the goal, the winner must then hold its own against the candidate that serves them by construction
 /// ([`Guard`]). The network runs last, against the simple candidate that is left, on other jobs: that one was chosen on the first ones, which flatter it. The

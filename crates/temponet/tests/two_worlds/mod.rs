@@ -3,9 +3,7 @@
 
 use std::sync::Arc;
 
-use temponet::{
-    Arrival, Assignment, ExecutionModel, ListedJob, NotApplicable, Scheduler, System, SystemView, Task, TaskSet, Time,
-};
+use temponet::{Arrival, Assignment, ExecutionModel, ListedJob, Scheduler, SystemView, Task, TaskSet, Time};
 use temponet_sim::{Unobserved, simulate};
 
 fn ms(time: u64) -> Time {
@@ -22,13 +20,19 @@ struct Noting {
     decisions: Vec<(Time, Choice)>,
 }
 
-impl Scheduler for Noting {
-    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        self.inner.start(system)
+impl temponet::Wrapper for Noting {
+    type Inner = Box<dyn Scheduler>;
+
+    fn inner(&self) -> &Box<dyn Scheduler> {
+        &self.inner
+    }
+
+    fn inner_mut(&mut self) -> &mut Box<dyn Scheduler> {
+        &mut self.inner
     }
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
-        self.inner.decide(view, assignment);
+        Scheduler::decide(&mut self.inner, view, assignment);
         if view.now < self.until {
             let name = |id: &temponet::JobId| (view.job(*id).task, view.job(*id).number);
             self.decisions.push((view.now, assignment.cores().iter().map(|id| id.as_ref().map(name)).collect()));
