@@ -13,8 +13,8 @@ use temponet_task::{Assignment, TaskSet, Time};
 
 use temponet_train::{
     Dqn, DqnSettings, Environment, EnvironmentSettings, Episodes, Fleet, FleetError, Learner, NetworkShape, NoObserver,
-    Ppo, PpoSettings, Reward, Sample, StepSize, TaskSetSource, TrainError, TrainingDevice, Transition, UpdatePlan,
-    Updates,
+    Ppo, PpoSettings, ReplaySettings, Reward, Sample, StepSize, TaskSetSource, TrainError, TrainingDevice, Transition,
+    UpdatePlan, Updates,
 };
 
 /// Number of environments in policy optimization.
@@ -66,7 +66,14 @@ fn learner<D: LearningLosses>(device: D) -> Learner<D> {
 
 fn learning_on<D: LearningLosses + 'static>(device: D, batch: usize, tokens: usize, merged: bool) -> Round {
     let mut learner = learner(device);
-    let mut dqn = Dqn::new(DqnSettings { batch, double: false, ..DqnSettings::default() }, &mut learner);
+    let mut dqn = Dqn::new(
+        DqnSettings {
+            replay: ReplaySettings { batch, ..ReplaySettings::default() },
+            double: false,
+            ..DqnSettings::default()
+        },
+        &mut learner,
+    );
     let mut rng = Pcg64::seed_from_u64(1);
     for _ in 0..200 {
         let (state, next) = (sample(tokens, merged, &mut rng), sample(tokens, merged, &mut rng));
@@ -141,8 +148,8 @@ fn episodes(tasks: usize) -> Result<Episodes, TrainError> {
 
 fn acting_on<D: LearningLosses + 'static>(device: D) -> Result<Round, TrainError> {
     const STEPS: u64 = 200;
-    let settings =
-        DqnSettings { steps: STEPS, environments: 1, learn_from: 64, double: false, ..DqnSettings::default() };
+    let settings = ReplaySettings { steps: STEPS, environments: 1, learn_from: 64, ..ReplaySettings::default() };
+    let settings = DqnSettings { replay: settings, double: false, ..DqnSettings::default() };
     let mut learner = learner(device);
     let mut dqn = Dqn::new(settings, &mut learner);
     let mut fleet = Fleet::new(episodes(5)?, 1, 1)?;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use temponet::Options;
 use temponet_task::TaskSet;
-use temponet_train::{Method, NetworkShape, Recipe};
+use temponet_train::{DqnSettings, NetworkShape, Recipe};
 
 use super::contest::model_entrant;
 use super::findings::words;
@@ -43,9 +43,9 @@ impl Effort {
         let mut recipe = Recipe { network: self.network, ..recipe.clone() };
         recipe.validation.runs = self.validation;
         for stage in &mut recipe.stage {
-            if let Method::Dqn(settings) = &mut stage.method {
+            if let Some(DqnSettings { replay, .. }) = stage.method.settings_mut() {
                 stage.phases = self.phases;
-                settings.steps = self.steps;
+                replay.steps = self.steps;
             }
         }
         recipe

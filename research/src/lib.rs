@@ -6,7 +6,7 @@
 //! Findings hold our figures beside the paper's and beside those of EDF, the best classical scheduler and the clairvoyant optimum on the same
 //! runs, and a verdict that follows from the figures. Shares are fractions from 0 to 1; every other figure states its unit.
 //!
-//! The crate does not implement schedulers, simulation or training. It only arranges them into experiments.
+//! The rivals' methods of learning are in [`methods`]; [`register`] makes them known to recipes. Everything else is arranged from the product's crates.
 
 mod ablation;
 mod adaptation;
@@ -17,11 +17,13 @@ mod experiments;
 mod ff_dqn;
 mod findings;
 mod line;
+pub mod methods;
 mod observed;
 pub mod page;
 mod paper_model;
 mod plots;
 mod protocol;
+mod register;
 mod reproduce;
 mod rivals;
 mod training;
@@ -42,6 +44,7 @@ pub use findings::{Findings, FindingsTable, Picture, Verdict};
 pub use line::{Better, Estimate, Line, Noise, Reference, Standing, Unit};
 pub use paper_model::{PAPER, PaperModel, READINGS, SPARSE};
 pub use protocol::{Mode, Protocol, Size, TimedSize, Workload};
+pub use register::register;
 pub use reproduce::Reproduce;
 pub use training::{DeviceTrainer, History, Trained, Trainer, Training};
 

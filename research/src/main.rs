@@ -3,5 +3,6 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    temponet_paper::register();
     temponet_cli::Program::named("temponet-paper").with::<temponet_paper::Reproduce>().main()
 }

@@ -166,6 +166,7 @@ impl<S: DeserializeOwned> Protocol<S> {
 
 /// Parses everything but the settings, which are left as tables. It is not generic, so it is compiled once and not for every experiment.
 fn parse_file(id: &str, text: &str) -> Result<Protocol<toml::Table>, ReproduceError> {
+    crate::register();
     toml::from_str(text).map_err(|error| invalid(id, &error))
 }
 

@@ -149,6 +149,7 @@ impl Rival {
     fn recipe(&self) -> Result<Recipe, ReproduceError> {
         let wrong =
             |why: String| ReproduceError::Train(self.name.into(), format!("research/recipes/{}: {why}", self.path));
+        crate::register();
         let recipe: Recipe = toml::from_str(self.recipe).map_err(|error| wrong(error.to_string()))?;
         recipe.problem().map_or(Ok(recipe), |problem| Err(wrong(problem.to_string())))
     }

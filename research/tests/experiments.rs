@@ -10,7 +10,7 @@ use temponet_paper::{
     ALL, Cache, Context, DeviceTrainer, Findings, Mode, Protocol, Size, TestBed, Trained, Training, Variant, cached,
     find, names, run,
 };
-use temponet_train::{DqnSettings, Method, NetworkShape, Recipe, RolloutSettings, Stage, TrainingDevice};
+use temponet_train::{DqnSettings, NetworkShape, Recipe, ReplaySettings, RolloutSettings, Stage, TrainingDevice};
 
 /// A fresh folder that is removed at the end of the test.
 struct Folder(PathBuf);
@@ -130,7 +130,12 @@ fn a_rival_takes_part_with_a_model_from_the_users_folder_and_is_a_note_without()
 
 /// Returns a recipe whose training takes no time.
 fn tiny(seed: u64) -> Recipe {
-    let method = Method::Dqn(DqnSettings { steps: 200, learn_from: 50, episodes: Some(3), ..DqnSettings::default() });
+    let method = DqnSettings {
+        replay: ReplaySettings { steps: 200, learn_from: 50, ..ReplaySettings::default() },
+        episodes: Some(3),
+        ..DqnSettings::default()
+    }
+    .into();
     let stage = Stage { phases: 2, method, rate: None, workload: None, reward: None };
     let mut recipe = Recipe { seed, stage: vec![stage], ..Recipe::default() };
     recipe.network = NetworkShape { width: 8, layers: 1, heads: 2, feed_forward: 8, ..NetworkShape::default() };
@@ -192,7 +197,7 @@ fn a_model_is_trained_once() {
     let trainer = DeviceTrainer::cpu();
     let context =
         Context { experiment: &ALL[0], mode: Mode::Smallest, roster: &roster, cache: &cache, trainer: &trainer };
-    let method = Method::Rollouts(RolloutSettings { states: 40, updates: 3, ..RolloutSettings::default() });
+    let method = RolloutSettings { states: 40, updates: 3, ..RolloutSettings::default() }.into();
     let stage = Stage { phases: 2, method, rate: None, workload: None, reward: None };
     let mut recipe = Recipe { stage: vec![stage], ..Recipe::default() };
     recipe.network.width = 16;

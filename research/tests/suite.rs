@@ -1,5 +1,8 @@
 //! All integration tests of the crate in one program.
 
+mod actor_critics;
+mod baselines;
 mod command;
 mod experiments;
 mod folder;
+mod trained_rivals;

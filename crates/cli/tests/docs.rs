@@ -3,7 +3,10 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use temponet_train::{CloningSettings, Method, PriorityAlgorithm, PrioritySettings, Recipe, Reward, Stage};
+use temponet_train::{
+    CloningSettings, DqnSettings, OfflineSettings, PpoSettings, Recipe, Reward, RolloutSettings, Stage, StageMethod,
+    StaySettings,
+};
 
 fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
@@ -137,21 +140,15 @@ fn keys(value: &toml::Value) -> Vec<String> {
 #[test]
 fn every_setting_of_a_recipe_is_documented() {
     let text = read("docs/training.md");
-    let methods = [
-        Method::Cloning(CloningSettings { matching: Some(Default::default()), ..Default::default() }),
-        Method::Dqn(Default::default()),
-        Method::Ppo(Default::default()),
-        Method::Sac(Default::default()),
-        Method::A2c(Default::default()),
-        Method::Priorities(Default::default()),
-        Method::Priorities(PrioritySettings {
-            algorithm: PriorityAlgorithm::Sac { entropy: -1.0, rate: 0.1 },
-            ..Default::default()
-        }),
-        Method::Hierarchical(Default::default()),
-        Method::Offline(Default::default()),
-        Method::Stay(Default::default()),
+    let methods: [StageMethod; 6] = [
+        CloningSettings { matching: Some(Default::default()), ..Default::default() }.into(),
+        RolloutSettings::default().into(),
+        DqnSettings::default().into(),
+        PpoSettings::default().into(),
+        OfflineSettings::default().into(),
+        StaySettings::default().into(),
     ];
+    assert_eq!(methods.each_ref().map(|method| method.name()), temponet_train::method_names()[..]);
     let stage = |method| Stage { phases: 1, method, rate: Some(1.0), workload: None, reward: Some(Reward::default()) };
     let mut recipe = Recipe { stage: methods.map(stage).into(), ..Recipe::default() };
     (recipe.network.actor, recipe.network.speeds) = (Some(1), 1);

@@ -1,6 +1,5 @@
 //! All integration tests of the crate in one program: it is linked once, and the slow ones run beside each other.
 
-mod baselines;
 mod bounds;
 mod command;
 mod docs;

@@ -173,9 +173,18 @@ fn what_cannot_be_followed_is_refused_before_anything_is_written() {
     wrong("[optimizer]\nrate = -1.0\n", "recipe.toml:2: optimizer.rate = -1 is not positive");
     wrong("[network]\nwidth = 30\nheads = 4\n", "recipe.toml:1: network: ");
     wrong("stage = []\n", "0 stages");
-    wrong("[[stage]]\nphases = 1\nmethod = { sarsa = {} }\n", "recipe.toml:3: unknown variant `sarsa`");
+    wrong(
+        "[[stage]]\nphases = 1\nmethod = { sarsa = {} }\n",
+        "recipe.toml:3: unknown method `sarsa`, expected one of `cloning`",
+    );
+    wrong(
+        "[[stage]]\nphases = 1\n[stage.method.sac]\nsteps = 1\n",
+        "recipe.toml:3: the method `sac` is one of temponet-paper's",
+    );
     wrong(&CLONING.replace("\"edf\"", "\"eddf\""), "recipe.toml:4: stage 1: teacher: there is no scheduler \"eddf\"");
-    wrong(&CLONING.replace("steps", "step"), "unknown field `step`");
+    wrong(&CLONING.replace("steps", "step"), "recipe.toml:5: step: unknown field `step`");
+    wrong(&CLONING.replace("batch = 16", "batch = true"), "recipe.toml:7: batch: invalid type: boolean `true`");
+    wrong(&DQN.replace("batch = 16", "batch = true"), "recipe.toml:7: batch: invalid type: boolean `true`");
     wrong(&CLONING.replace("batch = 16", "batch = 0"), "recipe.toml:7: stage 1: batch = 0 is not from 1");
     wrong(
         &DQN.replace("batch = 16", "epsilon = [1.0, 2.0]"),

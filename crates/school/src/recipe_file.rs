@@ -21,12 +21,33 @@ pub fn parse(text: &str, origin: &Path) -> Result<Recipe, LoadError> {
         let line = at.map(|at| 1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count());
         LoadError { file: origin.display().to_string(), line, message: message.replace('\n', " ") }
     };
-    let recipe: Recipe =
-        toml::from_str(text).map_err(|error| in_line(error.span().map(|span| span.start), error.message()))?;
+    let recipe: Recipe = toml::from_str(text).map_err(|error| {
+        let start = error.span().map(|span| span.start);
+        in_line(start.map(|start| key_in(text, start, error.message()).unwrap_or(start)), error.message())
+    })?;
     match recipe.problem() {
         Some(problem) => Err(in_line(place_of(text, &problem), &problem)),
         None => Ok(recipe),
     }
+}
+
+/// Finds the key that an error in the table at `start` begins with, such as `batch: invalid type`. The settings of a method are read when the table is known
+/// as a whole, and so the error has the position of the table.
+fn key_in(text: &str, start: usize, message: &str) -> Option<usize> {
+    let root = DeTable::parse(text).ok()?;
+    let (key, _) = message.split_once(": ")?;
+    let mut values: Vec<&Spanned<DeValue<'_>>> = root.get_ref().values().collect();
+    while let Some(value) = values.pop() {
+        match value.get_ref() {
+            DeValue::Table(table) if value.span().start == start => {
+                return table.iter().find(|(name, _)| name.get_ref() == key).map(|(name, _)| name.span().start);
+            }
+            DeValue::Table(table) => values.extend(table.values()),
+            DeValue::Array(list) => values.extend(list.iter()),
+            _ => {}
+        }
+    }
+    None
 }
 
 /// Finds the setting that a problem names, such as `stage 2: workload: load = 0 …`, and returns the position of its key, else of its table. None

@@ -12,7 +12,8 @@ use temponet::stages::Tokenizer;
 use temponet_grad::{AdamSettings, Cpu};
 use temponet_infer::Weights;
 use temponet_train::{
-    Dqn, DqnSettings, Episodes, Learner, NetworkShape, OfflineSettings, Reward, StepSize, TaskSetSource, log_runs,
+    Dqn, DqnSettings, Episodes, Learner, NetworkShape, OfflineSettings, ReplaySettings, Reward, StepSize,
+    TaskSetSource, log_runs,
 };
 
 const UPDATES: usize = 5;
@@ -28,11 +29,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let adam = AdamSettings { epsilon: 1e-4, ..AdamSettings::default() };
     let mut learner = Learner::new(Cpu::default(), &Weights::random(architecture.clone(), 1), adam);
     let settings = DqnSettings {
-        batch: 16,
+        replay: ReplaySettings { batch: 16, target_share: 0.05, ..ReplaySettings::default() },
         double: false,
         dueling: true,
         huber: Some(1.0),
-        target_share: 0.05,
         ..Default::default()
     };
     let mut dqn = Dqn::new(settings.clone(), &mut learner);
@@ -54,7 +54,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut updates: Vec<Value> = Vec::new();
     for _ in 0..UPDATES {
         // The update draws the same transitions, because it starts from the same random state.
-        let places = dqn.replay.draw(settings.batch, 1.0, &mut rng.clone()).places;
+        let places = dqn.replay.draw(settings.replay.batch, 1.0, &mut rng.clone()).places;
         let queued = dqn.update(&mut learner, &mut rng, StepSize { rate: RATE, clip: CLIP });
         let figures = learner.figures(&queued);
         updates.push(json!({ "places": places, "loss": figures.loss, "norm": figures.norm }));
@@ -64,7 +64,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "adam": adam,
         "rate": RATE,
         "huber": settings.huber,
-        "target_share": settings.target_share,
+        "target_share": settings.replay.target_share,
         "transitions": (0..dqn.replay.len()).map(|place| dqn.replay.get(place)).collect::<Vec<_>>(),
         "before": before,
         "updates": updates,

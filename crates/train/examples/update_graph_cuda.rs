@@ -12,7 +12,7 @@ use rand_pcg::Pcg64;
 use temponet::Model;
 use temponet::stages::Tokenizer;
 use temponet_grad::{AdamSettings, Cuda, Device, Recorder};
-use temponet_train::{Dqn, DqnSettings, Learner, PendingUpdate, Sample, StepSize, Transition};
+use temponet_train::{Dqn, DqnSettings, Learner, PendingUpdate, ReplaySettings, Sample, StepSize, Transition};
 
 /// Updates before the first measurement.
 const WARM: usize = 100;
@@ -39,7 +39,10 @@ impl Learning {
         let recorder = device.recorder();
         let weights = Model::random(Tokenizer::paper(), 1).weights;
         let mut learner = Learner::new(device, &weights, AdamSettings::default());
-        let mut dqn = Dqn::new(DqnSettings { batch, ..DqnSettings::default() }, &mut learner);
+        let mut dqn = Dqn::new(
+            DqnSettings { replay: ReplaySettings { batch, ..ReplaySettings::default() }, ..DqnSettings::default() },
+            &mut learner,
+        );
         let mut rng = Pcg64::seed_from_u64(1);
         let mut sample = || {
             Arc::new(Sample {

@@ -7,26 +7,27 @@ use std::collections::HashMap;
 
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use temponet_grad::LearningLosses;
 use temponet_infer::{Weights, check_file, write_tensors};
 
-use crate::algorithm::Memory;
 use crate::error::TrainError;
+use crate::method::MethodDevice;
 use crate::run::{TrainingProgress, TrainingRun};
 
-/// The part of a checkpoint that is not tensors. The order of the fields, and of those of [`Memory`], is part of the format.
+/// The part of a checkpoint that is not tensors. The order of the fields is part of the format.
 #[derive(Serialize, Deserialize)]
 struct Rest {
     progress: TrainingProgress,
     /// Optimizer steps of the network.
     steps: u64,
-    memory: Memory,
+    /// Memory of the method; see [`encode_memory`].
+    memory: Vec<u8>,
     /// Best weights so far, as the bytes of a weights file.
     best: Vec<u8>,
 }
 
-const FORMAT: &str = "temponet-checkpoint-3";
+const FORMAT: &str = "temponet-checkpoint-4";
 const RECIPE: &str = "recipe";
 const REST: &str = "rest";
 
@@ -34,7 +35,17 @@ fn wrong(error: impl ToString) -> TrainError {
     TrainError::Checkpoint(error.to_string())
 }
 
-impl<D: LearningLosses> TrainingRun<D> {
+/// Writes what a method remembers besides tensors, for [`crate::Algorithm::memory`].
+pub fn encode_memory(memory: &impl Serialize) -> Result<Vec<u8>, TrainError> {
+    postcard::to_stdvec(memory).map_err(wrong)
+}
+
+/// Reads what [`encode_memory`] wrote, for [`crate::Algorithm::restore`].
+pub fn decode_memory<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, TrainError> {
+    postcard::from_bytes(bytes).map_err(wrong)
+}
+
+impl<D: MethodDevice> TrainingRun<D> {
     /// Returns the recipe and the set as text. A checkpoint can only be used with the same ones.
     fn fingerprint(&self) -> Result<String, TrainError> {
         let recipe = serde_json::to_string(&self.recipe).map_err(wrong)?;
@@ -45,7 +56,7 @@ impl<D: LearningLosses> TrainingRun<D> {
     pub fn checkpoint(&mut self) -> Result<Vec<u8>, TrainError> {
         let recipe = self.fingerprint()?;
         let steps = self.learner.adam.steps;
-        let memory = self.algorithm.as_mut().map(|algorithm| algorithm.get().memory()).unwrap_or_default();
+        let memory = self.algorithm.as_ref().map(|algorithm| algorithm.memory()).transpose()?.unwrap_or_default();
         let best = self.best.to_bytes().map_err(wrong)?;
         let rest = Rest { progress: self.progress.clone(), steps, memory, best };
         let rest = postcard::to_stdvec(&rest).map_err(wrong)?;
@@ -72,7 +83,7 @@ impl<D: LearningLosses> TrainingRun<D> {
         let file = SafeTensors::deserialize(bytes).map_err(wrong)?;
         let metadata = header.metadata().clone().unwrap_or_default();
         if metadata.get("format").map(String::as_str) != Some(FORMAT) {
-            return Err(wrong("it is no checkpoint of a training"));
+            return Err(wrong("it is no checkpoint of a training, or one of another version"));
         }
         // The checksum is verified before anything is read, because training would go on with a damaged number unnoticed.
         if !check_file(bytes).map_err(wrong)? {
@@ -87,7 +98,7 @@ impl<D: LearningLosses> TrainingRun<D> {
         self.begin_stage(self.progress.stage);
         self.learner.adam.steps = rest.steps;
         if let Some(algorithm) = &mut self.algorithm {
-            algorithm.get().restore(rest.memory)?;
+            algorithm.restore(&rest.memory)?;
         }
         let mut outcome = Ok(());
         self.visit_tensors(|list, device, values| {

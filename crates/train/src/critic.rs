@@ -3,19 +3,21 @@
 use temponet_grad::{Device, Tensors};
 use temponet_infer::{Architecture, Weights};
 
-use crate::algorithm::TensorVisitor;
 use crate::learner::Learner;
+use crate::method::TensorVisitor;
 use crate::recipe::Recipe;
 
 /// A critic: its network and its target network.
-pub(crate) struct Critic<D: Device> {
-    pub(crate) learner: Learner<D>,
-    pub(crate) target: Tensors<D>,
+pub struct Critic<D: Device> {
+    /// The network.
+    pub learner: Learner<D>,
+    /// Parameters of the target network.
+    pub target: Tensors<D>,
 }
 
 impl<D: Device> Critic<D> {
     /// A critic with random weights, on a device of its own beside the policy's.
-    pub(crate) fn new(architecture: Architecture, seed: u64, recipe: &Recipe, policy: &Learner<D>) -> Critic<D> {
+    pub fn new(architecture: Architecture, seed: u64, recipe: &Recipe, policy: &Learner<D>) -> Critic<D> {
         let weights = Weights::random(architecture, seed);
         let mut learner = Learner::new(policy.another_device(), &weights, recipe.optimizer.adam);
         learner.network.sparse = policy.network.sparse;
@@ -24,12 +26,12 @@ impl<D: Device> Critic<D> {
     }
 
     /// Moves the target network towards the network, by a share of the difference.
-    pub(crate) fn blend(&mut self, share: f64) {
+    pub fn blend(&mut self, share: f64) {
         self.learner.blend_into(&mut self.target, share as f32);
     }
 
     /// Shows the tensors of a checkpoint. The prefix of their names is part of the checkpoint format.
-    pub(crate) fn visit(&mut self, prefix: &str, each: TensorVisitor<'_, D>) {
+    pub fn visit(&mut self, prefix: &str, each: TensorVisitor<'_, D>) {
         self.learner.visit(vec![("target", &mut self.target)], |name, device, tensors| {
             each(format!("{prefix}-{name}"), device, tensors);
         });

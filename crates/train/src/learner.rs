@@ -5,12 +5,12 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
 use temponet::stages::best_speed;
 use temponet_grad::{Adam, AdamSettings, Device, Loss, Tape, Tensors, Var};
 use temponet_infer::Weights;
 
 use crate::methods::distribution::mean_returns;
+use crate::parallel::par_map;
 use crate::sample::{Batch, Sample};
 use crate::tape_network::{OutputMap, OutputRows, TapeNetwork, TapeOutput};
 use crate::updates::StepSize;
@@ -140,9 +140,8 @@ pub struct Learner<D: Device> {
     shards: Vec<(D, Tensors<D>)>,
 }
 
-/// Least number of samples per parallel task when losses are computed on the processor. Fewer are not worth sharing, because the other
-/// threads may be busy simulating.
-const MIN_SAMPLES_PER_TASK: usize = 1024;
+/// Samples whose losses one thread of the processor computes at a time. Fewer are not worth sharing, because the other threads may be busy simulating.
+const SAMPLES_PER_TASK: usize = 1024;
 
 /// Rows of each sample whose outputs are needed, besides the idle row; `None` selects all rows.
 pub type NeededRows<'a> = Option<NeededRowsOf<'a>>;
@@ -307,8 +306,8 @@ impl<D: Device> Learner<D> {
             let device = &mut self.shards[0].0;
             return ranges.into_iter().map(|range| work(device, network, parameters, range)).collect();
         }
-        let shards = ranges.into_par_iter().zip(&mut self.shards);
-        shards.map(|(range, (device, _))| work(device, network, parameters, range)).collect()
+        let shards = ranges.into_iter().zip(&mut self.shards);
+        par_map(shards, 1, |_, (range, (device, _))| work(device, network, parameters, range))
     }
 
     /// Computes the loss of some samples and its gradients, with a loss that the processor evaluates. `loss` is called for each sample with
@@ -323,15 +322,15 @@ impl<D: Device> Learner<D> {
             let ShardOutput { range, rows, output, .. } = shard;
             let (q, value) = (tape.values(output.q), tape.values(output.value));
             let mut by_q = vec![0.0; q.len()];
-            let mut parts: Vec<(usize, &[f32], &mut [f32])> = Vec::with_capacity(range.len());
+            let mut parts: Vec<(&[f32], &mut [f32])> = Vec::with_capacity(range.len());
             let mut rest = &mut by_q[..];
-            for (place, rows) in rows.segments.ranges().enumerate() {
+            for rows in rows.segments.ranges() {
                 let (own, others) = rest.split_at_mut(rows.len());
-                parts.push((place, &q[rows], own));
+                parts.push((&q[rows], own));
                 rest = others;
             }
-            let one = |(place, q, by_q): (usize, &[f32], &mut [f32])| loss(range.start + place, q, value[place], by_q);
-            let losses: Vec<SampleLoss> = parts.into_par_iter().with_min_len(MIN_SAMPLES_PER_TASK).map(one).collect();
+            let losses =
+                par_map(parts, SAMPLES_PER_TASK, |place, (q, by_q)| loss(range.start + place, q, value[place], by_q));
             let total: f64 = losses.iter().map(|sample| sample.loss).sum();
             let by_value: Vec<f32> = losses.iter().map(|sample| sample.by_value).collect();
             (vec![tape.loss(output.q, total, &by_q), tape.loss(output.value, 0.0, &by_value)], total)
@@ -373,12 +372,11 @@ impl<D: Device> Learner<D> {
             let shards = ranges.into_iter().enumerate();
             return shards.map(|(shard, range)| pass(device, sum, shard, range)).collect();
         }
-        let shards = ranges.par_iter().zip(&mut self.shards).enumerate();
-        let shards = shards.map(|(shard, (range, (device, gradients)))| {
+        let shards = ranges.iter().zip(&mut self.shards);
+        let found = par_map(shards, 1, |shard, (range, (device, gradients))| {
             gradients.clear(device);
             pass(device, gradients, shard, range.clone())
         });
-        let found = shards.collect();
         let (first, others) = self.shards.split_at_mut(1);
         let (device, sum) = &mut first[0];
         for (_, gradients) in &others[..ranges.len() - 1] {

@@ -8,8 +8,6 @@
 //!
 //! The deployed scheduler is the `temponet` crate. Training sees through the same tokenizer and writes the same weights file.
 
-mod a2c;
-mod algorithm;
 mod base_scheduler;
 mod check;
 mod checkpoint;
@@ -21,22 +19,22 @@ mod exploration;
 mod feed_forward;
 mod fleet;
 mod graph_layers;
-mod hierarchical;
 mod job_trace;
 mod learner;
+pub mod limits;
+mod method;
 mod methods;
 mod observer;
-mod picks;
-mod priorities;
-mod priority_critics;
+mod parallel;
 mod problem;
 mod recipe;
 mod recurrent;
+mod registry;
 mod replay_buffer;
+mod replay_settings;
 mod reward;
 mod ring_buffer;
 mod run;
-mod sac;
 mod sample;
 mod tape_network;
 mod task_set_source;
@@ -46,30 +44,28 @@ mod training_device;
 mod updates;
 mod validation;
 
-pub use a2c::A2cSettings;
 pub use check::check_environment;
+pub use checkpoint::{decode_memory, encode_memory};
+pub use critic::Critic;
 pub use environment::{Ending, Environment, EnvironmentSettings, Step};
 pub use error::TrainError;
 pub use exploration::{ExplorationBonus, VisitCounter};
 pub use fleet::{ChoiceOutcome, Episodes, Fleet, FleetError, FleetMember, mix as training_seed, trial_seed};
-pub use hierarchical::HierarchicalSettings;
 pub use job_trace::{JobTrace, MIN_TRACE_JOBS, TRACE_SHARES, TraceSplit};
 pub use learner::{Learner, NeededRows, NeededRowsOf, Outputs, PendingUpdate, SampleLoss, ShardOutput, UpdateFigures};
-pub use methods::cloning::{Cloning, CloningSettings};
-pub use methods::dqn::{Dqn, DqnSettings};
-pub use methods::matching::MatchingSettings;
-pub use methods::offline::{OfflineAlgorithm, OfflineSettings, log_runs};
-pub use methods::ppo::{Ppo, PpoSettings};
-pub use methods::rollouts::RolloutSettings;
-pub use methods::stay::StaySettings;
+pub use method::{Algorithm, Method, MethodDevice, NetworkPart, Phase, StageMethod, TensorVisitor};
+pub use methods::{
+    Cloning, CloningSettings, Dqn, DqnSettings, MatchingSettings, OfflineAlgorithm, OfflineSettings, Ppo, PpoRound,
+    PpoSettings, RolloutSettings, StaySettings, gumbel, log_runs,
+};
 pub use observer::{NoObserver, PhaseFigures, TrainingObserver};
-pub use priorities::{PriorityAlgorithm, PrioritySettings};
-pub use recipe::{EpisodeSettings, Method, NetworkShape, OptimizerSettings, Recipe, Stage, Tokens, ValidationSettings};
+pub use recipe::{EpisodeSettings, NetworkShape, OptimizerSettings, Recipe, Stage, Tokens, ValidationSettings};
+pub use registry::{method_names, register_method};
 pub use replay_buffer::{ReplayBatch, ReplayBuffer, Transition};
+pub use replay_settings::ReplaySettings;
 pub use reward::{Reward, RewardAccumulator, RewardShape};
 pub use ring_buffer::RingBuffer;
 pub use run::TrainingRun;
-pub use sac::{SacSettings, Temperature};
 pub use sample::{Batch, Past, PastBatch, Sample};
 pub use tape_network::{OutputMap, OutputRows, TapeNetwork, TapeOutput};
 pub use task_set_source::TaskSetSource;

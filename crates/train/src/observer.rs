@@ -11,7 +11,7 @@ use crate::validation::ValidationScores;
 pub struct PhaseFigures {
     /// Number of the stage, counted from 1.
     pub stage: usize,
-    /// Name of the stage's method; see [`crate::Method::name`].
+    /// Name of the stage's method; see [`crate::Method::NAME`].
     pub method: String,
     /// Number of the phase in its stage, counted from 1.
     pub phase: u64,

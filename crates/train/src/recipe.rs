@@ -4,20 +4,12 @@ use serde::{Deserialize, Serialize};
 use temponet::stages::Tokenizer;
 use temponet_grad::{AdamSettings, Schedule};
 use temponet_infer::{Architecture, Atoms};
-
-use crate::a2c::A2cSettings;
-use crate::hierarchical::HierarchicalSettings;
-use crate::methods::cloning::CloningSettings;
-use crate::methods::dqn::DqnSettings;
-use crate::methods::offline::OfflineSettings;
-use crate::methods::ppo::PpoSettings;
-use crate::methods::rollouts::RolloutSettings;
-use crate::methods::stay::StaySettings;
-use crate::priorities::PrioritySettings;
-use crate::reward::Reward;
-use crate::sac::SacSettings;
 use temponet_sim::generate::WorkloadRanges;
 use temponet_sim::generate::ranges::{read_optional, read_workload};
+
+use crate::method::StageMethod;
+use crate::methods::RolloutSettings;
+use crate::reward::Reward;
 
 /// Everything that decides the result of a training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -195,7 +187,7 @@ pub struct Stage {
     /// Number of phases; at least 1. After each of them the model is validated and a checkpoint is written.
     pub phases: u64,
     /// Learning algorithm and its settings.
-    pub method: Method,
+    pub method: StageMethod,
     /// Learning rate of this stage, positive; `None`, the default, is the optimizer's.
     #[serde(default)]
     pub rate: Option<f64>,
@@ -205,80 +197,6 @@ pub struct Stage {
     /// Reward of this stage; `None`, the default, is that of the episodes.
     #[serde(default)]
     pub reward: Option<Reward>,
-}
-
-/// Learning algorithm and its settings.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Method {
-    /// Cloning of a teacher.
-    Cloning(CloningSettings),
-    /// Comparison of choices by rollouts.
-    Rollouts(RolloutSettings),
-    /// Q-learning.
-    Dqn(DqnSettings),
-    /// Proximal policy optimization.
-    Ppo(PpoSettings),
-    /// Advantage actor–critic.
-    A2c(A2cSettings),
-    /// Soft actor–critic.
-    Sac(SacSettings),
-    /// Actor–critics over continuous priorities.
-    Priorities(PrioritySettings),
-    /// Hierarchical scheduler: an advisor to follow, and jobs.
-    Hierarchical(HierarchicalSettings),
-    /// Learning from logged runs alone.
-    Offline(OfflineSettings),
-    /// Search for the greatest Q-value bonus that a running job gets for keeping its core; nothing is learned.
-    Stay(StaySettings),
-}
-
-impl Method {
-    /// Returns the name of the algorithm, as in a recipe file.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Method::Cloning(_) => "cloning",
-            Method::Rollouts(_) => "rollouts",
-            Method::Dqn(_) => "dqn",
-            Method::Ppo(_) => "ppo",
-            Method::A2c(_) => "a2c",
-            Method::Sac(_) => "sac",
-            Method::Priorities(_) => "priorities",
-            Method::Hierarchical(_) => "hierarchical",
-            Method::Offline(_) => "offline",
-            Method::Stay(_) => "stay",
-        }
-    }
-
-    /// Returns the names of the schedulers it learns from; [`crate::OPTIMUM`] may be one.
-    pub fn teachers(&self) -> &[String] {
-        match self {
-            Method::Cloning(settings) => std::slice::from_ref(&settings.teacher),
-            Method::Offline(settings) => &settings.teachers,
-            _ => &[],
-        }
-    }
-
-    /// Returns the number of updates per phase. Q-learning makes fewer while it waits for its first transitions, or if a phase ends with
-    /// its episodes.
-    pub fn updates(&self) -> u64 {
-        match self {
-            Method::Cloning(settings) => settings.updates,
-            Method::Rollouts(settings) => settings.updates,
-            Method::Dqn(settings) => settings.steps / settings.update_every.max(1),
-            Method::Ppo(settings) => {
-                let choices = (settings.environments as u64).saturating_mul(settings.length as u64);
-                let updates = choices.div_ceil(settings.batch.max(1) as u64);
-                settings.rounds.saturating_mul(settings.epochs as u64).saturating_mul(updates)
-            }
-            Method::A2c(settings) => settings.updates,
-            Method::Sac(settings) => settings.steps / settings.update_every.max(1),
-            Method::Priorities(settings) => settings.steps / settings.update_every.max(1),
-            Method::Hierarchical(settings) => settings.steps / settings.update_every.max(1),
-            Method::Offline(settings) => settings.updates,
-            Method::Stay(_) => 0,
-        }
-    }
 }
 
 impl Recipe {
@@ -308,7 +226,13 @@ impl Default for Recipe {
             own_share: 0.7,
             ..RolloutSettings::default()
         };
-        let stage = |phases, method| Stage { phases, method, rate: None, workload: None, reward: None };
+        let stage = |phases, method: RolloutSettings| Stage {
+            phases,
+            method: method.into(),
+            rate: None,
+            workload: None,
+            reward: None,
+        };
         Recipe {
             seed: 1,
             tokens: Tokens::default(),
@@ -318,7 +242,7 @@ impl Default for Recipe {
             optimizer: OptimizerSettings::default(),
             validation: ValidationSettings::default(),
             workload: WorkloadRanges::default(),
-            stage: vec![stage(6, Method::Rollouts(planner))],
+            stage: vec![stage(6, planner)],
         }
     }
 }

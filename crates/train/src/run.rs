@@ -11,15 +11,15 @@ use rand_pcg::Pcg64;
 use serde::{Deserialize, Serialize};
 use temponet::Model;
 use temponet::stages::provenance;
-use temponet_grad::{Device, LearningLosses, Tensors};
+use temponet_grad::{Device, Tensors};
 use temponet_infer::Weights;
 use temponet_task::TaskSet;
 
-use crate::algorithm::{Phase, StageAlgorithm};
 use crate::error::TrainError;
 use crate::fleet::{Episodes, FleetError, mix};
 use crate::job_trace::{JobTrace, TraceSplit};
 use crate::learner::{Learner, UpdateFigures};
+use crate::method::{Algorithm, MethodDevice, Phase};
 use crate::observer::{PhaseFigures, TrainingObserver};
 use crate::recipe::{Recipe, Stage};
 use crate::task_set_source::TaskSetSource;
@@ -50,7 +50,7 @@ pub struct TrainingRun<D: Device> {
     trace: Option<TraceSplit>,
     pub(crate) learner: Learner<D>,
     /// Algorithm of the stage under way; `None` after the last stage.
-    pub(crate) algorithm: Option<StageAlgorithm<D>>,
+    pub(crate) algorithm: Option<Box<dyn Algorithm<D>>>,
     pub(crate) progress: TrainingProgress,
     /// Best weights so far.
     pub(crate) best: Weights,
@@ -61,7 +61,7 @@ pub struct TrainingRun<D: Device> {
 /// Invariant of [`TrainingRun::begin_stage`].
 const UNDER_WAY: &str = "a stage of the recipe that is under way has an algorithm";
 
-impl<D: LearningLosses> TrainingRun<D> {
+impl<D: MethodDevice> TrainingRun<D> {
     /// A training at its start: on the user's own set or on the recipe's workload, from a model's weights or from random ones.
     ///
     /// # Panics
@@ -98,7 +98,7 @@ impl<D: LearningLosses> TrainingRun<D> {
     pub(crate) fn begin_stage(&mut self, stage: usize) {
         self.learner.restart_optimizer();
         let stage = self.recipe.stage.get(stage);
-        self.algorithm = stage.map(|stage| StageAlgorithm::begin(&stage.method, &self.recipe, &mut self.learner));
+        self.algorithm = stage.map(|stage| D::begin(&stage.method, &self.recipe, &mut self.learner));
     }
 
     /// Text that differs between trainings on different sets.
@@ -210,15 +210,15 @@ impl<D: LearningLosses> TrainingRun<D> {
             updates: Updates::new(plan, observer),
         };
         let algorithm = self.algorithm.as_mut().expect(UNDER_WAY);
-        algorithm.get().phase(&mut self.learner, &mut phase)?;
+        algorithm.phase(&mut self.learner, &mut phase)?;
         Ok(phase.updates.means())
     }
 
     /// Validates the model that a phase proposes, and keeps it if it is the best so far.
     fn validate_phase(&mut self, stage: &Stage, means: UpdateFigures) -> Result<PhaseFigures, TrainError> {
         let (tokenizer, phases) = (self.recipe.tokenizer(), self.progress.phase);
-        let algorithm = self.algorithm.as_mut().expect(UNDER_WAY);
-        let mut model = algorithm.get().candidate(&self.learner, tokenizer, &self.best, phases);
+        let algorithm = self.algorithm.as_ref().expect(UNDER_WAY);
+        let mut model = algorithm.candidate(&self.learner, tokenizer, &self.best, phases);
         model.set_tick(self.recipe.episode.tick);
         let model = Arc::new(model);
         let ValidationScores { score, met, critical } = self.validate(&model)?;
@@ -256,7 +256,7 @@ impl<D: LearningLosses> TrainingRun<D> {
     /// Shows all tensors of a checkpoint: the name of each list of them, the device they live on, and the list.
     pub(crate) fn visit_tensors(&mut self, mut each: impl FnMut(String, &mut D, &mut Tensors<D>)) {
         match &mut self.algorithm {
-            Some(algorithm) => algorithm.get().visit_tensors(&mut self.learner, &mut each),
+            Some(algorithm) => algorithm.visit_tensors(&mut self.learner, &mut each),
             None => self.learner.visit(Vec::new(), |name, device, tensors| each(name.into(), device, tensors)),
         }
     }

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use temponet::stages::Observation;
 use temponet_grad::Segments;
+
+use crate::parallel::par_map;
 
 /// One observation: the idle row, then one row for each distinct job token.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -110,8 +111,7 @@ impl PastBatch {
 impl Batch {
     /// Puts samples together, with several threads if there are many.
     pub fn of(samples: &[&Sample]) -> Batch {
-        let parts: Vec<Columns> =
-            samples.par_chunks(CHUNK_SAMPLES).with_min_len(MIN_CHUNKS_PER_TASK).map(Columns::of).collect();
+        let parts = par_map(samples.chunks(SAMPLES_PER_TASK), 1, |_, samples| Columns::of(samples));
         let mut columns = Columns::default();
         parts.into_iter().for_each(|part| columns.append(part));
         let Columns { lengths, idle, jobs, real, counts, bias } = columns;
@@ -135,9 +135,8 @@ pub(crate) fn owners(segments: &Segments) -> Vec<u32> {
     segments.ranges().enumerate().flat_map(|(sample, range)| range.map(move |_| sample as u32)).collect()
 }
 
-/// Samples per chunk that one thread reads, and least number of such chunks per parallel task.
-const CHUNK_SAMPLES: usize = 256;
-const MIN_CHUNKS_PER_TASK: usize = 4;
+/// Samples that one thread reads at a time.
+const SAMPLES_PER_TASK: usize = 1024;
 
 /// Rows of some samples, feature by feature.
 #[derive(Default)]

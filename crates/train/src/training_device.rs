@@ -4,11 +4,11 @@
 //! crate, and users of a session do not compile it again.
 
 use temponet::Model;
-use temponet_grad::{Cpu, Device as _, LearningLosses};
+use temponet_grad::{Cpu, Device as _};
 use temponet_infer::Weights;
 use temponet_task::TaskSet;
 
-use crate::{PhaseFigures, Recipe, TrainError, TrainingObserver, TrainingRun};
+use crate::{MethodDevice, PhaseFigures, Recipe, TrainError, TrainingObserver, TrainingRun};
 
 /// A device that training can run on.
 pub enum TrainingDevice {
@@ -100,7 +100,7 @@ pub trait TrainingSession {
     fn figures(&self) -> &[PhaseFigures];
 }
 
-impl<D: LearningLosses> TrainingSession for TrainingRun<D> {
+impl<D: MethodDevice> TrainingSession for TrainingRun<D> {
     fn resume(&mut self, checkpoint: &[u8]) -> Result<(), TrainError> {
         TrainingRun::resume(self, checkpoint)
     }

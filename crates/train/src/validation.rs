@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use rayon::prelude::*;
 use temponet::stages::{Learned, Scale};
 use temponet::{Model, Options};
 use temponet_sim::{Metrics, simulate};
@@ -10,6 +9,7 @@ use temponet_task::Time;
 
 use crate::error::TrainError;
 use crate::fleet::{FleetError, mix};
+use crate::parallel::par_map;
 use crate::recipe::ValidationSettings;
 use crate::reward::{Reward, RewardAccumulator};
 use crate::task_set_source::TaskSetSource;
@@ -51,8 +51,8 @@ impl ValidationRuns {
             TaskSetSource::Trace(_) | TaskSetSource::Drawn(_) => true,
         };
         let count = if is_random { self.settings.runs as u64 } else { 1 };
-        let one = |run: u64| self.run(model, mix(seed, run));
-        let runs = (0..count).into_par_iter().map(one).collect::<Result<Vec<_>, TrainError>>()?;
+        let runs = par_map(0..count, 1, |_, run| self.run(model, mix(seed, run)));
+        let runs = runs.into_iter().collect::<Result<Vec<_>, TrainError>>()?;
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
         let scores: Vec<f64> = runs.iter().map(|(score, _)| *score).collect();
         let met: Vec<f64> = runs.iter().map(|(_, metrics)| metrics.jobs.compliance()).collect();

@@ -3,12 +3,12 @@
 
 use temponet::stages::Learned;
 use temponet::{Model, Options};
-use temponet_grad::{Cpu, Cuda, LearningLosses};
+use temponet_grad::{Cpu, Cuda};
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{Task, TaskSet, Time};
 use temponet_train::{
-    CloningSettings, DqnSettings, Method, NetworkShape, NoObserver, PpoSettings, Recipe, RolloutSettings, Stage,
-    TrainingRun,
+    CloningSettings, DqnSettings, MethodDevice, NetworkShape, NoObserver, PpoSettings, Recipe, ReplaySettings,
+    RolloutSettings, Stage, StageMethod, TrainingRun,
 };
 
 fn overloaded() -> TaskSet {
@@ -16,7 +16,7 @@ fn overloaded() -> TaskSet {
     TaskSet::new("overloaded", vec![task("a", 40, 18), task("b", 60, 24), task("c", 100, 40)], 1)
 }
 
-fn trained<D: LearningLosses>(device: D, method: Method) -> Model {
+fn trained<D: MethodDevice>(device: D, method: StageMethod) -> Model {
     let mut recipe = Recipe {
         network: NetworkShape { width: 16, layers: 1, heads: 2, feed_forward: 32, ..NetworkShape::default() },
         stage: vec![Stage { phases: 4, method, rate: None, workload: None, reward: None }],
@@ -37,28 +37,26 @@ fn compliance(model: Model) -> f64 {
 /// Both devices learn all there is to learn: they meet as many deadlines as the best schedule of this set, 80.65%, or nearly as many.
 #[test]
 fn both_devices_learn_the_same() {
-    let methods = [
-        Method::Dqn(DqnSettings { steps: 1_500, learn_from: 200, environments: 8, ..DqnSettings::default() }),
+    let methods: [StageMethod; 5] = [
+        DqnSettings {
+            replay: ReplaySettings { steps: 1_500, learn_from: 200, environments: 8, ..ReplaySettings::default() },
+            ..DqnSettings::default()
+        }
+        .into(),
         // All options of Q-learning that the other one leaves at their defaults.
-        Method::Dqn(DqnSettings {
-            steps: 1_500,
-            learn_from: 200,
-            environments: 8,
+        DqnSettings {
+            replay: ReplaySettings { steps: 1_500, learn_from: 200, environments: 8, ..ReplaySettings::default() },
             priority: 0.6,
             double: false,
             dueling: false,
             huber: None,
             conservative: 0.1,
             ..DqnSettings::default()
-        }),
-        Method::Cloning(CloningSettings {
-            teacher: "optimum".into(),
-            steps: 2_000,
-            updates: 300,
-            ..CloningSettings::default()
-        }),
-        Method::Rollouts(RolloutSettings { states: 500, environments: 16, updates: 200, ..RolloutSettings::default() }),
-        Method::Ppo(PpoSettings { environments: 16, length: 16, rounds: 6, batch: 128, ..PpoSettings::default() }),
+        }
+        .into(),
+        CloningSettings { teacher: "optimum".into(), steps: 2_000, updates: 300, ..CloningSettings::default() }.into(),
+        RolloutSettings { states: 500, environments: 16, updates: 200, ..RolloutSettings::default() }.into(),
+        PpoSettings { environments: 16, length: 16, rounds: 6, batch: 128, ..PpoSettings::default() }.into(),
     ];
     for method in methods {
         let Ok(gpu) = Cuda::new() else {

@@ -8,13 +8,13 @@ use temponet_infer::Weights;
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{Task, TaskSet, Time};
 use temponet_train::{
-    CloningSettings, DqnSettings, Learner, Method, NetworkShape, NoObserver, PpoSettings, Recipe, Sample, Stage,
-    TrainingRun,
+    CloningSettings, DqnSettings, Learner, NetworkShape, NoObserver, PpoSettings, Recipe, ReplaySettings, Sample,
+    Stage, StageMethod, TrainingRun,
 };
 
 type Device = Cpu;
 
-fn stage(phases: u64, method: Method) -> Stage {
+fn stage(phases: u64, method: StageMethod) -> Stage {
     Stage { phases, method, rate: None, workload: None, reward: None }
 }
 
@@ -25,8 +25,11 @@ fn standard() -> TaskSet {
 #[test]
 fn q_learning_does_not_destroy_the_model_it_begins_with() {
     let model = Model::built_in().unwrap().grown(&Tokenizer::full()).unwrap();
-    let dqn = DqnSettings { steps: 600, learn_from: 200, ..DqnSettings::default() };
-    let mut recipe = Recipe { stage: vec![stage(2, Method::Dqn(dqn))], ..Recipe::default() };
+    let dqn = DqnSettings {
+        replay: ReplaySettings { steps: 600, learn_from: 200, ..ReplaySettings::default() },
+        ..DqnSettings::default()
+    };
+    let mut recipe = Recipe { stage: vec![stage(2, dqn.into())], ..Recipe::default() };
     assert_eq!(recipe.network.architecture(&recipe.tokenizer()), model.weights.architecture);
     (recipe.validation.runs, recipe.validation.length) = (1, 300.0);
     let mut run = TrainingRun::new(Device::default(), recipe, Some(standard()), Some(&model.weights));
@@ -46,7 +49,7 @@ fn pair(deadlines: [u64; 2]) -> TaskSet {
     TaskSet::new("pair", [2, 7].into_iter().zip(deadlines).map(task).collect(), 1)
 }
 
-fn small(method: Method, phases: u64) -> Recipe {
+fn small(method: StageMethod, phases: u64) -> Recipe {
     let mut recipe = Recipe { stage: vec![stage(phases, method)], seed: 2, ..Recipe::default() };
     recipe.network = NetworkShape { width: 16, layers: 1, heads: 2, feed_forward: 16, ..NetworkShape::default() };
     recipe.optimizer.rate = 2e-3;
@@ -72,7 +75,10 @@ fn a_saved_model_goes_on_learning() {
     // The long job must come first. What the models have learned before is the opposite.
     let (set, opposite) = (pair([10, 8]), pair([3, 10]));
     let dqn = |plain: bool| {
-        let dqn = DqnSettings { steps: 1_200, learn_from: 200, environments: 8, ..DqnSettings::default() };
+        let dqn = DqnSettings {
+            replay: ReplaySettings { steps: 1_200, learn_from: 200, environments: 8, ..ReplaySettings::default() },
+            ..DqnSettings::default()
+        };
         if plain { DqnSettings { double: false, dueling: false, huber: None, ..dqn } } else { dqn }
     };
     let compliance = |model: &Model| {
@@ -80,7 +86,7 @@ fn a_saved_model_goes_on_learning() {
         simulate(&set, 1_000, Time::from_secs(3), &mut scheduler, &mut Unobserved).unwrap().jobs.compliance()
     };
     let cloning = CloningSettings { teacher: "srpt".into(), updates: 100, steps: 1_000, ..CloningSettings::default() };
-    let before = [(small(Method::Cloning(cloning), 2), &set), (small(Method::Dqn(dqn(false)), 4), &opposite)];
+    let before = [(small(cloning.into(), 2), &set), (small(dqn(false).into(), 4), &opposite)];
     for (place, (recipe, learned_on)) in before.into_iter().enumerate() {
         let mut run = TrainingRun::new(Device::default(), recipe, Some(learned_on.clone()), None);
         run.train(&mut NoObserver).unwrap();
@@ -91,7 +97,7 @@ fn a_saved_model_goes_on_learning() {
         for (weights, plain) in
             [(saved.weights.clone(), false), (saved.weights.clone(), true), (stripped(&saved.weights), false)]
         {
-            let recipe = small(Method::Dqn(dqn(plain)), 4);
+            let recipe = small(dqn(plain).into(), 4);
             let mut again = TrainingRun::new(Device::default(), recipe, Some(set.clone()), Some(&weights));
             again.train(&mut NoObserver).unwrap();
             assert_eq!(compliance(&again.model()), 1.0, "{place}, plain {plain}: {:?}", again.figures());
@@ -102,8 +108,11 @@ fn a_saved_model_goes_on_learning() {
 #[test]
 fn what_is_worse_than_the_model_it_began_with_is_not_kept() {
     let model = Model::built_in().unwrap().grown(&Tokenizer::full()).unwrap();
-    let dqn = DqnSettings { steps: 64, learn_from: 16, ..DqnSettings::default() };
-    let mut recipe = Recipe { stage: vec![stage(1, Method::Dqn(dqn))], ..Recipe::default() };
+    let dqn = DqnSettings {
+        replay: ReplaySettings { steps: 64, learn_from: 16, ..ReplaySettings::default() },
+        ..DqnSettings::default()
+    };
+    let mut recipe = Recipe { stage: vec![stage(1, dqn.into())], ..Recipe::default() };
     // Steps that are far too large.
     recipe.optimizer.rate = 1.0;
     (recipe.validation.runs, recipe.validation.length) = (1, 300.0);
@@ -117,7 +126,7 @@ fn what_is_worse_than_the_model_it_began_with_is_not_kept() {
 #[test]
 fn policy_optimisation_goes_on_with_its_value_head() {
     let ppo = PpoSettings { environments: 8, length: 8, rounds: 2, batch: 32, ..PpoSettings::default() };
-    let mut recipe = Recipe { stage: vec![stage(1, Method::Ppo(ppo))], ..Recipe::default() };
+    let mut recipe = Recipe { stage: vec![stage(1, ppo.into())], ..Recipe::default() };
     recipe.network.width = 16;
     (recipe.validation.runs, recipe.validation.length) = (1, 50.0);
     let mut run = TrainingRun::new(Device::default(), recipe.clone(), Some(standard()), None);

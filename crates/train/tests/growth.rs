@@ -10,7 +10,7 @@ use temponet_sched::build;
 use temponet_sim::{Engine, Unobserved};
 use temponet_task::{Assignment, Scheduler, Time};
 use temponet_train::{
-    Method, NetworkShape, NoObserver, PpoSettings, Recipe, RolloutSettings, Stage, TaskSetSource, Tokens, TrainingRun,
+    NetworkShape, NoObserver, PpoSettings, Recipe, RolloutSettings, Stage, TaskSetSource, Tokens, TrainingRun,
     WorkloadRanges,
 };
 
@@ -102,7 +102,7 @@ fn training_goes_on_from_the_built_in_model() {
         length: 10.0,
         ..RolloutSettings::default()
     };
-    for method in [Method::Ppo(ppo), Method::Rollouts(rollouts)] {
+    for method in [ppo.into(), rollouts.into()] {
         let stage = Stage { phases: 1, method, rate: Some(1e-5), workload: None, reward: None };
         let mut recipe = Recipe { network, tokens: Tokens::Full, stage: vec![stage], ..Recipe::default() };
         recipe.validation.runs = 8;
@@ -119,7 +119,7 @@ fn training_goes_on_from_the_built_in_model() {
 #[test]
 fn sets_with_forty_tasks_a_core_can_be_learned_from() {
     let ppo = PpoSettings { environments: 2, length: 3, rounds: 2, epochs: 1, batch: 6, ..PpoSettings::default() };
-    let stage = Stage { phases: 1, method: Method::Ppo(ppo), rate: None, workload: None, reward: None };
+    let stage = Stage { phases: 1, method: ppo.into(), rate: None, workload: None, reward: None };
     let network = NetworkShape { width: 16, layers: 2, heads: 2, feed_forward: 32, ..NetworkShape::default() };
     let mut recipe = Recipe { network, tokens: Tokens::Full, stage: vec![stage], ..Recipe::default() };
     (recipe.validation.runs, recipe.validation.length, recipe.episode.length) = (2, 4.0, 4.0);

@@ -10,10 +10,10 @@ use temponet_infer::{Rows, Sparsity, Weights, reference};
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{OnMiss, Task, TaskSet, Time};
 use temponet_train::{
-    Batch, Cloning, CloningSettings, DqnSettings, Episodes, Fleet, Learner, MatchingSettings, Method, NetworkShape,
-    NoObserver, OfflineAlgorithm, OfflineSettings, OutputRows, PhaseFigures, PpoSettings, Recipe, Reward,
-    RewardAccumulator, RewardShape, RolloutSettings, SacSettings, Sample, Stage, StaySettings, TapeNetwork,
-    TaskSetSource, Temperature, Tokens, TrainError, TrainingObserver, TrainingRun, WorkloadRanges,
+    Batch, Cloning, CloningSettings, DqnSettings, Episodes, Fleet, Learner, MatchingSettings, NetworkShape, NoObserver,
+    OfflineAlgorithm, OfflineSettings, OutputRows, PhaseFigures, PpoSettings, Recipe, ReplaySettings, Reward,
+    RewardAccumulator, RewardShape, RolloutSettings, Sample, Stage, StageMethod, StaySettings, TapeNetwork,
+    TaskSetSource, Tokens, TrainError, TrainingObserver, TrainingRun, WorkloadRanges,
 };
 
 type Device = Cpu;
@@ -22,7 +22,7 @@ fn small() -> NetworkShape {
     NetworkShape { width: 16, layers: 1, heads: 2, feed_forward: 32, ..NetworkShape::default() }
 }
 
-fn stage(phases: u64, method: Method) -> Stage {
+fn stage(phases: u64, method: StageMethod) -> Stage {
     Stage { phases, method, rate: None, workload: None, reward: None }
 }
 
@@ -141,7 +141,7 @@ fn training_and_deployment_keep_the_same_keys() {
 #[test]
 fn a_model_learns_with_sparse_attention_and_keeps_it() {
     let settings = CloningSettings { teacher: "edf".into(), updates: 150, steps: 2_000, ..CloningSettings::default() };
-    let mut recipe = Recipe { sparse: true, ..recipe(vec![stage(2, Method::Cloning(settings))]) };
+    let mut recipe = Recipe { sparse: true, ..recipe(vec![stage(2, settings.into())]) };
     recipe.optimizer.rate = 4e-3;
     let many: Vec<(u64, u64)> = (0..24).map(|place| (40 + 7 * place, 2 + place % 3)).collect();
     let set = set(&many, 1);
@@ -162,7 +162,7 @@ fn a_model_learns_with_sparse_attention_and_keeps_it() {
 #[test]
 fn cloning_edf_agrees_on_unseen_states() {
     let settings = CloningSettings { teacher: "edf".into(), updates: 400, steps: 6_000, ..CloningSettings::default() };
-    let mut recipe = recipe(vec![stage(4, Method::Cloning(settings.clone()))]);
+    let mut recipe = recipe(vec![stage(4, settings.clone().into())]);
     recipe.optimizer.rate = 4e-3;
     let overload = set(&[(20, 7), (30, 11), (50, 16), (70, 21)], 1);
     let mut run = TrainingRun::new(Device::default(), recipe, Some(overload.clone()), None);
@@ -193,11 +193,11 @@ fn classical(name: &str, set: &TaskSet) -> f64 {
     simulate(set, 1_000, Time::from_secs(3), &mut scheduler, &mut Unobserved).unwrap().jobs.compliance()
 }
 
-fn trained(method: Method, phases: u64, set: &TaskSet) -> f64 {
+fn trained(method: StageMethod, phases: u64, set: &TaskSet) -> f64 {
     trained_as(small(), method, phases, set)
 }
 
-fn trained_as(network: NetworkShape, method: Method, phases: u64, set: &TaskSet) -> f64 {
+fn trained_as(network: NetworkShape, method: StageMethod, phases: u64, set: &TaskSet) -> f64 {
     let mut recipe = Recipe { network, ..recipe(vec![stage(phases, method)]) };
     recipe.seed = 2;
     assert_eq!(recipe.problem(), None);
@@ -260,8 +260,11 @@ fn a_feed_forward_network_solves_the_counterexample_and_is_edf_where_edf_is_best
     let encodings = [Continuous::Raw, Continuous::fit(&[[0.0, 1.0], [4.0, 0.2]]), Continuous::Mlp { hidden: 16 }];
     for continuous in encodings {
         let learned = |set: &TaskSet, phases: u64| {
-            let dqn = DqnSettings { steps: 2_500, learn_from: 500, ..DqnSettings::default() };
-            let mut recipe = recipe(vec![stage(phases, Method::Dqn(dqn))]);
+            let dqn = DqnSettings {
+                replay: ReplaySettings { steps: 2_500, learn_from: 500, ..ReplaySettings::default() },
+                ..DqnSettings::default()
+            };
+            let mut recipe = recipe(vec![stage(phases, dqn.into())]);
             recipe.network = NetworkShape { layers: 2, slots: Some(3), ..small() };
             recipe.tokens = Tokens::Custom(Box::new(Tokenizer::continuous(continuous.clone())));
             recipe.seed = 2;
@@ -280,7 +283,7 @@ fn a_feed_forward_network_solves_the_counterexample_and_is_edf_where_edf_is_best
 #[test]
 fn a_set_that_a_feed_forward_network_has_no_room_for_is_refused() {
     let four = set(&[(20, 8), (33, 10), (50, 13), (60, 3)], 1);
-    let mut recipe = recipe(vec![stage(1, Method::Dqn(DqnSettings::default()))]);
+    let mut recipe = recipe(vec![stage(1, DqnSettings::default().into())]);
     recipe.network.slots = Some(3);
     let mut run = TrainingRun::new(Device::default(), recipe, Some(four.clone()), None);
     let error = run.train(&mut NoObserver).unwrap_err().to_string();
@@ -299,30 +302,28 @@ fn a_set_that_a_feed_forward_network_has_no_room_for_is_refused() {
 fn every_method_solves_the_counterexample() {
     let set = counterexample();
     assert!(classical("srpt", &set) < 0.99 && classical("llf", &set) == 1.0);
-    let dqn = DqnSettings { steps: 1_200, learn_from: 200, environments: 8, ..DqnSettings::default() };
-    assert_eq!(trained(Method::Dqn(dqn.clone()), 4, &set), 1.0, "dqn");
+    let dqn = DqnSettings {
+        replay: ReplaySettings { steps: 1_200, learn_from: 200, environments: 8, ..ReplaySettings::default() },
+        ..DqnSettings::default()
+    };
+    assert_eq!(trained(dqn.clone().into(), 4, &set), 1.0, "dqn");
     let plain = DqnSettings { double: false, dueling: false, huber: None, n_step: 3, priority: 0.6, ..dqn.clone() };
-    assert_eq!(trained(Method::Dqn(plain), 4, &set), 1.0, "plain dqn");
+    assert_eq!(trained(plain.into(), 4, &set), 1.0, "plain dqn");
     let ppo = PpoSettings { environments: 16, length: 16, rounds: 5, batch: 128, ..PpoSettings::default() };
-    assert_eq!(trained(Method::Ppo(ppo.clone()), 6, &set), 1.0, "ppo");
+    assert_eq!(trained(ppo.clone().into(), 6, &set), 1.0, "ppo");
     let actor = NetworkShape { actor: Some(8), ..small() };
-    assert_eq!(trained_as(actor, Method::Ppo(ppo.clone()), 8, &set), 1.0, "ppo with an actor");
-    let sac = SacSettings { steps: 1_200, learn_from: 200, environments: 8, ..SacSettings::default() };
-    assert_eq!(trained_as(actor, Method::Sac(sac.clone()), 4, &set), 1.0, "sac with an actor");
-    let fixed = SacSettings { temperature: Temperature::Fixed { alpha: 0.05 }, ..sac.clone() };
-    assert_eq!(trained(Method::Sac(fixed), 4, &set), 1.0, "sac with a fixed temperature");
+    assert_eq!(trained_as(actor, ppo.clone().into(), 8, &set), 1.0, "ppo with an actor");
     // The same jobs twice on two cores.
     let mut double = set.clone();
     (double.tasks, double.cores) = ([&set.tasks[..], &set.tasks[..]].concat(), 2);
     assert!(classical("srpt", &double) < 0.99 && classical("llf", &double) == 1.0);
-    assert_eq!(trained_as(actor, Method::Ppo(ppo), 8, &double), 1.0, "ppo with an actor on two cores");
-    assert_eq!(trained_as(actor, Method::Sac(sac), 4, &double), 1.0, "sac with an actor on two cores");
+    assert_eq!(trained_as(actor, ppo.into(), 8, &double), 1.0, "ppo with an actor on two cores");
     let matching = Some(MatchingSettings::default());
     let cloning = CloningSettings { teacher: "llf".into(), matching, steps: 600, updates: 100, ..Default::default() };
-    assert_eq!(trained(Method::Cloning(cloning), 3, &double), 1.0, "cloning through a matching");
+    assert_eq!(trained(cloning.into(), 3, &double), 1.0, "cloning through a matching");
     let offline = |algorithm| {
         let teachers = vec!["edf".into(), "srpt".into()];
-        Method::Offline(OfflineSettings { teachers, transitions: 3_000, updates: 200, algorithm, dqn: dqn.clone() })
+        OfflineSettings { teachers, transitions: 3_000, updates: 200, algorithm, dqn: dqn.clone() }.into()
     };
     let cql = OfflineAlgorithm::Cql { conservative: 0.1 };
     assert_eq!(trained(offline(cql), 4, &set), 1.0, "cql");
@@ -333,8 +334,11 @@ fn every_method_solves_the_counterexample() {
 #[test]
 fn one_task_is_learned_at_once_and_dqn_is_edf_where_edf_is_best() {
     let method = || {
-        let dqn = DqnSettings { steps: 2_500, learn_from: 500, ..DqnSettings::default() };
-        Method::Dqn(dqn)
+        let dqn = DqnSettings {
+            replay: ReplaySettings { steps: 2_500, learn_from: 500, ..ReplaySettings::default() },
+            ..DqnSettings::default()
+        };
+        dqn.into()
     };
     assert_eq!(trained(method(), 1, &set(&[(10, 4)], 1)), 1.0);
     let light = set(&[(20, 8), (33, 10), (50, 13)], 1);
@@ -365,24 +369,27 @@ impl TrainingObserver for StopAfter {
 }
 
 fn all_methods() -> Recipe {
-    let dqn = DqnSettings { steps: 300, learn_from: 50, batch: 16, priority: 0.5, n_step: 2, ..DqnSettings::default() };
+    let dqn = DqnSettings {
+        replay: ReplaySettings { steps: 300, learn_from: 50, batch: 16, ..ReplaySettings::default() },
+        priority: 0.5,
+        n_step: 2,
+        ..DqnSettings::default()
+    };
     let cloning = CloningSettings { steps: 200, updates: 20, ..CloningSettings::default() };
     let ppo = PpoSettings { environments: 8, length: 8, rounds: 3, ..PpoSettings::default() };
     let iql = OfflineAlgorithm::Iql { expectile: 0.7, sharpness: 1.0 };
     let offline =
         OfflineSettings { transitions: 300, updates: 20, algorithm: iql, dqn: dqn.clone(), ..Default::default() };
     let matched = CloningSettings { matching: Some(MatchingSettings::default()), ..cloning.clone() };
-    let sac = SacSettings { steps: 300, learn_from: 50, batch: 16, ..SacSettings::default() };
     let rollouts = RolloutSettings { states: 40, environments: 8, updates: 10, own_share: 0.9, ..Default::default() };
     let mut recipe = recipe(vec![
-        stage(2, Method::Cloning(cloning)),
-        stage(4, Method::Rollouts(rollouts)),
-        stage(2, Method::Dqn(dqn)),
-        stage(2, Method::Ppo(ppo)),
-        stage(2, Method::Sac(sac)),
-        stage(2, Method::Cloning(matched)),
-        stage(2, Method::Offline(offline)),
-        stage(2, Method::Stay(StaySettings::default())),
+        stage(2, cloning.into()),
+        stage(4, rollouts.into()),
+        stage(2, dqn.into()),
+        stage(2, ppo.into()),
+        stage(2, matched.into()),
+        stage(2, offline.into()),
+        stage(2, StaySettings::default().into()),
     ]);
     recipe.validation.runs = 2;
     recipe.workload = WorkloadRanges { cores: vec![1, 2], costs: (0.5, 0.5), ..WorkloadRanges::default() };
@@ -391,7 +398,7 @@ fn all_methods() -> Recipe {
 
 #[test]
 fn what_staying_is_worth_is_the_value_with_the_best_score_and_nothing_else_changes() {
-    let mut recipe = recipe(vec![stage(4, Method::Stay(StaySettings { step: 0.5 }))]);
+    let mut recipe = recipe(vec![stage(4, StaySettings { step: 0.5 }.into())]);
     recipe.workload = WorkloadRanges { cores: vec![2, 4], costs: (1.0, 1.0), ..WorkloadRanges::default() };
     let begin = Weights::random(recipe.network.architecture(&recipe.tokenizer()), 7);
     let mut run = TrainingRun::new(Device::default(), recipe, None, Some(&begin));

@@ -5,7 +5,9 @@ use temponet::{Model, Options};
 use temponet_grad::Cpu;
 use temponet_sim::{Metrics, Unobserved, simulate};
 use temponet_task::{Task, TaskSet, Time};
-use temponet_train::{DqnSettings, Method, NetworkShape, NoObserver, Recipe, Reward, Stage, Tokens, TrainingRun};
+use temponet_train::{
+    DqnSettings, NetworkShape, NoObserver, Recipe, ReplaySettings, Reward, Stage, Tokens, TrainingRun,
+};
 
 /// Five tasks on two cores that are overloaded a little, and half a millisecond of work for each migration.
 fn set() -> TaskSet {
@@ -19,8 +21,11 @@ fn set() -> TaskSet {
 }
 
 fn learned(migration: f64) -> Model {
-    let dqn = DqnSettings { steps: 2_000, learn_from: 300, environments: 8, ..DqnSettings::default() };
-    let stage = Stage { phases: 4, method: Method::Dqn(dqn), rate: None, workload: None, reward: None };
+    let dqn = DqnSettings {
+        replay: ReplaySettings { steps: 2_000, learn_from: 300, environments: 8, ..ReplaySettings::default() },
+        ..DqnSettings::default()
+    };
+    let stage = Stage { phases: 4, method: dqn.into(), rate: None, workload: None, reward: None };
     let network = NetworkShape { width: 16, layers: 1, heads: 2, feed_forward: 32, ..NetworkShape::default() };
     let features = vec![Feature::Remaining, Feature::Core, Feature::Cost];
     let tokens = Tokens::Custom(Box::new(Tokenizer { features, ..Tokenizer::paper() }));

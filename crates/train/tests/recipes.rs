@@ -2,8 +2,8 @@
 
 use temponet::stages::{Continuous, Tokenizer};
 use temponet_train::{
-    CloningSettings, DqnSettings, ExecutionKind, ExplorationBonus, Method, OfflineAlgorithm, OfflineSettings,
-    PpoSettings, Recipe, Reward, RewardShape, Stage, StaySettings, Tokens, WorkloadRanges,
+    CloningSettings, DqnSettings, ExecutionKind, ExplorationBonus, OfflineAlgorithm, OfflineSettings, PpoSettings,
+    Recipe, Reward, RewardShape, Stage, StageMethod, StaySettings, Tokens, WorkloadRanges,
 };
 
 /// Every method, every reward shape, every bonus, and every setting that is usually left out.
@@ -29,15 +29,15 @@ fn everything() -> Vec<Recipe> {
     let algorithms =
         [OfflineAlgorithm::Cql { conservative: 1.0 }, OfflineAlgorithm::Iql { expectile: 0.8, sharpness: 3.0 }];
     let mut methods = vec![
-        Method::Cloning(CloningSettings { teacher: "optimum".into(), ..CloningSettings::default() }),
-        Method::Ppo(PpoSettings::default()),
-        Method::Stay(StaySettings { step: 0.5 }),
+        StageMethod::from(CloningSettings { teacher: "optimum".into(), ..CloningSettings::default() }),
+        PpoSettings::default().into(),
+        StaySettings { step: 0.5 }.into(),
     ];
-    methods.extend(bonuses.map(|bonus| Method::Dqn(dqn(bonus))));
+    methods.extend(bonuses.map(|bonus| StageMethod::from(dqn(bonus))));
     methods.extend(algorithms.map(|algorithm| {
-        Method::Offline(OfflineSettings { algorithm, dqn: dqn(ExplorationBonus::None), ..OfflineSettings::default() })
+        OfflineSettings { algorithm, dqn: dqn(ExplorationBonus::None), ..OfflineSettings::default() }.into()
     }));
-    let stage = |(place, method): (usize, Method)| Stage {
+    let stage = |(place, method): (usize, StageMethod)| Stage {
         phases: place as u64 + 1,
         method,
         rate: Some(1e-4),
@@ -73,7 +73,7 @@ fn what_is_written_reads_back() {
 #[test]
 fn the_recipes_of_the_repository_can_be_followed() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-    let files = ["recipes", "recipes/default", "research/recipes"]
+    let files = ["recipes", "recipes/default"]
         .map(|folder| format!("{root}/{folder}"))
         .into_iter()
         .flat_map(|folder| std::fs::read_dir(folder).unwrap())
@@ -85,7 +85,7 @@ fn the_recipes_of_the_repository_can_be_followed() {
         assert_eq!(recipe.problem(), None, "{}", path.display());
         methods.extend(recipe.stage.iter().map(|stage| stage.method.name()));
     }
-    assert!(["cloning", "dqn", "ppo", "offline"].iter().all(|name| methods.contains(name)), "{methods:?}");
+    assert!(["cloning", "rollouts", "ppo", "offline", "stay"].iter().all(|name| methods.contains(name)), "{methods:?}");
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn every_problem_is_named() {
     assert_eq!(reward, "stage 1: reward: migration = -1 is negative or no number");
     let endless = problem(|recipe| {
         let ppo = PpoSettings { rounds: 100_000_000, epochs: 100_000_000, ..PpoSettings::default() };
-        recipe.stage[0].method = Method::Ppo(ppo);
+        recipe.stage[0].method = ppo.into();
     });
     assert!(endless.starts_with("stage 1: its ") && endless.contains(" updates are more than "), "{endless}");
 }

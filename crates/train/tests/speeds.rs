@@ -10,9 +10,9 @@ use temponet_infer::{Rows, Weights, reference};
 use temponet_sim::{Metrics, Unobserved, simulate};
 use temponet_task::{Assignment, Scheduler, Speed, Task, TaskSet, Time};
 use temponet_train::{
-    Batch, DqnSettings, Environment, EnvironmentSettings, Episodes, Fleet, Learner, Method, NetworkShape, NoObserver,
-    OutputRows, PpoSettings, Recipe, Reward, RewardShape, Sample, Stage, TapeNetwork, TaskSetSource, TrainingRun,
-    WorkloadRanges,
+    Batch, DqnSettings, Environment, EnvironmentSettings, Episodes, Fleet, Learner, NetworkShape, NoObserver,
+    OutputRows, PpoSettings, Recipe, ReplaySettings, Reward, RewardShape, Sample, Stage, TapeNetwork, TaskSetSource,
+    TrainingRun, WorkloadRanges,
 };
 
 type Device = Cpu;
@@ -124,8 +124,11 @@ fn run(set: &TaskSet, scheduler: &mut dyn Scheduler) -> Metrics {
 #[test]
 fn q_learning_slows_down_where_that_is_free_and_only_there() {
     let learned = |set: &TaskSet, shape: RewardShape| {
-        let dqn = DqnSettings { steps: 1_200, learn_from: 200, environments: 8, ..DqnSettings::default() };
-        let stage = Stage { phases: 3, method: Method::Dqn(dqn), rate: None, workload: None, reward: None };
+        let dqn = DqnSettings {
+            replay: ReplaySettings { steps: 1_200, learn_from: 200, environments: 8, ..ReplaySettings::default() },
+            ..DqnSettings::default()
+        };
+        let stage = Stage { phases: 3, method: dqn.into(), rate: None, workload: None, reward: None };
         let network =
             NetworkShape { width: 8, layers: 1, heads: 1, feed_forward: 8, speeds: 1, ..NetworkShape::default() };
         let mut recipe = Recipe { network, stage: vec![stage], seed: 3, ..Recipe::default() };
@@ -156,8 +159,7 @@ fn q_learning_slows_down_where_that_is_free_and_only_there() {
 
 #[test]
 fn methods_that_learn_no_speeds_are_refused() {
-    let ppo =
-        Stage { phases: 1, method: Method::Ppo(PpoSettings::default()), rate: None, workload: None, reward: None };
+    let ppo = Stage { phases: 1, method: PpoSettings::default().into(), rate: None, workload: None, reward: None };
     let recipe = Recipe { network: shape(), stage: vec![ppo], ..Recipe::default() };
     assert!(recipe.problem().unwrap().contains("network.speeds"), "{:?}", recipe.problem());
     for speeds in [vec![], vec![0.5], vec![0.0, 1.0], vec![1.0, 0.5]] {

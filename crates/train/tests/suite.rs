@@ -1,7 +1,5 @@
 //! All integration tests of the crate in one program: it is linked once, and the slow ones run beside each other.
 
-mod actor_critics;
-mod baselines;
 mod cuda;
 mod equal_rows;
 mod fine_tuning;

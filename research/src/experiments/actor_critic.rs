@@ -2,9 +2,10 @@
 //! every token. All learn from the same number of decisions and run the same unseen sets.
 
 use serde::Deserialize;
-use temponet_train::{Method, NetworkShape, Recipe};
+use temponet_train::{DqnSettings, NetworkShape, PpoSettings, Recipe, StageMethod};
 
 use crate::ablation::{Effort, Variant};
+use crate::methods::SacSettings;
 use crate::{Context, Findings, Line, ReproduceError, Unit, Verdict};
 use temponet_lab::stats::percent;
 
@@ -69,13 +70,14 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
 }
 
 /// Sets the number of decisions in a phase. PPO makes them in rounds of its environments, and may make fewer by less than one decision of each.
-fn with_decisions(method: &mut Method, steps: u64) {
-    match method {
-        Method::Dqn(settings) => settings.steps = steps,
-        Method::Sac(settings) => settings.steps = steps,
-        Method::Ppo(settings) => {
-            settings.length = (steps / (settings.rounds * settings.environments as u64)).max(1) as usize;
-        }
-        _ => {}
+fn with_decisions(method: &mut StageMethod, steps: u64) {
+    if let Some(DqnSettings { replay, .. }) = method.settings_mut() {
+        replay.steps = steps;
+    }
+    if let Some(SacSettings { replay, .. }) = method.settings_mut() {
+        replay.steps = steps;
+    }
+    if let Some(settings) = method.settings_mut::<PpoSettings>() {
+        settings.length = (steps / (settings.rounds * settings.environments as u64)).max(1) as usize;
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use temponet::stages::{Feature, Tokenizer};
 use temponet::{Mapping, Model, Options};
-use temponet_train::{MatchingSettings, Method, NetworkShape, Recipe, Tokens};
+use temponet_train::{CloningSettings, MatchingSettings, NetworkShape, Recipe, Tokens};
 
 use crate::ablation::{Variant, VariantResult};
 use crate::contest::paired_gain;
@@ -69,7 +69,7 @@ impl Settings {
         recipe.tokens = Tokens::Custom(Box::new(Tokenizer { features, ..Tokenizer::full() }));
         for stage in &mut recipe.stage {
             stage.phases = self.phases;
-            if let Method::Cloning(settings) = &mut stage.method {
+            if let Some(settings) = stage.method.settings_mut::<CloningSettings>() {
                 (settings.steps, settings.updates, settings.matching) = (self.steps, self.updates, matching);
             }
         }

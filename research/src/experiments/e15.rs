@@ -1,7 +1,7 @@
 //! E15: cloning EDF before Q-learning, and the number of episodes that this saves.
 
 use serde::Deserialize;
-use temponet_train::{Method, Recipe};
+use temponet_train::{CloningSettings, DqnSettings, Recipe};
 
 use crate::ablation::{Effort, Variant, VariantResult};
 use crate::plots::{Curve, share_panel};
@@ -30,7 +30,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let effort = &settings.effort;
     let warm = recipe(&effort.recipe(&protocol.recipe), settings);
     let mut random = warm.clone();
-    random.stage.retain(|stage| matches!(stage.method, Method::Dqn(_)));
+    random.stage.retain(|stage| stage.method.settings::<DqnSettings>().is_some());
     let variants = [Variant::new("random", random), Variant::new("warm", warm)];
     let bed = protocol.test_bed("warm start", "sets", effort.test)?;
     let ablation = context.ablation(&bed, &variants, effort.seeds)?;
@@ -88,12 +88,11 @@ fn recipe(recipe: &Recipe, settings: &Settings) -> Recipe {
     let mut recipe = recipe.clone();
     recipe.workload.tasks_per_core = (settings.tasks_per_core, settings.tasks_per_core);
     for stage in &mut recipe.stage {
-        match &mut stage.method {
-            Method::Dqn(dqn) => dqn.episodes = Some(settings.episodes_per_phase),
-            Method::Cloning(cloning) => {
-                (cloning.steps, cloning.updates) = (settings.cloned_steps, settings.cloning_updates);
-            }
-            _ => {}
+        if let Some(dqn) = stage.method.settings_mut::<DqnSettings>() {
+            dqn.episodes = Some(settings.episodes_per_phase);
+        }
+        if let Some(cloning) = stage.method.settings_mut::<CloningSettings>() {
+            (cloning.steps, cloning.updates) = (settings.cloned_steps, settings.cloning_updates);
         }
     }
     recipe

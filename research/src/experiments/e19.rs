@@ -1,7 +1,7 @@
 //! E19: exploration by ε-greedy, by ε-greedy with a count bonus, and by UCB.
 
 use serde::Deserialize;
-use temponet_train::{ExplorationBonus, Method, Recipe};
+use temponet_train::{DqnSettings, ExplorationBonus, Recipe};
 
 use crate::ablation::{Effort, Variant, VariantResult};
 use crate::{Better, Context, Findings, Line, ReproduceError, Unit};
@@ -56,7 +56,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
 fn with_bonus(recipe: &Recipe, bonus: ExplorationBonus) -> Recipe {
     let mut recipe = recipe.clone();
     for stage in &mut recipe.stage {
-        if let Method::Dqn(settings) = &mut stage.method {
+        if let Some(settings) = stage.method.settings_mut::<DqnSettings>() {
             settings.bonus = bonus;
         }
     }

@@ -17,11 +17,14 @@ use rand_pcg::Pcg64;
 use serde::{Deserialize, Serialize};
 use temponet_grad::{Device, ImitationBatch, LearningLosses, SelectedRows, best_rows};
 
-use crate::algorithm::{Algorithm, Memory, Phase};
+use crate::checkpoint::{decode_memory, encode_memory};
 use crate::error::TrainError;
 use crate::fleet::{Episodes, Fleet, FleetError};
 use crate::learner::{Learner, PendingUpdate, ShardOutput};
+use crate::limits::{not_a_share, not_environments, not_whole};
+use crate::method::{Algorithm, Method, MethodDevice, Phase};
 use crate::methods::matching::{MatchingSettings, TaughtMatching, matching_loss};
+use crate::recipe::Recipe;
 use crate::ring_buffer::RingBuffer;
 use crate::sample::Sample;
 use crate::updates::StepSize;
@@ -64,8 +67,32 @@ impl Default for CloningSettings {
     }
 }
 
+impl Method for CloningSettings {
+    const NAME: &'static str = "cloning";
+
+    fn problem(&self, _recipe: &Recipe) -> Option<String> {
+        let (steps, updates) = (self.steps as usize, self.updates as usize);
+        not_whole(&[("steps", steps), ("batch", self.batch), ("updates", updates), ("memory", self.memory)])
+            .or_else(|| not_environments(self.environments))
+            .or_else(|| not_a_share(&[("dagger", self.dagger)]))
+            .or_else(|| self.matching.as_ref().and_then(MatchingSettings::problem))
+    }
+
+    fn updates(&self) -> u64 {
+        self.updates
+    }
+
+    fn teachers(&self) -> &[String] {
+        std::slice::from_ref(&self.teacher)
+    }
+
+    fn begin<D: MethodDevice>(&self, _recipe: &Recipe, _learner: &mut Learner<D>) -> Box<dyn Algorithm<D>> {
+        Box::new(Cloning::new(self.clone()))
+    }
+}
+
 /// A state, the rows of the jobs that the teacher ran there, and its whole decision if a matching is learned.
-pub(crate) type Demonstration = (Arc<Sample>, Vec<u32>, Option<TaughtMatching>);
+type Demonstration = (Arc<Sample>, Vec<u32>, Option<TaughtMatching>);
 
 /// Behavioral cloning: its settings and its buffer of demonstrations.
 #[derive(Clone, Debug, PartialEq)]
@@ -92,12 +119,12 @@ impl<D: LearningLosses> Algorithm<D> for Cloning {
         phase.updates.flush(learner)
     }
 
-    fn memory(&self) -> Memory {
-        Memory { demonstrations: Some(self.demonstrations.clone()), ..Memory::default() }
+    fn memory(&self) -> Result<Vec<u8>, TrainError> {
+        encode_memory(&self.demonstrations)
     }
 
-    fn restore(&mut self, memory: Memory) -> Result<(), TrainError> {
-        self.demonstrations = memory.demonstrations.ok_or_else(|| Memory::missing("demonstrations"))?;
+    fn restore(&mut self, memory: &[u8]) -> Result<(), TrainError> {
+        self.demonstrations = decode_memory(memory)?;
         Ok(())
     }
 }
@@ -119,7 +146,7 @@ impl Cloning {
     ) -> Result<(), FleetError> {
         let mut seen = 0;
         while seen < self.settings.steps {
-            let samples: Vec<Arc<Sample>> = fleet.members.iter().map(|member| Arc::new(member.sample())).collect();
+            let samples = fleet.samples();
             let by_learner: Vec<bool> = samples.iter().map(|_| rng.random::<f64>() < learner_share).collect();
             let own = samples.iter().zip(&by_learner).filter(|(_, by_learner)| **by_learner);
             let states: Vec<&Sample> = own.map(|(sample, _)| &**sample).collect();

@@ -26,17 +26,21 @@ use temponet_grad::{Device, LearningLosses, NStepReturn, NextStates, QValueBatch
 use temponet_infer::Atoms;
 use temponet_task::JobId;
 
-use crate::algorithm::{Algorithm, Memory, Phase, TensorVisitor};
+use crate::checkpoint::{decode_memory, encode_memory};
 use crate::environment::Ending;
 use crate::error::TrainError;
 use crate::exploration::{ExplorationBonus, VisitCounter};
 use crate::fleet::{ChoiceOutcome, Fleet, mix};
 use crate::learner::{Learner, NeededRowsOf, PendingUpdate, ShardOutput};
+use crate::limits::{negative, not_a_share, not_positive, not_whole};
+use crate::method::{Algorithm, Method, MethodDevice, NetworkPart, Phase, TensorVisitor};
 use crate::methods::distribution::{self, NextChoice};
 use crate::methods::logits_to_returns::map_outputs_to_returns;
 use crate::methods::noisy_heads::NoisyHeads;
 use crate::methods::speeds::{AtBestSpeed, NeededRuns};
+use crate::recipe::Recipe;
 use crate::replay_buffer::{ReplayBatch, ReplayBuffer, Transition};
+use crate::replay_settings::ReplaySettings;
 use crate::sample::{Batch, Sample};
 use crate::tape_network::{OutputRows, TapeNetwork};
 use crate::updates::{StepSize, Updates};
@@ -45,26 +49,15 @@ use crate::updates::{StepSize, Updates};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DqnSettings {
-    /// Choices that all environments together make in a phase; at least 1, default 4,000.
-    pub steps: u64,
+    /// Acting, learning and the replay buffer.
+    #[serde(flatten)]
+    pub replay: ReplaySettings,
     /// Whole episodes, of all environments together, after which a phase ends if its steps are not used up before; at least 1. `None`, the
     /// default, sets no such limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub episodes: Option<u64>,
-    /// Environments that act in parallel, 1 to 100,000; default 16.
-    pub environments: usize,
-    /// Transitions per update; at least 1, default 64.
-    pub batch: usize,
-    /// Choices per update; at least 1, default 4.
-    pub update_every: u64,
-    /// Choices made before the first update; default 1,000.
-    pub learn_from: u64,
-    /// Capacity of the replay buffer in transitions; at least 1, default 100,000.
-    pub replay: usize,
     /// Exponent of the replay priorities, 0 or more; 0, the default, draws uniformly.
     pub priority: f64,
-    /// Share, 0 to 1, by which the target network moves towards the network at each update; default 0.01.
-    pub target_share: f64,
     /// Whether the network itself picks the next action and the target network only values it (Double DQN); default true.
     pub double: bool,
     /// Whether V is a value head of its own (dueling); otherwise V is the output for idling. Default true.
@@ -92,15 +85,9 @@ pub struct DqnSettings {
 impl Default for DqnSettings {
     fn default() -> Self {
         DqnSettings {
-            steps: 4_000,
+            replay: ReplaySettings::default(),
             episodes: None,
-            environments: 16,
-            batch: 64,
-            update_every: 4,
-            learn_from: 1_000,
-            replay: 100_000,
             priority: 0.0,
-            target_share: 0.01,
             double: true,
             dueling: true,
             n_step: 1,
@@ -111,6 +98,41 @@ impl Default for DqnSettings {
             conservative: 0.0,
             noisy: 0.0,
         }
+    }
+}
+
+impl Method for DqnSettings {
+    const NAME: &'static str = "dqn";
+
+    fn problem(&self, _recipe: &Recipe) -> Option<String> {
+        let whole = [("n_step", self.n_step), ("episodes", self.episodes.unwrap_or(1) as usize)];
+        let bonus = match self.bonus {
+            ExplorationBonus::None => 0.0,
+            ExplorationBonus::Count { weight, .. } | ExplorationBonus::Ucb { weight } => weight,
+        };
+        let amounts = [
+            ("priority", self.priority),
+            ("bonus.weight", bonus),
+            ("conservative", self.conservative),
+            ("noisy", self.noisy),
+        ];
+        let (first, last) = self.epsilon;
+        let problem = self.replay.problem().or_else(|| not_whole(&whole)).or_else(|| negative(&amounts));
+        problem
+            .or_else(|| not_a_share(&[("epsilon[0]", first), ("epsilon[1]", last)]))
+            .or_else(|| not_positive(&[("huber", self.huber.unwrap_or(1.0))]))
+    }
+
+    fn learns(&self, part: NetworkPart) -> bool {
+        self.conservative == 0.0 && matches!(part, NetworkPart::Speeds | NetworkPart::Atoms)
+    }
+
+    fn updates(&self) -> u64 {
+        self.replay.updates()
+    }
+
+    fn begin<D: MethodDevice>(&self, _recipe: &Recipe, learner: &mut Learner<D>) -> Box<dyn Algorithm<D>> {
+        Box::new(Dqn::new(self.clone(), learner))
     }
 }
 
@@ -169,13 +191,13 @@ struct OpenTransition {
 impl<D: LearningLosses> Algorithm<D> for Dqn<D> {
     fn phase(&mut self, learner: &mut Learner<D>, phase: &mut Phase<'_, D>) -> Result<(), TrainError> {
         let Phase { index, count, is_warm_start, seed, rng, episodes, updates, .. } = phase;
-        // A distribution of returns needs no calibration: nothing but Q-learning gives one.
+        // A distribution of returns has their scale: nothing but Q-learning gives one.
         if *index == 0 && *is_warm_start && learner.network.architecture.atoms.is_none() {
-            let mut fleet = Fleet::new(episodes.clone(), self.settings.environments, mix(*seed, 6))?;
+            let mut fleet = Fleet::new(episodes.clone(), self.settings.replay.environments, mix(*seed, 6))?;
             map_outputs_to_returns(&self.settings, learner, &mut fleet, rng)?;
             self.target = learner.copy_parameters();
         }
-        let mut fleet = Fleet::new(episodes.clone(), self.settings.environments, *seed)?;
+        let mut fleet = Fleet::new(episodes.clone(), self.settings.replay.environments, *seed)?;
         let (from, to) = self.settings.epsilon;
         let epsilon = |done: f64| from + (to - from) * (2.0 * (*index as f64 + done) / *count as f64).min(1.0);
         self.act_and_learn(learner, &mut fleet, rng, epsilon, updates)
@@ -185,12 +207,13 @@ impl<D: LearningLosses> Algorithm<D> for Dqn<D> {
         self.settings.may_idle
     }
 
-    fn memory(&self) -> Memory {
-        Memory { dqn: Some(self.to_memory()), ..Memory::default() }
+    fn memory(&self) -> Result<Vec<u8>, TrainError> {
+        encode_memory(&self.to_memory())
     }
 
-    fn restore(&mut self, memory: Memory) -> Result<(), TrainError> {
-        self.restore_memory(memory.dqn)
+    fn restore(&mut self, memory: &[u8]) -> Result<(), TrainError> {
+        self.restore_memory(decode_memory(memory)?);
+        Ok(())
     }
 
     fn visit_tensors(&mut self, learner: &mut Learner<D>, each: TensorVisitor<'_, D>) {
@@ -206,7 +229,7 @@ impl<D: LearningLosses> Algorithm<D> for Dqn<D> {
 impl<D: LearningLosses> Dqn<D> {
     /// An empty replay buffer, and a target network that equals the learner's network.
     pub fn new(settings: DqnSettings, learner: &mut Learner<D>) -> Dqn<D> {
-        let replay = ReplayBuffer::new(settings.replay, settings.priority);
+        let replay = ReplayBuffer::new(settings.replay.capacity, settings.priority);
         let counter = VisitCounter::new(settings.bonus);
         learner.network.dueling = settings.dueling;
         let noise = (settings.noisy > 0.0).then(|| NoisyHeads::new(settings.noisy, learner));
@@ -218,14 +241,12 @@ impl<D: LearningLosses> Dqn<D> {
         (self.replay.clone(), self.counter.clone(), self.choices, noise_steps)
     }
 
-    pub(crate) fn restore_memory(&mut self, memory: Option<DqnMemory>) -> Result<(), TrainError> {
+    pub(crate) fn restore_memory(&mut self, memory: DqnMemory) {
         let noise_steps;
-        (self.replay, self.counter, self.choices, noise_steps) =
-            memory.ok_or_else(|| Memory::missing("transitions"))?;
+        (self.replay, self.counter, self.choices, noise_steps) = memory;
         if let Some(noise) = &mut self.noise {
             noise.adam.steps = noise_steps;
         }
-        Ok(())
     }
 
     /// Acts for the steps or episodes of a phase, and makes an update every few choices. `epsilon` gives the probability of a random choice
@@ -242,10 +263,10 @@ impl<D: LearningLosses> Dqn<D> {
         let (mut made, mut ended) = (0, 0);
         let share_done = |made: u64, ended: u64, settings: &DqnSettings| {
             let of_episodes = settings.episodes.map_or(0.0, |episodes| ended as f64 / episodes as f64);
-            of_episodes.max(made as f64 / settings.steps as f64)
+            of_episodes.max(made as f64 / settings.replay.steps as f64)
         };
         while share_done(made, ended, &self.settings) < 1.0 {
-            let samples: Vec<Arc<Sample>> = fleet.members.iter().map(|member| Arc::new(member.sample())).collect();
+            let samples = fleet.samples();
             let chosen = self.choose(learner, fleet, &samples, rng, epsilon(share_done(made, ended, &self.settings)));
             for (index, (jobs, speeds)) in chosen.iter().enumerate() {
                 let member = &mut fleet.members[index];
@@ -260,13 +281,9 @@ impl<D: LearningLosses> Dqn<D> {
                     member.restart(&fleet.episodes)?;
                 }
             }
-            let before = self.choices / self.settings.update_every.max(1);
-            self.choices += chosen.len() as u64;
             made += chosen.len() as u64;
-            if self.choices < self.settings.learn_from || self.replay.is_empty() {
-                continue;
-            }
-            for _ in before..self.choices / self.settings.update_every.max(1) {
+            let due = self.settings.replay.updates_due(&mut self.choices, chosen.len() as u64);
+            for _ in 0..if self.replay.is_empty() { 0 } else { due } {
                 let size = updates.next_size();
                 let update = self.update(learner, rng, size);
                 updates.queue(learner, update)?;
@@ -365,7 +382,7 @@ impl<D: LearningLosses> Dqn<D> {
     /// Makes one update on a batch from the replay buffer, and moves the target network. It does not wait for the device, except for the
     /// temporal-difference errors that priorities need, and for a network with atoms.
     pub fn update(&mut self, learner: &mut Learner<D>, rng: &mut Pcg64, size: StepSize) -> PendingUpdate<D> {
-        let draw = self.replay.draw(self.settings.batch, 1.0, rng);
+        let draw = self.replay.draw(self.settings.replay.batch, 1.0, rng);
         let added = self.noise.as_ref().map(|noise| {
             let (device, parameters, _) = learner.parts();
             let own = noise.add((&mut *device, parameters), &noise.deviations, rng);
@@ -375,7 +392,7 @@ impl<D: LearningLosses> Dqn<D> {
             Some(atoms) => self.learn_distributions(learner, &draw, atoms),
             None => self.learn_values(learner, &draw),
         };
-        let share = self.settings.target_share as f32;
+        let share = self.settings.replay.target_share as f32;
         if let (Some(noise), Some((own, target))) = (&mut self.noise, added) {
             let (device, parameters, _) = learner.parts();
             own.remove(device, parameters);
@@ -437,7 +454,7 @@ impl<D: LearningLosses> Dqn<D> {
     fn drawn(&self, draw: &ReplayBatch) -> (Vec<&Transition>, Vec<&Sample>, Vec<f32>) {
         let transitions: Vec<&Transition> = draw.places.iter().map(|place| self.replay.get(*place)).collect();
         let states = transitions.iter().map(|transition| &*transition.state).collect();
-        let weights = draw.weights.iter().map(|weight| weight / self.settings.batch as f32).collect();
+        let weights = draw.weights.iter().map(|weight| weight / self.settings.replay.batch as f32).collect();
         (transitions, states, weights)
     }
 

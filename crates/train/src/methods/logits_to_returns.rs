@@ -1,4 +1,4 @@
-//! Calibration of outputs: from the logits of a policy to Q-values.
+//! From the logits of a policy to Q-values: a map of outputs to returns.
 //!
 //! Cloning and policy optimization learn logits. Only their order and differences mean something, and their value head is missing or has
 //! another scale. Q-learning that begins with such weights takes the outputs for returns. Its first errors are as large as the scale is
@@ -6,8 +6,6 @@
 //!
 //! Therefore Q-learning first makes a few thousand choices, some of them at random, and maps the outputs to the returns of those choices:
 //! each output times one positive factor, plus a constant. The map keeps the order of the jobs, and thus every schedule.
-
-use std::sync::Arc;
 
 use rand::RngExt;
 use rand_pcg::Pcg64;
@@ -28,7 +26,7 @@ const RANDOM: f64 = 0.25;
 /// Greatest share of a return that may lie beyond the observed choices; returns with a larger one say little and are left out of the fits.
 const UNSEEN: f64 = 0.5;
 
-/// One choice of the calibration.
+/// One choice that was made to learn what outputs are worth.
 struct Trial {
     is_random: bool,
     /// Number of jobs chosen.
@@ -56,7 +54,7 @@ pub(crate) fn map_outputs_to_returns<D: Device>(
     let mut lowest = f64::INFINITY;
     let mut trials: Vec<Vec<Trial>> = fleet.members.iter().map(|_| Vec::new()).collect();
     for _ in 0..CHOICES.div_ceil(fleet.members.len().max(1)) {
-        let samples: Vec<Arc<Sample>> = fleet.members.iter().map(|member| Arc::new(member.sample())).collect();
+        let samples = fleet.samples();
         let states: Vec<&Sample> = samples.iter().map(|sample| &**sample).collect();
         let outputs = learner.outputs(None, &states);
         for (place, sample) in samples.iter().enumerate() {

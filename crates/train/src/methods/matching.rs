@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use temponet_grad::{Device, Loss, MatchingShape, Tape, Var};
 
 use crate::fleet::FleetMember;
+use crate::limits::{negative, not_positive};
 use crate::tape_network::OutputRows;
 
 /// Number of jobs for each core that take part in a matching, as in the deployed mapping.
@@ -35,6 +36,18 @@ pub struct MatchingSettings {
 impl Default for MatchingSettings {
     fn default() -> Self {
         MatchingSettings { temperature: 0.05, iterations: 20, migration: 0.02 }
+    }
+}
+
+impl MatchingSettings {
+    /// Returns what is wrong with the settings, or `None`.
+    pub(crate) fn problem(&self) -> Option<String> {
+        let problem = not_positive(&[("matching.temperature", self.temperature)]);
+        problem.or_else(|| negative(&[("matching.migration", self.migration)])).or_else(|| {
+            let iterations = self.iterations;
+            (!(1..=1_000).contains(&iterations))
+                .then(|| format!("matching.iterations = {iterations} is not from 1 to 1000"))
+        })
     }
 }
 

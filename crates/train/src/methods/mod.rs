@@ -1,13 +1,21 @@
-//! Methods of learning, one file each.
+//! Methods of learning, one file each: its settings, its limits, and what it does in a phase.
 
-pub(crate) mod cloning;
+mod cloning;
 pub(crate) mod distribution;
-pub(crate) mod dqn;
-pub(crate) mod logits_to_returns;
-pub(crate) mod matching;
-pub(crate) mod noisy_heads;
-pub(crate) mod offline;
-pub(crate) mod ppo;
-pub(crate) mod rollouts;
-pub(crate) mod speeds;
-pub(crate) mod stay;
+mod dqn;
+mod logits_to_returns;
+mod matching;
+mod noisy_heads;
+mod offline;
+mod ppo;
+mod rollouts;
+mod speeds;
+mod stay;
+
+pub use cloning::{Cloning, CloningSettings};
+pub use dqn::{Dqn, DqnSettings};
+pub use matching::MatchingSettings;
+pub use offline::{OfflineAlgorithm, OfflineSettings, log_runs};
+pub use ppo::{Ppo, PpoRound, PpoSettings, gumbel};
+pub use rollouts::RolloutSettings;
+pub use stay::StaySettings;

@@ -17,13 +17,15 @@ use rand_pcg::Pcg64;
 use serde::{Deserialize, Serialize};
 use temponet_grad::{Device, LearningLosses, likelihood, q_value_of};
 
-use crate::algorithm::{Algorithm, Memory, Phase, TensorVisitor};
+use crate::checkpoint::{decode_memory, encode_memory};
 use crate::critic::Critic;
 use crate::environment::Ending;
 use crate::error::TrainError;
 use crate::fleet::{Episodes, Fleet, FleetError, mix};
 use crate::learner::{Learner, Outputs, SampleLoss, UpdateFigures};
-use crate::methods::dqn::{Dqn, DqnSettings};
+use crate::limits::{negative, not_a_share, not_whole};
+use crate::method::{Algorithm, Method, MethodDevice, NetworkPart, Phase, TensorVisitor};
+use crate::methods::dqn::{Dqn, DqnMemory, DqnSettings};
 use crate::recipe::Recipe;
 use crate::replay_buffer::{ReplayBuffer, Transition};
 use crate::sample::Sample;
@@ -76,8 +78,42 @@ impl Default for OfflineSettings {
     }
 }
 
+impl Method for OfflineSettings {
+    const NAME: &'static str = "offline";
+
+    fn problem(&self, recipe: &Recipe) -> Option<String> {
+        if self.teachers.is_empty() {
+            return Some("teachers names no scheduler".into());
+        }
+        let algorithm = match self.algorithm {
+            OfflineAlgorithm::Cql { conservative } => negative(&[("conservative", conservative)]),
+            OfflineAlgorithm::Iql { expectile, sharpness } => {
+                not_a_share(&[("expectile", expectile)]).or_else(|| negative(&[("sharpness", sharpness)]))
+            }
+        };
+        let whole = [("transitions", self.transitions), ("updates", self.updates as usize)];
+        not_whole(&whole).or(algorithm).or_else(|| self.dqn.problem(recipe))
+    }
+
+    fn learns(&self, _part: NetworkPart) -> bool {
+        false
+    }
+
+    fn updates(&self) -> u64 {
+        self.updates
+    }
+
+    fn teachers(&self) -> &[String] {
+        &self.teachers
+    }
+
+    fn begin<D: MethodDevice>(&self, recipe: &Recipe, learner: &mut Learner<D>) -> Box<dyn Algorithm<D>> {
+        Box::new(Offline::new(self.clone(), recipe, learner))
+    }
+}
+
 /// Offline learning: its settings, the log, and the critics if it has any.
-pub(crate) struct Offline<D: Device> {
+struct Offline<D: Device> {
     settings: OfflineSettings,
     /// Holds the log as its replay buffer.
     dqn: Dqn<D>,
@@ -116,20 +152,21 @@ impl<D: LearningLosses> Algorithm<D> for Offline<D> {
         self.settings.dqn.may_idle
     }
 
-    fn memory(&self) -> Memory {
+    fn memory(&self) -> Result<Vec<u8>, TrainError> {
         let critic_steps = match &self.objective {
             Objective::Conservative => [0; 2],
             Objective::Implicit { critics, .. } => critics.critics.each_ref().map(|critic| critic.learner.adam.steps),
         };
-        Memory { critic_steps, dqn: Some(self.dqn.to_memory()), ..Memory::default() }
+        encode_memory(&(critic_steps, self.dqn.to_memory()))
     }
 
-    fn restore(&mut self, memory: Memory) -> Result<(), TrainError> {
-        self.dqn.restore_memory(memory.dqn)?;
+    fn restore(&mut self, memory: &[u8]) -> Result<(), TrainError> {
+        let (critic_steps, dqn): ([u64; 2], DqnMemory) = decode_memory(memory)?;
+        self.dqn.restore_memory(dqn);
         match &mut self.objective {
             Objective::Conservative => {}
             Objective::Implicit { critics, .. } => {
-                let both = critics.critics.iter_mut().zip(memory.critic_steps);
+                let both = critics.critics.iter_mut().zip(critic_steps);
                 both.for_each(|(critic, steps)| critic.learner.adam.steps = steps);
             }
         }
@@ -151,7 +188,7 @@ impl<D: LearningLosses> Algorithm<D> for Offline<D> {
 
 impl<D: LearningLosses> Offline<D> {
     /// Nothing logged so far, and critics with random weights if the algorithm has any.
-    pub(crate) fn new(settings: OfflineSettings, recipe: &Recipe, learner: &mut Learner<D>) -> Offline<D> {
+    fn new(settings: OfflineSettings, recipe: &Recipe, learner: &mut Learner<D>) -> Offline<D> {
         let (dqn_settings, objective) = match settings.algorithm {
             OfflineAlgorithm::Cql { conservative } => {
                 (DqnSettings { conservative, ..settings.dqn.clone() }, Objective::Conservative)
@@ -170,7 +207,7 @@ pub fn log_runs(settings: &OfflineSettings, episodes: &Episodes, seed: u64) -> R
     let mut replay = ReplayBuffer::new(settings.transitions, settings.dqn.priority);
     for (index, name) in settings.teachers.iter().enumerate() {
         let episodes = Episodes { teacher: Some(name.clone()), ..episodes.clone() };
-        let mut fleet = Fleet::new(episodes, settings.dqn.environments, mix(seed, index as u64))?;
+        let mut fleet = Fleet::new(episodes, settings.dqn.replay.environments, mix(seed, index as u64))?;
         let logged = settings.transitions * (index + 1) / settings.teachers.len();
         while replay.len() < logged {
             for member in &mut fleet.members {
@@ -222,7 +259,7 @@ impl<D: LearningLosses> ImplicitCritics<D> {
         size: StepSize,
     ) -> UpdateFigures {
         let settings = &dqn.settings;
-        let draw = dqn.replay.draw(settings.batch, 1.0, rng);
+        let draw = dqn.replay.draw(settings.replay.batch, 1.0, rng);
         let transitions: Vec<&Transition> = draw.places.iter().map(|place| dqn.replay.get(*place)).collect();
         let states: Vec<&Sample> = transitions.iter().map(|transition| &*transition.state).collect();
         let next: Vec<&Sample> = transitions.iter().map(|transition| &*transition.next).collect();
@@ -234,7 +271,7 @@ impl<D: LearningLosses> ImplicitCritics<D> {
             by(&first).min(by(&second))
         };
         let action_values: Vec<f32> = (0..states.len()).map(action_value).collect();
-        let sample_weight = 1.0 / settings.batch as f32;
+        let sample_weight = 1.0 / settings.replay.batch as f32;
         let mut norm = 0.0;
         for (place, critic) in self.critics.iter_mut().enumerate() {
             critic.learner.gradients(&states, None, |index, q, value, by_q| {
@@ -256,7 +293,7 @@ impl<D: LearningLosses> ImplicitCritics<D> {
                 SampleLoss { loss, by_value: -2.0 * weight * over * sample_weight }
             });
             let update = critic.learner.step(Vec::new(), size);
-            critic.blend(settings.target_share);
+            critic.blend(settings.replay.target_share);
             if place == 0 {
                 norm = critic.learner.figures(&update).norm;
             }

@@ -19,17 +19,19 @@ use std::sync::Arc;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use temponet_grad::{
     Device, LearningLosses, Loss, PolicyBatch, PolicySample, PolicyWeights, SelectedRows, Tape, likelihood,
 };
 
-use crate::algorithm::{Algorithm, Phase};
 use crate::environment::Ending;
 use crate::error::TrainError;
 use crate::fleet::{ChoiceOutcome, Fleet, FleetError, mix};
 use crate::learner::{Learner, Outputs, ShardOutput, UpdateFigures};
+use crate::limits::{negative, not_a_share, not_environments, not_positive, not_whole};
+use crate::method::{Algorithm, Method, MethodDevice, NetworkPart, Phase};
+use crate::parallel::par_map;
+use crate::recipe::Recipe;
 use crate::sample::Sample;
 use crate::tape_network::TapeOutput;
 use crate::updates::Updates;
@@ -81,12 +83,49 @@ impl Default for PpoSettings {
     }
 }
 
+impl Method for PpoSettings {
+    const NAME: &'static str = "ppo";
+
+    fn problem(&self, _recipe: &Recipe) -> Option<String> {
+        let whole = [
+            ("length", self.length),
+            ("rounds", self.rounds as usize),
+            ("epochs", self.epochs),
+            ("batch", self.batch),
+            ("truncation", self.truncation),
+        ];
+        not_whole(&whole)
+            .or_else(|| not_environments(self.environments))
+            .or_else(|| not_positive(&[("clip", self.clip), ("value_scale", self.value_scale)]))
+            .or_else(|| negative(&[("entropy", self.entropy), ("value", self.value)]))
+            .or_else(|| not_a_share(&[("lambda", self.lambda)]))
+    }
+
+    fn learns(&self, part: NetworkPart) -> bool {
+        matches!(part, NetworkPart::Actor | NetworkPart::Memory)
+    }
+
+    fn updates(&self) -> u64 {
+        let choices = (self.environments as u64).saturating_mul(self.length as u64);
+        let updates = choices.div_ceil(self.batch.max(1) as u64);
+        self.rounds.saturating_mul(self.epochs as u64).saturating_mul(updates)
+    }
+
+    fn begin<D: MethodDevice>(&self, _recipe: &Recipe, _learner: &mut Learner<D>) -> Box<dyn Algorithm<D>> {
+        Box::new(Ppo::new(self.clone()))
+    }
+}
+
 /// Policy optimization. It keeps nothing from phase to phase.
 pub struct Ppo {
     settings: PpoSettings,
     /// Whether the advantages of a round are shifted and scaled to a mean of 0 and a deviation of 1.
     normalizes: bool,
 }
+
+/// Environments that one thread lets act at a time, and states that one thread frees.
+const MEMBERS_PER_TASK: usize = 8;
+const STATES_PER_TASK: usize = 4096;
 
 /// One choice and its outcome.
 struct Choice {
@@ -106,7 +145,7 @@ struct Choice {
 }
 
 /// All choices of a round, ready to learn from.
-pub(crate) struct Round {
+pub struct PpoRound {
     states: Vec<Arc<Sample>>,
     chosen: Vec<Vec<u32>>,
     made: Vec<PolicySample>,
@@ -126,7 +165,7 @@ impl Ppo {
     }
 
     /// The same with advantages as they are.
-    pub(crate) fn unnormalized(self) -> Ppo {
+    pub fn unnormalized(self) -> Ppo {
         Ppo { normalizes: false, ..self }
     }
 
@@ -160,12 +199,12 @@ impl Ppo {
     }
 
     /// Acts for a round and estimates the advantage of each choice.
-    pub(crate) fn collect<D: Device>(
+    pub fn collect<D: Device>(
         &self,
         actor: &mut Learner<D>,
         fleet: &mut Fleet,
         seed: u64,
-    ) -> Result<Round, FleetError> {
+    ) -> Result<PpoRound, FleetError> {
         let mut choices = self.act(actor, fleet, seed)?;
         self.estimate_advantages(actor, fleet, &mut choices);
         let choices: Vec<Choice> = choices.into_iter().flatten().collect();
@@ -178,14 +217,14 @@ impl Ppo {
         };
         let made = choices.iter().map(made).collect();
         let (states, chosen) = choices.into_iter().map(|choice| (choice.state, choice.chosen)).unzip();
-        Ok(Round { states, chosen, made })
+        Ok(PpoRound { states, chosen, made })
     }
 
     /// Learns from a round for all epochs. All updates are queued before the first one is waited for.
-    pub(crate) fn learn<D: LearningLosses>(
+    pub fn learn<D: LearningLosses>(
         &self,
         learner: &mut Learner<D>,
-        round: Round,
+        round: PpoRound,
         seed: u64,
         updates: &mut Updates<'_, D>,
     ) -> Vec<UpdateFigures> {
@@ -223,7 +262,7 @@ impl Ppo {
             }
         }
         // Freeing many samples takes a while, and the device is still busy.
-        round.states.into_par_iter().for_each(drop);
+        par_map(round.states, STATES_PER_TASK, |_, state| drop(state));
         queued.iter().map(|update| learner.figures(update)).collect()
     }
 
@@ -239,13 +278,12 @@ impl Ppo {
             (0..fleet.members.len() as u64).map(|index| Pcg64::seed_from_u64(mix(seed, index))).collect();
         let mut all: Vec<Vec<Choice>> = fleet.members.iter().map(|_| Vec::with_capacity(settings.length)).collect();
         for _ in 0..settings.length {
-            let samples: Vec<Arc<Sample>> =
-                fleet.members.par_iter_mut().map(|member| Arc::new(member.sample())).collect();
+            let samples = fleet.samples();
             let states: Vec<&Sample> = samples.iter().map(|sample| &**sample).collect();
             let outputs = actor.outputs(None, &states);
             let episodes = &fleet.episodes;
-            let members = fleet.members.par_iter_mut().zip(&mut rngs).zip(samples.par_iter()).enumerate();
-            let made = members.map(|(index, ((member, rng), sample))| {
+            let members = fleet.members.iter_mut().zip(&mut rngs).zip(&samples);
+            let made = par_map(members, MEMBERS_PER_TASK, |index, ((member, rng), sample)| {
                 let (q, value) = (outputs.q(index), state_value(&outputs, index, sample));
                 let jobs = member.top_jobs(|_, row| q[row as usize] + gumbel(rng));
                 let chosen = member.rows_of(&jobs);
@@ -263,7 +301,7 @@ impl Ppo {
                 let (advantage, target) = (0.0, 0.0);
                 Ok(Choice { state: sample.clone(), chosen, log, value, outcome, last, advantage, target })
             });
-            for (list, choice) in all.iter_mut().zip(made.collect::<Result<Vec<_>, FleetError>>()?) {
+            for (list, choice) in all.iter_mut().zip(made.into_iter().collect::<Result<Vec<_>, FleetError>>()?) {
                 list.push(choice);
             }
         }
@@ -273,7 +311,7 @@ impl Ppo {
     /// Fills in the generalized advantages and the targets of the value head, from the rewards and from the estimated returns of the states
     /// that were reached.
     fn estimate_advantages<D: Device>(&self, actor: &mut Learner<D>, fleet: &mut Fleet, choices: &mut [Vec<Choice>]) {
-        let reached: Vec<Arc<Sample>> = fleet.members.par_iter_mut().map(|member| Arc::new(member.sample())).collect();
+        let reached = fleet.samples();
         let ends: Vec<Arc<Sample>> =
             choices.iter().flatten().filter_map(|choice| choice.last.clone()).chain(reached).collect();
         let states: Vec<&Sample> = ends.iter().map(|sample| &**sample).collect();
@@ -361,7 +399,7 @@ fn critic_loss<D: Device>(
 }
 
 /// Draws from the standard Gumbel distribution.
-pub(crate) fn gumbel(rng: &mut Pcg64) -> f32 {
+pub fn gumbel(rng: &mut Pcg64) -> f32 {
     let uniform = rng.random::<f64>().max(1e-12);
     (-(-uniform.ln()).ln()) as f32
 }

@@ -18,16 +18,19 @@ use std::sync::Arc;
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use temponet::planner::{Compared, PlannerSettings};
 use temponet_grad::{Device, Exchange, ImitationBatch, LearningLosses, SelectedRows};
 use temponet_task::JobId;
 
-use crate::algorithm::{Algorithm, Memory, Phase};
+use crate::checkpoint::{decode_memory, encode_memory};
 use crate::error::TrainError;
 use crate::fleet::{Episodes, Fleet, FleetError, FleetMember, mix};
 use crate::learner::{Learner, PendingUpdate, ShardOutput};
+use crate::limits::{negative, not_a_share, not_environments, not_positive, not_whole};
+use crate::method::{Algorithm, Method, MethodDevice, Phase};
+use crate::parallel::par_map;
+use crate::recipe::Recipe;
 use crate::ring_buffer::RingBuffer;
 use crate::sample::Sample;
 use crate::updates::StepSize;
@@ -91,9 +94,37 @@ impl Default for RolloutSettings {
     }
 }
 
+impl Method for RolloutSettings {
+    const NAME: &'static str = "rollouts";
+
+    fn problem(&self, _recipe: &Recipe) -> Option<String> {
+        let whole = [
+            ("states", self.states as usize),
+            ("batch", self.batch),
+            ("updates", self.updates as usize),
+            ("memory", self.memory),
+            ("futures", self.futures),
+        ];
+        not_whole(&whole)
+            .or_else(|| not_environments(self.environments))
+            .or_else(|| not_a_share(&[("own_share", self.own_share), ("random", self.random)]))
+            .or_else(|| negative(&[("cloning", self.cloning)]))
+            .or_else(|| not_positive(&[("length", self.length)]))
+    }
+
+    fn updates(&self) -> u64 {
+        self.updates
+    }
+
+    fn begin<D: MethodDevice>(&self, _recipe: &Recipe, _learner: &mut Learner<D>) -> Box<dyn Algorithm<D>> {
+        let memory = RolloutMemory { comparisons: RingBuffer::new(self.memory), next_phase: None };
+        Box::new(Rollouts { settings: self.clone(), memory })
+    }
+}
+
 /// A state, the planner's choice there, and the gains of some exchanges.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Comparison {
+struct Comparison {
     state: Arc<Sample>,
     /// Rows of the jobs that the planner runs.
     chosen: Vec<u32>,
@@ -102,14 +133,14 @@ pub(crate) struct Comparison {
 
 /// Comparisons that are kept from phase to phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct RolloutMemory {
+struct RolloutMemory {
     comparisons: RingBuffer<Comparison>,
     /// Comparisons of the next phase, made while the last one was learned.
     next_phase: Option<Vec<Comparison>>,
 }
 
 /// Learning from rollouts: its settings and its comparisons.
-pub(crate) struct Rollouts {
+struct Rollouts {
     settings: RolloutSettings,
     memory: RolloutMemory,
 }
@@ -148,21 +179,13 @@ impl<D: LearningLosses> Algorithm<D> for Rollouts {
         Ok(())
     }
 
-    fn memory(&self) -> Memory {
-        Memory { rollouts: Some(self.memory.clone()), ..Memory::default() }
+    fn memory(&self) -> Result<Vec<u8>, TrainError> {
+        encode_memory(&self.memory)
     }
 
-    fn restore(&mut self, memory: Memory) -> Result<(), TrainError> {
-        self.memory = memory.rollouts.ok_or_else(|| Memory::missing("comparisons"))?;
+    fn restore(&mut self, memory: &[u8]) -> Result<(), TrainError> {
+        self.memory = decode_memory(memory)?;
         Ok(())
-    }
-}
-
-impl Rollouts {
-    /// No comparisons so far.
-    pub(crate) fn new(settings: RolloutSettings) -> Rollouts {
-        let memory = RolloutMemory { comparisons: RingBuffer::new(settings.memory), next_phase: None };
-        Rollouts { settings, memory }
     }
 }
 
@@ -201,13 +224,13 @@ fn compare_choices<D: Device>(
         (0..fleet.members.len() as u64).map(|index| Pcg64::seed_from_u64(mix(seed, index))).collect();
     let (mut all, mut seen) = (Vec::new(), 0);
     while seen < settings.states {
-        let samples: Vec<Arc<Sample>> = fleet.members.par_iter_mut().map(|member| Arc::new(member.sample())).collect();
+        let samples = fleet.samples();
         let states: Vec<&Sample> = samples.iter().map(|sample| &**sample).collect();
         let outputs = (own_share > 0.0).then(|| actor.outputs(None, &states));
         let episodes = &fleet.episodes;
         // Some comparisons take a hundred times as long as others.
-        let members = fleet.members.par_iter_mut().zip(&mut rngs).zip(samples.par_iter()).enumerate().with_max_len(1);
-        let compared = members.map(|(index, ((member, rng), sample))| -> Result<Comparison, FleetError> {
+        let members = fleet.members.iter_mut().zip(&mut rngs).zip(&samples);
+        let compared = par_map(members, 1, |index, ((member, rng), sample)| -> Result<Comparison, FleetError> {
             let own = outputs.as_ref().map(|outputs| member.top_jobs(|_, row| outputs.q(index)[row as usize]));
             let plan = member.plan(own.as_slice())?.unwrap_or_default();
             let exchanges = plan.compared.iter().filter_map(|compared| exchange(compared, member)).collect();
@@ -221,7 +244,7 @@ fn compare_choices<D: Device>(
             }
             Ok(Comparison { state: sample.clone(), chosen: rows, exchanges })
         });
-        let compared = compared.collect::<Result<Vec<_>, FleetError>>()?;
+        let compared = compared.into_iter().collect::<Result<Vec<_>, FleetError>>()?;
         all.extend(compared.into_iter().filter(|comparison| !comparison.chosen.is_empty()));
         seen += samples.len() as u64;
     }

@@ -10,9 +10,11 @@ use temponet::stages::Tokenizer;
 use temponet_grad::Device;
 use temponet_infer::Weights;
 
-use crate::algorithm::{Algorithm, Phase};
 use crate::error::TrainError;
 use crate::learner::Learner;
+use crate::limits::not_positive;
+use crate::method::{Algorithm, Method, MethodDevice, Phase};
+use crate::recipe::Recipe;
 
 /// Settings of the search for the stay bonus.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,15 +30,25 @@ impl Default for StaySettings {
     }
 }
 
-/// Search for the stay bonus.
-pub(crate) struct Stay {
-    settings: StaySettings,
+impl Method for StaySettings {
+    const NAME: &'static str = "stay";
+
+    fn problem(&self, _recipe: &Recipe) -> Option<String> {
+        not_positive(&[("step", self.step)])
+    }
+
+    fn updates(&self) -> u64 {
+        0
+    }
+
+    fn begin<D: MethodDevice>(&self, _recipe: &Recipe, _learner: &mut Learner<D>) -> Box<dyn Algorithm<D>> {
+        Box::new(Stay { settings: *self })
+    }
 }
 
-impl Stay {
-    pub(crate) fn new(settings: StaySettings) -> Stay {
-        Stay { settings }
-    }
+/// Search for the stay bonus.
+struct Stay {
+    settings: StaySettings,
 }
 
 impl<D: Device> Algorithm<D> for Stay {

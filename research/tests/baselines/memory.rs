@@ -10,8 +10,8 @@ use temponet_infer::{Network, NetworkOptions, Rows, Weights};
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{Task, TaskSet, Time};
 use temponet_train::{
-    DqnSettings, Episodes, Fleet, Learner, Method, NetworkShape, NoObserver, PpoSettings, Recipe, Reward, Sample,
-    Stage, TaskSetSource, Tokens, TrainingRun,
+    DqnSettings, Episodes, Fleet, Learner, NetworkShape, NoObserver, PpoSettings, Recipe, Reward, Sample, Stage,
+    TaskSetSource, Tokens, TrainingRun,
 };
 
 type Device = Cpu;
@@ -89,7 +89,7 @@ fn trained(network: NetworkShape) -> f64 {
     let set = announced_bursts();
     let ppo =
         PpoSettings { environments: 16, length: 32, rounds: 4, batch: 128, entropy: 0.02, ..PpoSettings::default() };
-    let stage = Stage { phases: 8, method: Method::Ppo(ppo), rate: None, workload: None, reward: None };
+    let stage = Stage { phases: 8, method: ppo.into(), rate: None, workload: None, reward: None };
     let mut recipe = Recipe { network, stage: vec![stage], tokens: Tokens::Paper, ..Recipe::default() };
     recipe.optimizer.rate = 2e-3;
     recipe.validation.runs = 1;
@@ -112,8 +112,7 @@ fn only_a_memory_knows_which_burst_was_announced() {
 
 #[test]
 fn only_policy_optimization_learns_a_memory() {
-    let stage =
-        Stage { phases: 1, method: Method::Dqn(DqnSettings::default()), rate: None, workload: None, reward: None };
+    let stage = Stage { phases: 1, method: DqnSettings::default().into(), rate: None, workload: None, reward: None };
     let recipe = Recipe { network: shape(), stage: vec![stage], ..Recipe::default() };
     assert_eq!(recipe.problem().unwrap(), "stage 1: network.memory is learned by ppo, not by dqn");
 }

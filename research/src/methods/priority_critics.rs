@@ -8,17 +8,11 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use temponet_grad::Device;
 use temponet_infer::{Architecture, RealInput};
-
-use crate::critic::Critic;
-use crate::fleet::mix;
-use crate::learner::{Learner, SampleLoss, UpdateFigures};
-use crate::recipe::Recipe;
-use crate::sample::Sample;
-use crate::updates::StepSize;
+use temponet_train::{Critic, Learner, Outputs, Recipe, Sample, SampleLoss, StepSize, UpdateFigures, training_seed};
 
 /// A choice by priorities and its result, up to the next choice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct PriorityTransition {
+pub(super) struct PriorityTransition {
     /// State of the choice.
     pub state: Arc<Sample>,
     /// Priority of each job row, −1 to 1.
@@ -32,7 +26,7 @@ pub(crate) struct PriorityTransition {
 }
 
 /// Returns a state as the critics read it: with the priority of each job row as its last real-valued input.
-pub(crate) fn with_priorities(state: &Sample, priorities: &[f32]) -> Sample {
+pub(super) fn with_priorities(state: &Sample, priorities: &[f32]) -> Sample {
     let inputs = state.real.len() / state.counts.len().max(1);
     let mut real = Vec::with_capacity(state.real.len() + priorities.len());
     for (row, priority) in priorities.iter().enumerate() {
@@ -55,23 +49,24 @@ fn value_of(state: &Sample, q: &[f32], value: f32) -> f32 {
 }
 
 /// Two critics, so that the lower of their values can be taken.
-pub(crate) struct PriorityCritics<D: Device> {
-    pub(crate) critics: [Critic<D>; 2],
+pub(super) struct PriorityCritics<D: Device> {
+    pub(super) critics: [Critic<D>; 2],
 }
 
 impl<D: Device> PriorityCritics<D> {
     /// Two critics with random weights of their own.
-    pub(crate) fn new(recipe: &Recipe, policy: &Learner<D>) -> PriorityCritics<D> {
+    pub(super) fn new(recipe: &Recipe, policy: &Learner<D>) -> PriorityCritics<D> {
         let architecture = policy.network.architecture.clone();
         let RealInput { inputs, hidden } = architecture.real.unwrap_or(RealInput { inputs: 0, hidden: 0 });
         let real = Some(RealInput { inputs: inputs + 1, hidden });
         let architecture = Architecture { actor: None, real, ..architecture };
-        let critic = |number: u64| Critic::new(architecture.clone(), mix(recipe.seed, 5 + number), recipe, policy);
+        let critic =
+            |number: u64| Critic::new(architecture.clone(), training_seed(recipe.seed, 5 + number), recipe, policy);
         PriorityCritics { critics: [critic(0), critic(1)] }
     }
 
     /// Returns the values of some states with their priorities: the lower of the two target networks.
-    pub(crate) fn target_values(&mut self, states: &[&Sample]) -> Vec<f32> {
+    pub(super) fn target_values(&mut self, states: &[&Sample]) -> Vec<f32> {
         let [first, second] = self.critics.each_mut().map(|critic| {
             let outputs = critic.learner.outputs(Some(&critic.target), states);
             let value = |(index, state): (usize, &&Sample)| value_of(state, outputs.q(index), outputs.value[index]);
@@ -81,7 +76,7 @@ impl<D: Device> PriorityCritics<D> {
     }
 
     /// Makes one update of both critics towards these targets. Returns the first critic's figures.
-    pub(crate) fn learn(&mut self, states: &[&Sample], targets: &[f32], size: StepSize) -> UpdateFigures {
+    pub(super) fn learn(&mut self, states: &[&Sample], targets: &[f32], size: StepSize) -> UpdateFigures {
         let share = 1.0 / states.len().max(1) as f32;
         let [first, _] = self.critics.each_mut().map(|Critic { learner, .. }| {
             let loss = learner.gradients(states, None, |index, q, value, by_q| {
@@ -97,12 +92,11 @@ impl<D: Device> PriorityCritics<D> {
     }
 
     /// Returns the gradient of each state's value with respect to its priorities, by the first critic, or by the critic with the lower value.
-    pub(crate) fn slopes(&mut self, states: &[&Sample], of_lower: bool) -> Vec<Vec<f32>> {
+    pub(super) fn slopes(&mut self, states: &[&Sample], of_lower: bool) -> Vec<Vec<f32>> {
         let is_first: Vec<bool> = if of_lower {
             let [first, second] = self.critics.each_mut().map(|critic| critic.learner.outputs(None, states));
-            let value = |outputs: &crate::learner::Outputs, index: usize| {
-                value_of(states[index], outputs.q(index), outputs.value[index])
-            };
+            let value =
+                |outputs: &Outputs, index: usize| value_of(states[index], outputs.q(index), outputs.value[index]);
             (0..states.len()).map(|index| value(&first, index) <= value(&second, index)).collect()
         } else {
             vec![true; states.len()]
@@ -132,7 +126,7 @@ impl<D: Device> PriorityCritics<D> {
     }
 
     /// Moves both target networks towards their networks, by a share of the difference.
-    pub(crate) fn blend(&mut self, share: f64) {
+    pub(super) fn blend(&mut self, share: f64) {
         self.critics.iter_mut().for_each(|critic| critic.blend(share));
     }
 }

@@ -24,34 +24,20 @@ use temponet::stages::{Feature, Tokenizer};
 use temponet_grad::{Device, LearningLosses, Tensors, best_rows};
 use temponet_infer::Weights;
 use temponet_sched::advice::Advisor;
-
-use crate::algorithm::{Algorithm, Memory, Phase, TensorVisitor};
-use crate::environment::Ending;
-use crate::error::TrainError;
-use crate::fleet::{ChoiceOutcome, Fleet, FleetError};
-use crate::learner::{Learner, Outputs, SampleLoss, UpdateFigures};
-use crate::replay_buffer::{ReplayBuffer, Transition};
-use crate::sample::Sample;
-use crate::updates::StepSize;
+use temponet_train::limits::{negative, not_a_share, not_whole};
+use temponet_train::{
+    Algorithm, ChoiceOutcome, Ending, Fleet, FleetError, Learner, Method, MethodDevice, Outputs, Phase, Recipe,
+    ReplayBuffer, ReplaySettings, Sample, SampleLoss, StepSize, TensorVisitor, TrainError, Transition, UpdateFigures,
+    decode_memory, encode_memory,
+};
 
 /// Settings of the hierarchical scheduler.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct HierarchicalSettings {
-    /// Choices that all environments together make in a phase; at least 1, default 4,000.
-    pub steps: u64,
-    /// Environments that act in parallel, 1 to 100,000; default 16.
-    pub environments: usize,
-    /// Transitions of each level per update; at least 1, default 32.
-    pub batch: usize,
-    /// Choices per update; at least 1, default 4.
-    pub update_every: u64,
-    /// Choices made before the first update; default 1,000.
-    pub learn_from: u64,
-    /// Capacity of the replay buffer of each level in transitions; at least 1, default 100,000.
-    pub replay: usize,
-    /// Share, 0 to 1, by which the target network moves towards the network at each update; default 0.01.
-    pub target_share: f64,
+    /// Acting, learning and the replay buffers. Each level has a buffer and a batch of this size.
+    #[serde(flatten)]
+    pub replay: ReplaySettings,
     /// Probability of a random advisor, and of random jobs, at first and at last, each 0 to 1. It falls linearly over the first half of the stage's phases
     /// and then stays. Default (1, 0.05).
     pub epsilon: (f64, f64),
@@ -64,18 +50,28 @@ pub struct HierarchicalSettings {
 
 impl Default for HierarchicalSettings {
     fn default() -> Self {
-        HierarchicalSettings {
-            steps: 4_000,
-            environments: 16,
-            batch: 32,
-            update_every: 4,
-            learn_from: 1_000,
-            replay: 100_000,
-            target_share: 0.01,
-            epsilon: (1.0, 0.05),
-            period: 8,
-            agreement: 0.5,
-        }
+        HierarchicalSettings { replay: ReplaySettings::default(), epsilon: (1.0, 0.05), period: 8, agreement: 0.5 }
+    }
+}
+
+impl Method for HierarchicalSettings {
+    const NAME: &'static str = "hierarchical";
+
+    fn problem(&self, recipe: &Recipe) -> Option<String> {
+        let (first, last) = self.epsilon;
+        let problem = self.replay.problem().or_else(|| not_whole(&[("period", self.period as usize)]));
+        problem
+            .or_else(|| not_a_share(&[("epsilon[0]", first), ("epsilon[1]", last)]))
+            .or_else(|| negative(&[("agreement", self.agreement)]))
+            .or_else(|| missing_feature(&recipe.tokenizer()))
+    }
+
+    fn updates(&self) -> u64 {
+        self.replay.updates()
+    }
+
+    fn begin<D: MethodDevice>(&self, recipe: &Recipe, learner: &mut Learner<D>) -> Box<dyn Algorithm<D>> {
+        Box::new(Hierarchical::new(self.clone(), &recipe.tokenizer(), learner))
     }
 }
 
@@ -83,10 +79,10 @@ impl Default for HierarchicalSettings {
 const ADVISORS: u16 = Advisor::ALL.len() as u16;
 
 /// What the algorithm keeps in a checkpoint besides tensors: the replay buffers of the lower and of the upper level, and the number of choices made.
-pub(crate) type HierarchicalMemory = (ReplayBuffer, ReplayBuffer, u64);
+type HierarchicalMemory = (ReplayBuffer, ReplayBuffer, u64);
 
 /// The hierarchical scheduler: its settings and what it remembers from phase to phase.
-pub(crate) struct Hierarchical<D: Device> {
+struct Hierarchical<D: Device> {
     settings: HierarchicalSettings,
     /// Place of the advisor among the features of the idle row, and of the advice among the values of a job's token.
     places: (usize, usize),
@@ -111,21 +107,17 @@ struct Following {
 impl<D: LearningLosses> Algorithm<D> for Hierarchical<D> {
     fn phase(&mut self, learner: &mut Learner<D>, phase: &mut Phase<'_, D>) -> Result<(), TrainError> {
         let Phase { index, count, rng, updates, .. } = phase;
-        let mut fleet = Fleet::new(phase.episodes.clone(), self.settings.environments, phase.seed)?;
+        let mut fleet = Fleet::new(phase.episodes.clone(), self.settings.replay.environments, phase.seed)?;
         let mut followed: Vec<Option<Following>> = fleet.members.iter().map(|_| None).collect();
         let (from, to) = self.settings.epsilon;
         let mut made = 0;
-        while made < self.settings.steps {
-            let done = (*index as f64 + made as f64 / self.settings.steps as f64) / *count as f64;
+        while made < self.settings.replay.steps {
+            let done = (*index as f64 + made as f64 / self.settings.replay.steps as f64) / *count as f64;
             let epsilon = from + (to - from) * (2.0 * done).min(1.0);
             self.act(learner, &mut fleet, &mut followed, epsilon, rng)?;
-            let before = self.choices / self.settings.update_every.max(1);
-            self.choices += fleet.members.len() as u64;
             made += fleet.members.len() as u64;
-            if self.choices < self.settings.learn_from || self.upper.is_empty() {
-                continue;
-            }
-            for _ in before..self.choices / self.settings.update_every.max(1) {
+            let due = self.settings.replay.updates_due(&mut self.choices, fleet.members.len() as u64);
+            for _ in 0..if self.upper.is_empty() { 0 } else { due } {
                 let figures = self.update(learner, rng, updates.next_size());
                 updates.report(learner, figures)?;
             }
@@ -140,12 +132,13 @@ impl<D: LearningLosses> Algorithm<D> for Hierarchical<D> {
         model
     }
 
-    fn memory(&self) -> Memory {
-        Memory { hierarchical: Some((self.lower.clone(), self.upper.clone(), self.choices)), ..Memory::default() }
+    fn memory(&self) -> Result<Vec<u8>, TrainError> {
+        encode_memory(&(&self.lower, &self.upper, self.choices))
     }
 
-    fn restore(&mut self, memory: Memory) -> Result<(), TrainError> {
-        (self.lower, self.upper, self.choices) = memory.hierarchical.ok_or_else(|| Memory::missing("transitions"))?;
+    fn restore(&mut self, memory: &[u8]) -> Result<(), TrainError> {
+        let memory: HierarchicalMemory = decode_memory(memory)?;
+        (self.lower, self.upper, self.choices) = memory;
         Ok(())
     }
 
@@ -157,16 +150,12 @@ impl<D: LearningLosses> Algorithm<D> for Hierarchical<D> {
 impl<D: LearningLosses> Hierarchical<D> {
     /// Empty replay buffers, and a target network that equals the learner's network. The tokenizer must have the features that
     /// [`missing_feature`] asks for.
-    pub(crate) fn new(
-        settings: HierarchicalSettings,
-        tokenizer: &Tokenizer,
-        learner: &mut Learner<D>,
-    ) -> Hierarchical<D> {
+    fn new(settings: HierarchicalSettings, tokenizer: &Tokenizer, learner: &mut Learner<D>) -> Hierarchical<D> {
         Hierarchical {
             places: (tokenizer.advisor_place().unwrap_or_default(), advice_place(tokenizer).unwrap_or_default()),
             target: learner.copy_parameters(),
-            lower: ReplayBuffer::new(settings.replay, 0.0),
-            upper: ReplayBuffer::new(settings.replay, 0.0),
+            lower: ReplayBuffer::new(settings.replay.capacity, 0.0),
+            upper: ReplayBuffer::new(settings.replay.capacity, 0.0),
             choices: 0,
             settings,
         }
@@ -258,7 +247,7 @@ impl<D: LearningLosses> Hierarchical<D> {
 
     /// Makes one update of both levels, on a batch from each replay buffer. Returns their loss and the norm of its gradient.
     fn update(&mut self, learner: &mut Learner<D>, rng: &mut Pcg64, size: StepSize) -> UpdateFigures {
-        let batch = self.settings.batch;
+        let batch = self.settings.replay.batch;
         let (lower, upper) = (self.lower.draw(batch, 1.0, rng).places, self.upper.draw(batch, 1.0, rng).places);
         let lower: Vec<&Transition> = lower.iter().map(|place| self.lower.get(*place)).collect();
         let upper: Vec<&Transition> = upper.iter().map(|place| self.upper.get(*place)).collect();
@@ -291,7 +280,7 @@ impl<D: LearningLosses> Hierarchical<D> {
             SampleLoss { loss: f64::from(0.5 * share * error * error), by_value: share * error }
         });
         let update = learner.step(Vec::new(), size);
-        learner.blend_into(&mut self.target, self.settings.target_share as f32);
+        learner.blend_into(&mut self.target, self.settings.replay.target_share as f32);
         UpdateFigures { loss, norm: learner.figures(&update).norm }
     }
 }
@@ -322,7 +311,7 @@ fn advice_place(tokenizer: &Tokenizer) -> Option<usize> {
 }
 
 /// Returns what tokens of the hierarchical scheduler lack, or `None`.
-pub(crate) fn missing_feature(tokenizer: &Tokenizer) -> Option<String> {
+fn missing_feature(tokenizer: &Tokenizer) -> Option<String> {
     if tokenizer.advisor_place().is_none() {
         return Some("hierarchical needs tokens with the idle feature \"advisor\"".into());
     }

@@ -21,54 +21,44 @@ use rand_pcg::Pcg64;
 use serde::{Deserialize, Serialize};
 use temponet_grad::{Device, LearningLosses, q_value_of};
 use temponet_infer::Architecture;
+use temponet_train::limits::{not_a_share, not_positive};
+use temponet_train::{
+    Algorithm, Critic, Ending, Fleet, Learner, Method, MethodDevice, Phase, Recipe, ReplayBuffer, ReplaySettings,
+    Sample, SampleLoss, StepSize, TensorVisitor, TrainError, Transition, UpdateFigures, Updates, decode_memory,
+    encode_memory, gumbel, training_seed,
+};
 
-use crate::algorithm::{Algorithm, Memory, Phase, TensorVisitor};
-use crate::critic::Critic;
-use crate::environment::Ending;
-use crate::error::TrainError;
-use crate::fleet::{Fleet, mix};
-use crate::learner::{Learner, SampleLoss, UpdateFigures};
-use crate::methods::ppo::gumbel;
-use crate::picks::{Judged, Picks};
-use crate::recipe::Recipe;
-use crate::replay_buffer::{ReplayBuffer, Transition};
-use crate::sample::Sample;
-use crate::updates::{StepSize, Updates};
+use super::soft_choice::{CriticOutput, SoftChoice};
 
 /// Settings of soft actor–critic.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SacSettings {
-    /// Choices that all environments together make in a phase; at least 1, default 4,000.
-    pub steps: u64,
-    /// Environments that act in parallel, 1 to 100,000; default 16.
-    pub environments: usize,
-    /// Transitions per update; at least 1, default 64.
-    pub batch: usize,
-    /// Choices per update; at least 1, default 4.
-    pub update_every: u64,
-    /// Choices made before the first update; default 1,000.
-    pub learn_from: u64,
-    /// Capacity of the replay buffer in transitions; at least 1, default 100,000.
-    pub replay: usize,
-    /// Share, 0 to 1, by which the target networks move towards the critics at each update; default 0.01.
-    pub target_share: f64,
+    /// Acting, learning and the replay buffer.
+    #[serde(flatten)]
+    pub replay: ReplaySettings,
     /// Weight of the entropy; by default learned for a tenth of the greatest entropy.
     pub temperature: Temperature,
 }
 
-impl Default for SacSettings {
-    fn default() -> Self {
-        SacSettings {
-            steps: 4_000,
-            environments: 16,
-            batch: 64,
-            update_every: 4,
-            learn_from: 1_000,
-            replay: 100_000,
-            target_share: 0.01,
-            temperature: Temperature::Learned { entropy: 0.1, rate: 0.003 },
-        }
+impl Method for SacSettings {
+    const NAME: &'static str = "sac";
+
+    fn problem(&self, _recipe: &Recipe) -> Option<String> {
+        self.replay.problem().or_else(|| match self.temperature {
+            Temperature::Fixed { alpha } => not_positive(&[("temperature.alpha", alpha)]),
+            Temperature::Learned { entropy, rate } => {
+                not_a_share(&[("temperature.entropy", entropy)]).or_else(|| not_positive(&[("temperature.rate", rate)]))
+            }
+        })
+    }
+
+    fn updates(&self) -> u64 {
+        self.replay.updates()
+    }
+
+    fn begin<D: MethodDevice>(&self, recipe: &Recipe, learner: &mut Learner<D>) -> Box<dyn Algorithm<D>> {
+        Box::new(Sac::new(self.clone(), recipe, learner))
     }
 }
 
@@ -90,6 +80,12 @@ pub enum Temperature {
     },
 }
 
+impl Default for Temperature {
+    fn default() -> Self {
+        Temperature::Learned { entropy: 0.1, rate: 0.003 }
+    }
+}
+
 impl Temperature {
     /// Logarithm of α at the start.
     fn first(self) -> f64 {
@@ -105,10 +101,10 @@ const FIRST_ALPHA: f64 = 0.1;
 
 /// What soft actor–critic keeps in a checkpoint besides tensors: the replay buffer, the number of choices made, the logarithm of α, and the optimizer
 /// steps of the critics.
-pub(crate) type SacMemory = (ReplayBuffer, u64, f64, [u64; 2]);
+type SacMemory = (ReplayBuffer, u64, f64, [u64; 2]);
 
 /// Soft actor–critic: its settings and what it remembers from phase to phase.
-pub(crate) struct Sac<D: Device> {
+struct Sac<D: Device> {
     settings: SacSettings,
     critics: [Critic<D>; 2],
     replay: ReplayBuffer,
@@ -118,19 +114,19 @@ pub(crate) struct Sac<D: Device> {
 
 impl<D: LearningLosses> Algorithm<D> for Sac<D> {
     fn phase(&mut self, learner: &mut Learner<D>, phase: &mut Phase<'_, D>) -> Result<(), TrainError> {
-        let mut fleet = Fleet::new(phase.episodes.clone(), self.settings.environments, phase.seed)?;
+        let mut fleet = Fleet::new(phase.episodes.clone(), self.settings.replay.environments, phase.seed)?;
         self.act_and_learn(learner, &mut fleet, &mut phase.rng, &mut phase.updates)
     }
 
-    fn memory(&self) -> Memory {
+    fn memory(&self) -> Result<Vec<u8>, TrainError> {
         let steps = self.critics.each_ref().map(|critic| critic.learner.adam.steps);
-        Memory { sac: Some((self.replay.clone(), self.choices, self.log_alpha, steps)), ..Memory::default() }
+        encode_memory(&(&self.replay, self.choices, self.log_alpha, steps))
     }
 
-    fn restore(&mut self, memory: Memory) -> Result<(), TrainError> {
+    fn restore(&mut self, memory: &[u8]) -> Result<(), TrainError> {
+        let memory: SacMemory = decode_memory(memory)?;
         let steps;
-        (self.replay, self.choices, self.log_alpha, steps) =
-            memory.sac.ok_or_else(|| Memory::missing("transitions"))?;
+        (self.replay, self.choices, self.log_alpha, steps) = memory;
         self.critics.iter_mut().zip(steps).for_each(|(critic, steps)| critic.learner.adam.steps = steps);
         Ok(())
     }
@@ -145,11 +141,12 @@ impl<D: LearningLosses> Algorithm<D> for Sac<D> {
 
 impl<D: LearningLosses> Sac<D> {
     /// An empty replay buffer, and two critics with random weights of their own.
-    pub(crate) fn new(settings: SacSettings, recipe: &Recipe, learner: &Learner<D>) -> Sac<D> {
+    fn new(settings: SacSettings, recipe: &Recipe, learner: &Learner<D>) -> Sac<D> {
         let architecture = Architecture { actor: None, ..learner.network.architecture.clone() };
-        let critic = |number: u64| Critic::new(architecture.clone(), mix(recipe.seed, 5 + number), recipe, learner);
+        let critic =
+            |number: u64| Critic::new(architecture.clone(), training_seed(recipe.seed, 5 + number), recipe, learner);
         Sac {
-            replay: ReplayBuffer::new(settings.replay, 0.0),
+            replay: ReplayBuffer::new(settings.replay.capacity, 0.0),
             critics: [critic(0), critic(1)],
             choices: 0,
             log_alpha: settings.temperature.first(),
@@ -166,7 +163,7 @@ impl<D: LearningLosses> Sac<D> {
         updates: &mut Updates<'_, D>,
     ) -> Result<(), TrainError> {
         let mut made = 0;
-        while made < self.settings.steps {
+        while made < self.settings.replay.steps {
             let samples: Vec<Arc<Sample>> = fleet.members.iter().map(|member| Arc::new(member.sample())).collect();
             let states: Vec<&Sample> = samples.iter().map(|sample| &**sample).collect();
             let outputs = policy.outputs(None, &states);
@@ -188,13 +185,8 @@ impl<D: LearningLosses> Sac<D> {
                     member.restart(&fleet.episodes)?;
                 }
             }
-            let before = self.choices / self.settings.update_every.max(1);
-            self.choices += samples.len() as u64;
             made += samples.len() as u64;
-            if self.choices < self.settings.learn_from {
-                continue;
-            }
-            for _ in before..self.choices / self.settings.update_every.max(1) {
+            for _ in 0..self.settings.replay.updates_due(&mut self.choices, samples.len() as u64) {
                 let figures = self.update(policy, rng, updates.next_size());
                 updates.report(policy, figures)?;
             }
@@ -205,17 +197,17 @@ impl<D: LearningLosses> Sac<D> {
     /// Makes one update of both critics, of the policy and of the temperature on a batch from the replay buffer. Returns the policy's loss and the norm of
     /// its gradient.
     fn update(&mut self, policy: &mut Learner<D>, rng: &mut Pcg64, size: StepSize) -> UpdateFigures {
-        let draw = self.replay.draw(self.settings.batch, 1.0, rng);
+        let draw = self.replay.draw(self.settings.replay.batch, 1.0, rng);
         let transitions: Vec<&Transition> = draw.places.iter().map(|place| self.replay.get(*place)).collect();
         let states: Vec<&Sample> = transitions.iter().map(|transition| &*transition.state).collect();
         let next: Vec<&Sample> = transitions.iter().map(|transition| &*transition.next).collect();
-        let (alpha, share) = (self.log_alpha.exp(), 1.0 / self.settings.batch as f32);
+        let (alpha, share) = (self.log_alpha.exp(), 1.0 / self.settings.replay.batch as f32);
         let next_logits = policy.outputs(None, &next);
         let judged = self.critics.each_mut().map(|critic| critic.learner.outputs(Some(&critic.target), &next));
         let target = |index: usize| {
             let transition = transitions[index];
-            let picks = Picks::draw(next_logits.q(index), &transition.next, rng.random());
-            let value = picks.soft_value(alpha, [0, 1].map(|critic| Judged::of(&judged[critic], index)));
+            let choice = SoftChoice::draw(next_logits.q(index), &transition.next, rng.random());
+            let value = choice.soft_value(alpha, [0, 1].map(|critic| CriticOutput::of(&judged[critic], index)));
             transition.reward + transition.discount * value as f32
         };
         let targets: Vec<f32> = (0..transitions.len()).map(target).collect();
@@ -230,25 +222,25 @@ impl<D: LearningLosses> Sac<D> {
                 SampleLoss { loss: f64::from(0.5 * error * error * share), by_value: error * share }
             });
             critic.learner.step(Vec::new(), size);
-            critic.blend(self.settings.target_share);
+            critic.blend(self.settings.replay.target_share);
         }
         let judged = self.critics.each_mut().map(|critic| critic.learner.outputs(None, &states));
         let seeds: Vec<f64> = states.iter().map(|_| rng.random()).collect();
         let logits = policy.outputs(None, &states);
-        let picks = |index: usize, logits: &[f32]| Picks::draw(logits, states[index], seeds[index]);
+        let choice = |index: usize, logits: &[f32]| SoftChoice::draw(logits, states[index], seeds[index]);
         let surplus: f64 = match self.settings.temperature {
             Temperature::Fixed { .. } => 0.0,
             Temperature::Learned { entropy, .. } => {
                 let one = |index: usize| {
                     let ready: u32 = states[index].counts.iter().sum();
-                    picks(index, logits.q(index)).entropy() - entropy * f64::from(ready.max(1)).ln()
+                    choice(index, logits.q(index)).entropy() - entropy * f64::from(ready.max(1)).ln()
                 };
                 (0..states.len()).map(one).sum::<f64>() / states.len().max(1) as f64
             }
         };
         let loss = policy.gradients(&states, None, |index, logits, _, by_q| {
-            let critics = [0, 1].map(|critic| Judged::of(&judged[critic], index));
-            let loss = picks(index, logits).policy_loss(alpha, critics, f64::from(share), by_q);
+            let critics = [0, 1].map(|critic| CriticOutput::of(&judged[critic], index));
+            let loss = choice(index, logits).policy_loss(alpha, critics, f64::from(share), by_q);
             SampleLoss { loss, by_value: 0.0 }
         });
         let update = policy.step(Vec::new(), size);

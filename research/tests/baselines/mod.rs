@@ -12,15 +12,16 @@ use temponet_infer::{Kernel, Network, NetworkOptions, Rows};
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{Task, TaskSet, Time};
 use temponet_train::{
-    DqnSettings, Episodes, Fleet, Learner, Method, NetworkShape, NoObserver, PhaseFigures, PpoSettings, Recipe, Sample,
-    Stage, TaskSetSource, TrainError, TrainingObserver, TrainingRun,
+    DqnSettings, Episodes, Fleet, Learner, NetworkShape, NoObserver, PhaseFigures, PpoSettings, Recipe, ReplaySettings,
+    Sample, Stage, StageMethod, TaskSetSource, TrainError, TrainingObserver, TrainingRun,
 };
 
 type Device = Cpu;
 
 /// The recipes of Q-learning and of PPO by name, each as small as it can be.
 fn recipes() -> Vec<(String, Recipe)> {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../research/recipes");
+    temponet_paper::register();
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/recipes");
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     let read = |path: &std::path::PathBuf| {
@@ -28,9 +29,8 @@ fn recipes() -> Vec<(String, Recipe)> {
         assert_eq!(recipe.problem(), None, "{}", path.display());
         (path.file_stem().unwrap().to_string_lossy().into_owned(), recipe)
     };
-    let is_learned_here = |(_, recipe): &(String, Recipe)| {
-        recipe.stage.iter().all(|stage| matches!(stage.method, Method::Dqn(_) | Method::Ppo(_)))
-    };
+    let is_learned_here =
+        |(_, recipe): &(String, Recipe)| recipe.stage.iter().all(|stage| matches!(stage.method.name(), "dqn" | "ppo"));
     let recipes = files.iter().map(read).filter(is_learned_here);
     let recipes: Vec<_> = recipes.map(|(name, recipe)| (name, smallest(recipe))).collect();
     assert!(recipes.len() >= 7, "{}", recipes.len());
@@ -48,15 +48,11 @@ fn smallest(mut recipe: Recipe) -> Recipe {
     }
     for stage in &mut recipe.stage {
         stage.phases = 3;
-        match &mut stage.method {
-            Method::Dqn(settings) => {
-                (settings.steps, settings.environments) = (120, 4);
-                (settings.learn_from, settings.batch) = (40, 8);
-            }
-            Method::Ppo(settings) => {
-                (settings.environments, settings.length, settings.rounds, settings.batch) = (4, 12, 2, 16);
-            }
-            _ => {}
+        if let Some(DqnSettings { replay, .. }) = stage.method.settings_mut() {
+            (replay.steps, replay.environments, replay.learn_from, replay.batch) = (120, 4, 40, 8);
+        }
+        if let Some(settings) = stage.method.settings_mut::<PpoSettings>() {
+            (settings.environments, settings.length, settings.rounds, settings.batch) = (4, 12, 2, 16);
         }
     }
     assert_eq!(recipe.problem(), None);
@@ -153,7 +149,7 @@ fn counterexample() -> TaskSet {
 }
 
 /// Share of the deadlines that a network meets on a set after some phases of learning.
-fn trained(network: NetworkShape, method: Method, phases: u64, set: &TaskSet) -> f64 {
+fn trained(network: NetworkShape, method: StageMethod, phases: u64, set: &TaskSet) -> f64 {
     let stage = Stage { phases, method, rate: None, workload: None, reward: None };
     let mut recipe = Recipe { network, stage: vec![stage], ..Recipe::default() };
     recipe.optimizer.rate = 3e-3;
@@ -171,9 +167,12 @@ fn every_network_learns_by_values_and_by_policies() {
     let small = NetworkShape { width: 16, layers: 1, heads: 2, feed_forward: 32, ..NetworkShape::default() };
     let set = counterexample();
     for network in [NetworkShape { graph: true, ..small }, NetworkShape { slots: Some(2), ..small }] {
-        let dqn = DqnSettings { steps: 1_200, learn_from: 200, environments: 8, ..DqnSettings::default() };
-        assert_eq!(trained(network, Method::Dqn(dqn), 4, &set), 1.0, "{network:?}");
+        let dqn = DqnSettings {
+            replay: ReplaySettings { steps: 1_200, learn_from: 200, environments: 8, ..ReplaySettings::default() },
+            ..DqnSettings::default()
+        };
+        assert_eq!(trained(network, dqn.into(), 4, &set), 1.0, "{network:?}");
         let ppo = PpoSettings { environments: 16, length: 16, rounds: 5, batch: 128, ..PpoSettings::default() };
-        assert_eq!(trained(network, Method::Ppo(ppo), 6, &set), 1.0, "{network:?}");
+        assert_eq!(trained(network, ppo.into(), 6, &set), 1.0, "{network:?}");
     }
 }

@@ -11,8 +11,8 @@ use temponet_infer::{Atoms, Weights};
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{Task, TaskSet, Time};
 use temponet_train::{
-    Batch, Dqn, DqnSettings, Learner, Method, NetworkShape, NoObserver, OutputRows, Recipe, Sample, Stage, StepSize,
-    Tokens, TrainingRun, Transition,
+    Batch, Dqn, DqnSettings, Learner, NetworkShape, NoObserver, OutputRows, Recipe, ReplaySettings, Sample, Stage,
+    StepSize, Tokens, TrainingRun, Transition,
 };
 
 type Device = Cpu;
@@ -53,7 +53,12 @@ fn distribution(learner: &mut Learner<Device>, state: &Sample, row: usize) -> Ve
 fn a_distribution_with_two_points_is_learned() {
     for (dueling, double, cores) in [(true, true, 1), (false, false, 1), (true, false, 4)] {
         let mut learner = learner(shape());
-        let settings = DqnSettings { dueling, double, batch: 32, ..DqnSettings::default() };
+        let settings = DqnSettings {
+            replay: ReplaySettings { batch: 32, ..ReplaySettings::default() },
+            dueling,
+            double,
+            ..DqnSettings::default()
+        };
         let mut dqn = Dqn::new(settings, &mut learner);
         let state = Arc::new(Sample { cores, ..(*state()).clone() });
         // The first job returns 2 at three times of ten and −3 else, the second one always 1; both are counted per core.
@@ -79,7 +84,13 @@ fn a_distribution_with_two_points_is_learned() {
 #[test]
 fn a_later_distribution_is_moved_and_shrunk() {
     let mut learner = learner(shape());
-    let mut dqn = Dqn::new(DqnSettings { batch: 32, target_share: 0.1, ..DqnSettings::default() }, &mut learner);
+    let mut dqn = Dqn::new(
+        DqnSettings {
+            replay: ReplaySettings { batch: 32, target_share: 0.1, ..ReplaySettings::default() },
+            ..DqnSettings::default()
+        },
+        &mut learner,
+    );
     let state = state();
     // Running the first job ends with 4 or 0; the second job leads back to the same state, with a reward of 1 and half of what follows.
     for (row, reward, discount) in [(1, 4.0, 0.0), (1, 0.0, 0.0), (2, 1.0, 0.5), (2, 1.0, 0.5)] {
@@ -108,7 +119,7 @@ fn counterexample() -> TaskSet {
 
 /// Share of deadlines that a recipe's model meets on a set.
 fn trained(network: NetworkShape, dqn: DqnSettings, set: &TaskSet) -> f64 {
-    let stage = Stage { phases: 4, method: Method::Dqn(dqn), rate: None, workload: None, reward: None };
+    let stage = Stage { phases: 4, method: dqn.into(), rate: None, workload: None, reward: None };
     let mut recipe = Recipe { network, stage: vec![stage], tokens: Tokens::Paper, ..Recipe::default() };
     recipe.optimizer.rate = 3e-3;
     recipe.validation.runs = 2;
@@ -124,9 +135,7 @@ fn trained(network: NetworkShape, dqn: DqnSettings, set: &TaskSet) -> f64 {
 fn every_part_of_rainbow_can_be_left_out() {
     let set = counterexample();
     let rainbow = DqnSettings {
-        steps: 1_200,
-        learn_from: 200,
-        environments: 8,
+        replay: ReplaySettings { steps: 1_200, learn_from: 200, environments: 8, ..ReplaySettings::default() },
         priority: 0.5,
         n_step: 3,
         noisy: 0.5,
@@ -153,8 +162,12 @@ fn noise_explores_without_random_choices() {
     use temponet_train::{Episodes, Fleet, Reward, TaskSetSource, UpdatePlan, Updates};
     let tried = |noisy: f64| {
         let mut learner = learner(NetworkShape { atoms: None, ..shape() });
-        let settings =
-            DqnSettings { noisy, epsilon: (0.0, 0.0), learn_from: 1_000_000, steps: 400, ..DqnSettings::default() };
+        let settings = DqnSettings {
+            replay: ReplaySettings { learn_from: 1_000_000, steps: 400, ..ReplaySettings::default() },
+            noisy,
+            epsilon: (0.0, 0.0),
+            ..DqnSettings::default()
+        };
         let mut dqn = Dqn::new(settings, &mut learner);
         let before = learner.weights();
         let episodes = Episodes {

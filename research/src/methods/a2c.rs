@@ -13,12 +13,10 @@
 
 use serde::{Deserialize, Serialize};
 use temponet_grad::LearningLosses;
-
-use crate::algorithm::{Algorithm, Phase};
-use crate::error::TrainError;
-use crate::fleet::{Fleet, mix};
-use crate::learner::Learner;
-use crate::methods::ppo::{Ppo, PpoSettings};
+use temponet_train::limits::{negative, not_environments, not_positive, not_whole};
+use temponet_train::{
+    Algorithm, Fleet, Learner, Method, MethodDevice, Phase, Ppo, PpoSettings, Recipe, TrainError, training_seed,
+};
 
 /// Settings of advantage actor–critic.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -44,39 +42,50 @@ impl Default for A2cSettings {
     }
 }
 
+impl Method for A2cSettings {
+    const NAME: &'static str = "a2c";
+
+    fn problem(&self, _recipe: &Recipe) -> Option<String> {
+        not_whole(&[("length", self.length), ("updates", self.updates as usize)])
+            .or_else(|| not_environments(self.environments))
+            .or_else(|| not_positive(&[("value_scale", self.value_scale)]))
+            .or_else(|| negative(&[("entropy", self.entropy), ("value", self.value)]))
+    }
+
+    fn updates(&self) -> u64 {
+        self.updates
+    }
+
+    fn begin<D: MethodDevice>(&self, _recipe: &Recipe, _learner: &mut Learner<D>) -> Box<dyn Algorithm<D>> {
+        let policy = Ppo::new(PpoSettings {
+            environments: self.environments,
+            length: self.length,
+            rounds: self.updates,
+            epochs: 1,
+            batch: self.environments.saturating_mul(self.length),
+            clip: f64::INFINITY,
+            entropy: self.entropy,
+            value: self.value,
+            lambda: 1.0,
+            value_scale: self.value_scale,
+            ..PpoSettings::default()
+        });
+        Box::new(A2c { settings: self.clone(), policy: policy.unnormalized() })
+    }
+}
+
 /// Advantage actor–critic. It keeps nothing from phase to phase.
-pub(crate) struct A2c {
+struct A2c {
     settings: A2cSettings,
     /// Acts and learns with one pass over all choices, no clip, and λ = 1, which makes the advantages those of n-step returns.
     policy: Ppo,
-}
-
-impl A2c {
-    /// Advantage actor–critic with these settings.
-    pub(crate) fn new(settings: A2cSettings) -> A2c {
-        let policy = Ppo::new(PpoSettings {
-            environments: settings.environments,
-            length: settings.length,
-            rounds: settings.updates,
-            epochs: 1,
-            batch: settings.environments.saturating_mul(settings.length),
-            clip: f64::INFINITY,
-            entropy: settings.entropy,
-            value: settings.value,
-            lambda: 1.0,
-            value_scale: settings.value_scale,
-            ..PpoSettings::default()
-        })
-        .unnormalized();
-        A2c { settings, policy }
-    }
 }
 
 impl<D: LearningLosses> Algorithm<D> for A2c {
     fn phase(&mut self, learner: &mut Learner<D>, phase: &mut Phase<'_, D>) -> Result<(), TrainError> {
         let mut fleet = Fleet::new(phase.episodes.clone(), self.settings.environments, phase.seed)?;
         for update in 0..self.settings.updates {
-            let seed = mix(phase.seed, 100 + update);
+            let seed = training_seed(phase.seed, 100 + update);
             let round = self.policy.collect(learner, &mut fleet, seed)?;
             let figures = self.policy.learn(learner, round, seed, &mut phase.updates);
             figures.into_iter().try_for_each(|figures| phase.updates.report(learner, figures))?;

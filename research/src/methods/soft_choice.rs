@@ -1,20 +1,19 @@
-//! Picks of a stochastic policy: jobs for the cores, one after the other without replacement, and what soft actor–critic computes from them.
+//! A choice of a stochastic policy: picks of jobs for the cores, one after the other without replacement, and what soft actor–critic computes from them.
 //!
 //! Expectations over a pick are exact, given the picks before it, which are drawn.
 
-use crate::learner::Outputs;
-use crate::sample::Sample;
+use temponet_train::{Outputs, Sample};
 
 /// Outputs of a critic for one state.
 #[derive(Clone, Copy)]
-pub(crate) struct Judged<'a> {
+pub(super) struct CriticOutput<'a> {
     q: &'a [f32],
     value: f32,
 }
 
-impl<'a> Judged<'a> {
-    pub(crate) fn of(outputs: &'a Outputs, sample: usize) -> Judged<'a> {
-        Judged { q: outputs.q(sample), value: outputs.value[sample] }
+impl<'a> CriticOutput<'a> {
+    pub(super) fn of(outputs: &'a Outputs, sample: usize) -> CriticOutput<'a> {
+        CriticOutput { q: outputs.q(sample), value: outputs.value[sample] }
     }
 
     /// Advantage of running a job of a row, which is counted from 0 without the idle row, over idling.
@@ -24,27 +23,27 @@ impl<'a> Judged<'a> {
 }
 
 /// The distribution of each pick of a choice, given the picks before it. Rows are counted from 0, without the idle row.
-pub(crate) struct Picks {
+pub(super) struct SoftChoice {
     /// For each pick the probability of each row.
     shares: Vec<Vec<f64>>,
     /// For each pick the logarithm of the probability of one job of each row.
     logs: Vec<Vec<f64>>,
 }
 
-impl Picks {
+impl SoftChoice {
     /// Draws the picks for all cores by the softmax of `logits`; `seed` is a number from 0 to 1 that decides them.
-    pub(crate) fn draw(logits: &[f32], state: &Sample, seed: f64) -> Picks {
+    pub(super) fn draw(logits: &[f32], state: &Sample, seed: f64) -> SoftChoice {
         let mut left: Vec<f64> = state.counts.iter().map(|count| f64::from(*count)).collect();
         let most = logits[1..].iter().copied().fold(f32::NEG_INFINITY, f32::max);
         let above: Vec<f64> = logits[1..].iter().map(|logit| f64::from(logit - most)).collect();
-        let mut picks = Picks { shares: Vec::new(), logs: Vec::new() };
+        let mut choice = SoftChoice { shares: Vec::new(), logs: Vec::new() };
         let (mut point, ready) = (seed, left.iter().sum::<f64>() as usize);
         for _ in 0..(state.cores as usize).min(ready) {
             let total: f64 = left.iter().zip(&above).map(|(left, above)| left * above.exp()).sum();
             let log_total = total.max(f64::MIN_POSITIVE).ln();
             let shares: Vec<f64> =
                 left.iter().zip(&above).map(|(left, above)| left * (above - log_total).exp()).collect();
-            picks.logs.push(above.iter().map(|above| above - log_total).collect());
+            choice.logs.push(above.iter().map(|above| above - log_total).collect());
             // The place of the point within the share that it falls into is as good as a new random number.
             let (mut before, mut pick) = (0.0, shares.iter().rposition(|share| *share > 0.0).unwrap_or(0));
             for (row, share) in shares.iter().enumerate() {
@@ -56,9 +55,9 @@ impl Picks {
             }
             point = ((point - before) / shares[pick].max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
             left[pick] = (left[pick] - 1.0).max(0.0);
-            picks.shares.push(shares);
+            choice.shares.push(shares);
         }
-        picks
+        choice
     }
 
     /// Rows that a pick can be of, with their probabilities and the logarithms for one job.
@@ -68,12 +67,12 @@ impl Picks {
     }
 
     /// Entropy of the first pick.
-    pub(crate) fn entropy(&self) -> f64 {
+    pub(super) fn entropy(&self) -> f64 {
         if self.shares.is_empty() { 0.0 } else { -self.of(0).map(|(_, share, log)| share * log).sum::<f64>() }
     }
 
     /// Value of the state: the lower of the two critics', and α times the entropy of all picks.
-    pub(crate) fn soft_value(&self, alpha: f64, critics: [Judged<'_>; 2]) -> f64 {
+    pub(super) fn soft_value(&self, alpha: f64, critics: [CriticOutput<'_>; 2]) -> f64 {
         let all = || (0..self.shares.len()).flat_map(|pick| self.of(pick));
         let [first, second] = critics.map(|critic| {
             f64::from(critic.value) + all().map(|(row, share, _)| share * critic.advantage(row)).sum::<f64>()
@@ -83,7 +82,13 @@ impl Picks {
 
     /// Loss of the policy, times `weight`: α times the negative entropy of each pick, less its expected advantage by the lower critic. Writes the gradient
     /// with respect to the logits to `slopes`.
-    pub(crate) fn policy_loss(&self, alpha: f64, critics: [Judged<'_>; 2], weight: f64, slopes: &mut [f32]) -> f64 {
+    pub(super) fn policy_loss(
+        &self,
+        alpha: f64,
+        critics: [CriticOutput<'_>; 2],
+        weight: f64,
+        slopes: &mut [f32],
+    ) -> f64 {
         let worth = |row: usize| {
             let [first, second] = critics.map(|critic| f64::from(critic.value) + critic.advantage(row));
             first.min(second)
@@ -117,10 +122,10 @@ mod tests {
         let total = 2.0 + 1f64.exp() + (-1f64).exp();
         let (mut second_after, mut count) = (0.0, 0.0);
         for step in 0..10_000 {
-            let picks = Picks::draw(&logits, &state, (f64::from(step) + 0.5) / 1e4);
-            assert!((picks.shares[0][0] - 2.0 / total).abs() < 1e-6 && picks.shares.len() == 2);
+            let choice = SoftChoice::draw(&logits, &state, (f64::from(step) + 0.5) / 1e4);
+            assert!((choice.shares[0][0] - 2.0 / total).abs() < 1e-6 && choice.shares.len() == 2);
             // The second row has a single job. It is gone once it is picked.
-            second_after += f64::from(u8::from(picks.shares[1][1] == 0.0));
+            second_after += f64::from(u8::from(choice.shares[1][1] == 0.0));
             count += 1.0;
         }
         assert!((second_after / count - 1f64.exp() / total).abs() < 1e-3, "{}", second_after / count);
@@ -131,9 +136,9 @@ mod tests {
         let (state, alpha) = (state(&[1, 2, 1], 1), 0.3);
         let logits = [5.0f32, 0.4, -0.3, 0.9];
         let (first, second) = ([0.1f32, 0.5, 0.2, -0.4], [0.0f32, 0.2, 0.9, 0.1]);
-        let critics = [Judged { q: &first, value: 1.0 }, Judged { q: &second, value: 0.7 }];
+        let critics = [CriticOutput { q: &first, value: 1.0 }, CriticOutput { q: &second, value: 0.7 }];
         let loss = |logits: &[f32], slopes: &mut [f32]| {
-            Picks::draw(logits, &state, 0.5).policy_loss(alpha, critics, 1.0, slopes)
+            SoftChoice::draw(logits, &state, 0.5).policy_loss(alpha, critics, 1.0, slopes)
         };
         let mut slopes = [0.0; 4];
         loss(&logits, &mut slopes);

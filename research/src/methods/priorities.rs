@@ -25,36 +25,22 @@ use rand_distr::StandardNormal;
 use rand_pcg::Pcg64;
 use serde::{Deserialize, Serialize};
 use temponet_grad::{Device, LearningLosses, Tensors};
+use temponet_train::limits::{negative, not_positive, not_whole};
+use temponet_train::{
+    Algorithm, Ending, Fleet, FleetError, Learner, Method, MethodDevice, Outputs, Phase, Recipe, ReplaySettings,
+    RingBuffer, Sample, SampleLoss, ShardOutput, StepSize, TensorVisitor, TrainError, UpdateFigures, decode_memory,
+    encode_memory,
+};
 
-use crate::algorithm::{Algorithm, Memory, Phase, TensorVisitor};
-use crate::environment::Ending;
-use crate::error::TrainError;
-use crate::fleet::{Fleet, FleetError};
-use crate::learner::{Learner, Outputs, SampleLoss, ShardOutput, UpdateFigures};
-use crate::priority_critics::{PriorityCritics, PriorityTransition, with_priorities};
-use crate::recipe::Recipe;
-use crate::ring_buffer::RingBuffer;
-use crate::sample::Sample;
-use crate::updates::StepSize;
+use super::priority_critics::{PriorityCritics, PriorityTransition, with_priorities};
 
 /// Settings of actor–critics over continuous priorities.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PrioritySettings {
-    /// Choices that all environments together make in a phase; at least 1, default 4,000.
-    pub steps: u64,
-    /// Environments that act in parallel, 1 to 100,000; default 16.
-    pub environments: usize,
-    /// Transitions per update; at least 1, default 64.
-    pub batch: usize,
-    /// Choices per update; at least 1, default 4.
-    pub update_every: u64,
-    /// Choices made with random priorities before the first update; default 1,000.
-    pub learn_from: u64,
-    /// Capacity of the replay buffer in transitions; at least 1, default 100,000.
-    pub replay: usize,
-    /// Share, 0 to 1, by which target networks move towards their networks at an update; default 0.005.
-    pub target_share: f64,
+    /// Acting, learning and the replay buffer. The choices before the first update have random priorities.
+    #[serde(flatten)]
+    pub replay: ReplaySettings,
     /// Algorithm and its settings; default TD3 with the paper's settings.
     pub algorithm: PriorityAlgorithm,
 }
@@ -83,18 +69,37 @@ pub enum PriorityAlgorithm {
     },
 }
 
-impl Default for PrioritySettings {
+impl Default for PriorityAlgorithm {
     fn default() -> Self {
-        PrioritySettings {
-            steps: 4_000,
-            environments: 16,
-            batch: 64,
-            update_every: 4,
-            learn_from: 1_000,
-            replay: 100_000,
-            target_share: 0.005,
-            algorithm: PriorityAlgorithm::Td3 { delay: 2, exploration: 0.1, smoothing: 0.2, bound: 0.5 },
-        }
+        PriorityAlgorithm::Td3 { delay: 2, exploration: 0.1, smoothing: 0.2, bound: 0.5 }
+    }
+}
+
+impl Method for PrioritySettings {
+    const NAME: &'static str = "priorities";
+
+    fn problem(&self, recipe: &Recipe) -> Option<String> {
+        self.replay.problem().or_else(|| match self.algorithm {
+            PriorityAlgorithm::Td3 { delay, exploration, smoothing, bound } => {
+                let amounts = [("exploration", exploration), ("smoothing", smoothing), ("bound", bound)];
+                not_whole(&[("delay", delay as usize)]).or_else(|| negative(&amounts))
+            }
+            PriorityAlgorithm::Sac { entropy, .. } if !(-20.0..=std::f64::consts::LN_2).contains(&entropy) => {
+                Some(format!("entropy = {entropy} is not from -20 to ln 2"))
+            }
+            PriorityAlgorithm::Sac { .. } if recipe.network.actor.is_none() => {
+                Some("priorities with sac need network.actor, for the means beside the deviations".into())
+            }
+            PriorityAlgorithm::Sac { rate, .. } => not_positive(&[("rate", rate)]),
+        })
+    }
+
+    fn updates(&self) -> u64 {
+        self.replay.updates()
+    }
+
+    fn begin<D: MethodDevice>(&self, recipe: &Recipe, learner: &mut Learner<D>) -> Box<dyn Algorithm<D>> {
+        Box::new(Priorities::new(self.clone(), recipe, learner))
     }
 }
 
@@ -106,10 +111,10 @@ const LOG_DEVIATIONS: (f32, f32) = (-5.0, 2.0);
 
 /// What the algorithm keeps in a checkpoint besides tensors: the replay buffer, the number of choices and of updates made, the logarithm of the
 /// temperature, and the optimizer steps of the critics.
-pub(crate) type PriorityMemory = (RingBuffer<PriorityTransition>, u64, u64, f64, [u64; 2]);
+type PriorityMemory = (RingBuffer<PriorityTransition>, u64, u64, f64, [u64; 2]);
 
 /// An actor–critic over priorities: its settings and what it remembers from phase to phase.
-pub(crate) struct Priorities<D: Device> {
+struct Priorities<D: Device> {
     settings: PrioritySettings,
     critics: PriorityCritics<D>,
     /// Target network of the policy, which only TD3 uses.
@@ -123,17 +128,12 @@ pub(crate) struct Priorities<D: Device> {
 impl<D: LearningLosses> Algorithm<D> for Priorities<D> {
     fn phase(&mut self, learner: &mut Learner<D>, phase: &mut Phase<'_, D>) -> Result<(), TrainError> {
         let Phase { rng, updates, .. } = phase;
-        let mut fleet = Fleet::new(phase.episodes.clone(), self.settings.environments, phase.seed)?;
+        let mut fleet = Fleet::new(phase.episodes.clone(), self.settings.replay.environments, phase.seed)?;
         let mut made = 0;
-        while made < self.settings.steps {
+        while made < self.settings.replay.steps {
             let acted = self.act(learner, &mut fleet, rng)?;
-            let before = self.choices / self.settings.update_every.max(1);
-            self.choices += acted;
             made += acted;
-            if self.choices < self.settings.learn_from {
-                continue;
-            }
-            for _ in before..self.choices / self.settings.update_every.max(1) {
+            for _ in 0..self.settings.replay.updates_due(&mut self.choices, acted) {
                 let figures = self.update(learner, rng, updates.next_size());
                 updates.report(learner, figures)?;
             }
@@ -141,16 +141,15 @@ impl<D: LearningLosses> Algorithm<D> for Priorities<D> {
         Ok(())
     }
 
-    fn memory(&self) -> Memory {
+    fn memory(&self) -> Result<Vec<u8>, TrainError> {
         let steps = self.critics.critics.each_ref().map(|critic| critic.learner.adam.steps);
-        let memory = (self.replay.clone(), self.choices, self.updates, self.log_alpha, steps);
-        Memory { priorities: Some(memory), ..Memory::default() }
+        encode_memory(&(&self.replay, self.choices, self.updates, self.log_alpha, steps))
     }
 
-    fn restore(&mut self, memory: Memory) -> Result<(), TrainError> {
+    fn restore(&mut self, memory: &[u8]) -> Result<(), TrainError> {
+        let memory: PriorityMemory = decode_memory(memory)?;
         let steps;
-        (self.replay, self.choices, self.updates, self.log_alpha, steps) =
-            memory.priorities.ok_or_else(|| Memory::missing("transitions"))?;
+        (self.replay, self.choices, self.updates, self.log_alpha, steps) = memory;
         self.critics.critics.iter_mut().zip(steps).for_each(|(critic, steps)| critic.learner.adam.steps = steps);
         Ok(())
     }
@@ -165,11 +164,11 @@ impl<D: LearningLosses> Algorithm<D> for Priorities<D> {
 
 impl<D: LearningLosses> Priorities<D> {
     /// An empty replay buffer, and two critics with random weights.
-    pub(crate) fn new(settings: PrioritySettings, recipe: &Recipe, learner: &mut Learner<D>) -> Priorities<D> {
+    fn new(settings: PrioritySettings, recipe: &Recipe, learner: &mut Learner<D>) -> Priorities<D> {
         Priorities {
             critics: PriorityCritics::new(recipe, learner),
             target: learner.copy_parameters(),
-            replay: RingBuffer::new(settings.replay),
+            replay: RingBuffer::new(settings.replay.capacity),
             choices: 0,
             updates: 0,
             log_alpha: FIRST_ALPHA.ln(),
@@ -181,7 +180,7 @@ impl<D: LearningLosses> Priorities<D> {
     fn act(&mut self, policy: &mut Learner<D>, fleet: &mut Fleet, rng: &mut Pcg64) -> Result<u64, FleetError> {
         let samples: Vec<Arc<Sample>> = fleet.members.iter().map(|member| Arc::new(member.sample())).collect();
         let states: Vec<&Sample> = samples.iter().map(|sample| &**sample).collect();
-        let is_random = self.choices < self.settings.learn_from;
+        let is_random = self.choices < self.settings.replay.learn_from;
         let outputs = if is_random { Outputs::default() } else { policy.outputs(None, &states) };
         for (index, state) in samples.iter().enumerate() {
             let priorities: Vec<f32> = match self.settings.algorithm {
@@ -211,7 +210,7 @@ impl<D: LearningLosses> Priorities<D> {
     /// norm of its gradient.
     fn update(&mut self, policy: &mut Learner<D>, rng: &mut Pcg64, size: StepSize) -> UpdateFigures {
         let Priorities { settings, critics, target, replay, log_alpha, .. } = self;
-        let batch = replay.draw(settings.batch, rng);
+        let batch = replay.draw(settings.replay.batch, rng);
         let next: Vec<&Sample> = batch.iter().map(|transition| &*transition.next).collect();
         let states: Vec<&Sample> = batch.iter().map(|transition| &*transition.state).collect();
         let alpha = log_alpha.exp();
@@ -244,14 +243,14 @@ impl<D: LearningLosses> Priorities<D> {
         match settings.algorithm {
             PriorityAlgorithm::Td3 { delay, .. } if self.updates.is_multiple_of(delay.max(1)) => {
                 follow_first(policy, critics, &states, size);
-                policy.blend_into(target, settings.target_share as f32);
-                critics.blend(settings.target_share);
+                policy.blend_into(target, settings.replay.target_share as f32);
+                critics.blend(settings.replay.target_share);
             }
             PriorityAlgorithm::Td3 { .. } => {}
             PriorityAlgorithm::Sac { entropy, rate } => {
                 let found = follow_lower(policy, critics, &states, alpha, rng, size);
                 *log_alpha -= rate * (found - entropy);
-                critics.blend(settings.target_share);
+                critics.blend(settings.replay.target_share);
             }
         }
         figures

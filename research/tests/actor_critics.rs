@@ -6,11 +6,14 @@ use temponet::stages::{Feature, IdleFeature, Observation, Scale, Tokenizer};
 use temponet_formats::builtin::Builtin;
 use temponet_grad::{AdamSettings, Cpu};
 use temponet_infer::{Kernel, NetworkOptions, Weights};
+use temponet_paper::methods::{
+    A2cSettings, HierarchicalSettings, PriorityAlgorithm, PrioritySettings, SacSettings, Temperature,
+};
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Task, TaskSet, Time};
 use temponet_train::{
-    A2cSettings, HierarchicalSettings, Learner, Method, NetworkShape, NoObserver, PhaseFigures, PriorityAlgorithm,
-    PrioritySettings, Recipe, Sample, Stage, Tokens, TrainError, TrainingObserver, TrainingRun, WorkloadRanges,
+    Learner, NetworkShape, NoObserver, OfflineSettings, PhaseFigures, Recipe, ReplaySettings, Sample, Stage,
+    StageMethod, Tokens, TrainError, TrainingObserver, TrainingRun, WorkloadRanges,
 };
 
 type Device = Cpu;
@@ -19,7 +22,7 @@ fn small() -> NetworkShape {
     NetworkShape { width: 16, layers: 1, heads: 2, feed_forward: 32, actor: Some(16), ..NetworkShape::default() }
 }
 
-fn stage(phases: u64, method: Method) -> Stage {
+fn stage(phases: u64, method: StageMethod) -> Stage {
     Stage { phases, method, rate: None, workload: None, reward: None }
 }
 
@@ -57,7 +60,7 @@ fn classical(name: &str, set: &TaskSet) -> f64 {
 
 /// Trains on a set and returns the compliance of the model as its file says it. The last phase has to be as good as the best one: what learns in the
 /// wrong direction may begin well, but does not end well.
-fn trained(network: NetworkShape, method: Method, phases: u64, set: &TaskSet) -> f64 {
+fn trained(network: NetworkShape, method: StageMethod, phases: u64, set: &TaskSet) -> f64 {
     let recipe = recipe(network, vec![stage(phases, method)]);
     let mut run = TrainingRun::new(Device::default(), recipe, Some(set.clone()), None);
     run.train(&mut NoObserver).unwrap();
@@ -66,13 +69,29 @@ fn trained(network: NetworkShape, method: Method, phases: u64, set: &TaskSet) ->
     compliance(Model::from_bytes(&run.model().to_bytes().unwrap()).unwrap(), set)
 }
 
-fn a2c() -> Method {
-    Method::A2c(A2cSettings { updates: 60, ..A2cSettings::default() })
+/// Trains on a set and returns the compliance of the best model.
+fn met(network: NetworkShape, method: StageMethod, phases: u64, set: &TaskSet) -> f64 {
+    let mut run =
+        TrainingRun::new(Device::default(), recipe(network, vec![stage(phases, method)]), Some(set.clone()), None);
+    run.train(&mut NoObserver).unwrap();
+    compliance(run.model(), set)
 }
 
-fn priorities(algorithm: PriorityAlgorithm) -> Method {
-    let settings = PrioritySettings { steps: 1_200, learn_from: 400, environments: 8, ..PrioritySettings::default() };
-    Method::Priorities(PrioritySettings { target_share: 0.02, algorithm, ..settings })
+fn sac(temperature: Temperature) -> StageMethod {
+    let replay = ReplaySettings { steps: 1_200, learn_from: 200, environments: 8, ..ReplaySettings::default() };
+    SacSettings { replay, temperature }.into()
+}
+
+fn a2c() -> StageMethod {
+    A2cSettings { updates: 60, ..A2cSettings::default() }.into()
+}
+
+fn priorities(algorithm: PriorityAlgorithm) -> StageMethod {
+    let settings = PrioritySettings {
+        replay: ReplaySettings { steps: 1_200, learn_from: 400, environments: 8, ..ReplaySettings::default() },
+        ..PrioritySettings::default()
+    };
+    PrioritySettings { replay: ReplaySettings { target_share: 0.02, ..settings.replay }, algorithm, ..settings }.into()
 }
 
 const TD3: PriorityAlgorithm = PriorityAlgorithm::Td3 { delay: 2, exploration: 0.3, smoothing: 0.2, bound: 0.5 };
@@ -83,9 +102,11 @@ fn each_solves_the_counterexample() {
     let set = counterexample(1);
     assert!(classical("srpt", &set) < 0.99 && classical("llf", &set) == 1.0);
     assert_eq!(trained(small(), a2c(), 5, &set), 1.0, "a2c");
+    assert_eq!(met(small(), sac(Temperature::default()), 4, &set), 1.0, "sac");
+    let plain = NetworkShape { actor: None, ..small() };
+    assert_eq!(met(plain, sac(Temperature::Fixed { alpha: 0.05 }), 4, &set), 1.0, "sac with a fixed temperature");
     assert_eq!(trained(small(), priorities(TD3), 5, &set), 1.0, "td3");
     assert_eq!(trained(small(), priorities(SAC), 5, &set), 1.0, "sac over priorities");
-    let plain = NetworkShape { actor: None, ..small() };
     assert_eq!(trained(plain, priorities(TD3), 5, &set), 1.0, "td3 without an actor");
     let slots = NetworkShape { slots: Some(2), layers: 2, ..plain };
     assert_eq!(trained(slots, a2c(), 5, &set), 1.0, "a2c with a feed-forward network");
@@ -96,6 +117,7 @@ fn each_solves_the_counterexample_on_two_cores() {
     let double = counterexample(2);
     assert!(classical("srpt", &double) < 0.99 && classical("llf", &double) == 1.0);
     assert_eq!(trained(small(), a2c(), 5, &double), 1.0, "a2c");
+    assert_eq!(met(small(), sac(Temperature::default()), 4, &double), 1.0, "sac");
     assert_eq!(trained(small(), priorities(TD3), 6, &double), 1.0, "td3");
     assert_eq!(trained(small(), priorities(SAC), 6, &double), 1.0, "sac over priorities");
 }
@@ -169,21 +191,31 @@ fn goes_on(name: &str, recipe: &Recipe) {
 const RECIPES: [&str; 8] = ["a2c", "a2c-feed-forward", "td3", "sac-priorities", "sac", "hierarchical", "cql", "iql"];
 
 /// Makes three phases of a few updates of a method.
-fn shorten(method: &mut Method) {
-    match method {
-        Method::A2c(s) => (s.environments, s.updates) = (4, 5),
-        Method::Priorities(s) => (s.steps, s.learn_from, s.environments, s.batch) = (100, 40, 4, 8),
-        Method::Sac(s) => (s.steps, s.learn_from, s.environments, s.batch) = (100, 40, 4, 8),
-        Method::Hierarchical(s) => (s.steps, s.learn_from, s.environments, s.batch) = (100, 40, 4, 8),
-        Method::Offline(s) => (s.transitions, s.updates, s.dqn.environments, s.dqn.batch) = (200, 10, 4, 8),
-        other => panic!("{}", other.name()),
+fn shorten(method: &mut StageMethod) {
+    let few = |replay: &mut ReplaySettings| {
+        (replay.steps, replay.learn_from, replay.environments, replay.batch) = (100, 40, 4, 8);
+    };
+    if let Some(settings) = method.settings_mut::<A2cSettings>() {
+        (settings.environments, settings.updates) = (4, 5);
+    } else if let Some(settings) = method.settings_mut::<PrioritySettings>() {
+        few(&mut settings.replay);
+    } else if let Some(settings) = method.settings_mut::<SacSettings>() {
+        few(&mut settings.replay);
+    } else if let Some(settings) = method.settings_mut::<HierarchicalSettings>() {
+        few(&mut settings.replay);
+    } else if let Some(settings) = method.settings_mut::<OfflineSettings>() {
+        (settings.transitions, settings.updates) = (200, 10);
+        few(&mut settings.dqn.replay);
+    } else {
+        panic!("{}", method.name());
     }
 }
 
 #[test]
 fn each_recipe_reads_back_and_goes_on_bit_for_bit_at_any_number_of_threads() {
+    temponet_paper::register();
     for name in RECIPES {
-        let path = format!("{}/../../research/recipes/{name}.toml", env!("CARGO_MANIFEST_DIR"));
+        let path = format!("{}/recipes/{name}.toml", env!("CARGO_MANIFEST_DIR"));
         let mut recipe: Recipe = toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
         assert_eq!(recipe.problem(), None, "{name}");
         assert_eq!(toml::from_str::<Recipe>(&toml::to_string(&recipe).unwrap()).unwrap(), recipe, "{name}");
@@ -218,7 +250,7 @@ fn hierarchical_recipe(phases: u64, settings: HierarchicalSettings) -> Recipe {
         seed: 2,
         tokens: Tokens::Custom(Box::new(tokenizer)),
         network,
-        stage: vec![stage(phases, Method::Hierarchical(settings))],
+        stage: vec![stage(phases, settings.into())],
         ..Recipe::default()
     };
     recipe.optimizer.rate = 3e-3;
@@ -228,7 +260,11 @@ fn hierarchical_recipe(phases: u64, settings: HierarchicalSettings) -> Recipe {
 }
 
 fn hierarchical() -> HierarchicalSettings {
-    HierarchicalSettings { steps: 1_200, learn_from: 200, environments: 8, period: 3, ..Default::default() }
+    HierarchicalSettings {
+        replay: ReplaySettings { steps: 1_200, learn_from: 200, environments: 8, ..ReplaySettings::default() },
+        period: 3,
+        ..Default::default()
+    }
 }
 
 /// The two levels by the network of training, decision by decision.
