@@ -18,6 +18,7 @@ mod ff_dqn;
 mod findings;
 mod line;
 pub mod methods;
+pub mod networks;
 mod observed;
 pub mod page;
 mod paper_model;
@@ -180,6 +181,7 @@ pub fn run(
     cache: &Cache,
     trainer: &dyn Trainer,
 ) -> Result<Findings, ReproduceError> {
+    register();
     let protocol: Protocol<toml::Table> = Protocol::parse(experiment.id, experiment.protocol)?;
     let mut findings = Findings {
         id: experiment.id.into(),

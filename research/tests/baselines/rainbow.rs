@@ -7,7 +7,7 @@ use rand_pcg::Pcg64;
 use temponet::Model;
 use temponet::stages::Tokenizer;
 use temponet_grad::{AdamSettings, Cpu, Tape};
-use temponet_infer::{Atoms, Weights};
+use temponet_infer::{Atoms, Body, Heads, Weights};
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{Task, TaskSet, Time};
 use temponet_train::{
@@ -19,8 +19,19 @@ type Device = Cpu;
 
 const ATOMS: Atoms = Atoms { count: 11, low: -5, high: 5 };
 
+fn of_returns(atoms: Atoms) -> Body {
+    Body::Transformer(Heads::Returns(atoms))
+}
+
 fn shape() -> NetworkShape {
-    NetworkShape { width: 16, layers: 1, heads: 2, feed_forward: 32, atoms: Some(ATOMS), ..NetworkShape::default() }
+    NetworkShape {
+        width: 16,
+        layers: 1,
+        heads: 2,
+        feed_forward: 32,
+        body: of_returns(ATOMS),
+        ..NetworkShape::default()
+    }
 }
 
 fn learner(shape: NetworkShape) -> Learner<Device> {
@@ -149,10 +160,12 @@ fn every_part_of_rainbow_can_be_left_out() {
         (shape(), DqnSettings { priority: 0.0, ..rainbow.clone() }),
         (shape(), DqnSettings { n_step: 1, ..rainbow.clone() }),
         (shape(), DqnSettings { noisy: 0.0, epsilon: (1.0, 0.05), ..rainbow.clone() }),
-        (NetworkShape { atoms: None, ..shape() }, rainbow),
+        (NetworkShape { body: Body::default(), ..shape() }, rainbow),
     ];
     for (place, (network, dqn)) in settings.into_iter().enumerate() {
-        let network = NetworkShape { atoms: network.atoms.map(|_| Atoms { count: 21, low: -5, high: 15 }), ..network };
+        let small = Atoms { count: 21, low: -5, high: 15 };
+        let body = network.body.keys().atoms.map_or(network.body, |_| of_returns(small));
+        let network = NetworkShape { body, ..network };
         assert_eq!(trained(network, dqn, &set), 1.0, "{place}");
     }
 }
@@ -161,7 +174,7 @@ fn every_part_of_rainbow_can_be_left_out() {
 fn noise_explores_without_random_choices() {
     use temponet_train::{Episodes, Fleet, Reward, TaskSetSource, UpdatePlan, Updates};
     let tried = |noisy: f64| {
-        let mut learner = learner(NetworkShape { atoms: None, ..shape() });
+        let mut learner = learner(NetworkShape { body: Body::default(), ..shape() });
         let settings = DqnSettings {
             replay: ReplaySettings { learn_from: 1_000_000, steps: 400, ..ReplaySettings::default() },
             noisy,
