@@ -140,8 +140,6 @@ fn transformer(kernel: Kernel, weights: &Weights, rows: usize) -> Option<Box<dyn
         #[cfg(target_arch = "x86_64")]
         Kernel::Avx512 => runner(crate::kernels::Avx512::new(), weights, rows),
         #[cfg(target_arch = "x86_64")]
-        Kernel::Avx512Bf16 => runner(crate::kernels::Avx512Bf16::new(), weights, rows),
-        #[cfg(target_arch = "x86_64")]
         Kernel::Avx512Int8 => runner(crate::kernels::Avx512Int8::new(), weights, rows),
         #[cfg(target_arch = "x86_64")]
         Kernel::Amx => runner(crate::kernels::Amx::new(), weights, rows),
