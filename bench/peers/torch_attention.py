@@ -5,7 +5,7 @@
 Prints JSON: the median time between CUDA events after a warm-up, for each number format and each implementation that takes this shape.
 Compare it, on the same card, with
 
-    cargo run --release -p temponet-grad --features cuda --example attention_cuda
+    cargo run --release -p temponet-paper --features cuda --example attention_cuda
 """
 
 import argparse

@@ -107,7 +107,7 @@ fn sample(tokens: usize, merged: bool, rng: &mut Pcg64) -> Arc<Sample> {
 /// One environment with five tasks on one core, whose scheduler runs the first active job.
 pub fn environment() -> Result<Round, TrainError> {
     let set = Arc::new(set(5, 0.9)?);
-    let scale = Scale::of(&Tokenizer::paper(), &set.system());
+    let scale = Scale::of(&Tokenizer::paper(), &set.system);
     let horizon = Time::from_secs(2_000);
     Ok(Box::new(move || {
         let (scale, reward) = (scale.clone(), Reward::default());

@@ -38,7 +38,7 @@ impl Scene {
         }
         let active: Vec<JobId> = (0..n as u32).map(JobId).collect();
         let events = active.iter().copied().map(Event::Released).collect();
-        Scene { system: TaskSet::new("bench", tasks, CORES).system(), jobs, active, events }
+        Scene { system: TaskSet::new("bench", tasks, CORES).system, jobs, active, events }
     }
 
     /// Draws a scene of `n` jobs with the lengths of [`Scene::new`], in which every second task is critical. The critical
@@ -48,7 +48,7 @@ impl Scene {
         let mut scene = Scene::new(n, seed);
         let per_task = |load: f64, count: usize| load * CORES as f64 / count.max(1) as f64;
         let (critical, others) = (per_task(CRITICAL_LOAD, n / 2), per_task(1.1 - CRITICAL_LOAD, n - n / 2));
-        for (index, task) in scene.system.tasks.iter_mut().enumerate() {
+        for (index, task) in scene.system.tasks_mut().iter_mut().enumerate() {
             task.criticality = (index % 2) as u8;
             let share = if task.criticality > 0 { critical } else { others };
             task.wcet = Time((task.deadline.0 as f64 * share.min(1.0)) as u64);
@@ -61,7 +61,7 @@ impl Scene {
     /// Returns the scene as a scheduler sees it. No job runs yet.
     pub fn view(&self) -> SystemView<'_> {
         let Scene { system, jobs, active, events } = self;
-        SystemView { now: Time::ZERO, system, active, jobs, running: &[None; CORES], events, locks: None }
+        SystemView::new(Time::ZERO, system, active, jobs, &[None; CORES]).with_events(events)
     }
 }
 

@@ -39,7 +39,7 @@ pub fn measure(n: usize, passes: u64) -> Result<ShieldFigures, MeasureError> {
     assignment.reset(CORES);
     // The first decision takes note of all releases. In those that are timed nothing has happened, as at a wake-up.
     shield.decide(&scene.view(), &mut assignment);
-    let view = SystemView { events: &[], ..scene.view() };
+    let view = scene.view().with_events(&[]);
     let mut times = Vec::with_capacity(passes as usize);
     for _ in 0..passes {
         assignment.reset(CORES);
@@ -62,7 +62,7 @@ struct Others([JobId; CORES]);
 impl Others {
     /// Chooses jobs of tasks that are not critical, spread over the scene.
     fn among(scene: &Scene) -> Others {
-        let is_other = |id: &&JobId| scene.system.tasks[id.index()].criticality == 0;
+        let is_other = |id: &&JobId| scene.system.tasks()[id.index()].criticality == 0;
         let others: Vec<JobId> = scene.active.iter().filter(is_other).copied().collect();
         Others(std::array::from_fn(|core| others[core * others.len() / CORES]))
     }
@@ -90,7 +90,7 @@ mod tests {
             let scene = Scene::half_critical(n, n as u64);
             let role = Role::on(&scene.system);
             let guarantee = role.guarantee().unwrap();
-            for (index, task) in scene.system.tasks.iter().enumerate() {
+            for (index, task) in scene.system.tasks().iter().enumerate() {
                 assert_eq!(guarantee.core_of(index).is_some(), task.criticality > 0, "{n}: {}", task.name);
             }
             assert!((0..CORES).all(|core| guarantee.tasks().any(|(_, of)| of == Ok(core))), "{n}");

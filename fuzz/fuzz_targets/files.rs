@@ -13,8 +13,8 @@ fuzz_target!(|data: (u8, &str)| {
     let Ok(loaded) = parse(data.1, format, Path::new("fuzz")) else { return };
     if let Ok(text) = write(&loaded.set, format) {
         let again = parse(&text, format, Path::new("fuzz")).expect("what we wrote reads back").set;
-        assert_eq!(again.tasks, loaded.set.tasks);
-        assert_eq!(again.chains, loaded.set.chains);
+        assert_eq!(again.tasks(), loaded.set.tasks());
+        assert_eq!(again.chains(), loaded.set.chains());
     }
     if let Ok(exported) = to_rt_app(&loaded.set) {
         parse(&exported.text, Format::Json, Path::new("fuzz.json")).expect("what we wrote for rt-app reads back");

@@ -27,39 +27,37 @@ fn scheduler(choice: u8) -> Box<dyn Scheduler> {
 fn set(data: &[u8; 8]) -> TaskSet {
     let task = |(index, shape): (usize, &[u8])| {
         let (period, wcet) = (u64::from(shape[0]) + 1, u64::from(shape[1]) % 16 + 1);
-        Task {
-            criticality: shape[0] % 3,
-            after: if index > 0 && shape[0] >> 5 == 3 { vec![0] } else { Vec::new() },
-            preemption: match shape[1] >> 4 {
+        Task::periodic(format!("t{index}"), Time::from_us(period), Time::from_us(wcet))
+            .with_criticality(shape[0] % 3)
+            .with_after(if index > 0 && shape[0] >> 5 == 3 { vec![0] } else { Vec::new() })
+            .with_preemption(match shape[1] >> 4 {
                 0..8 => Preemption::Free,
                 8..12 => Preemption::None,
                 every => Preemption::Every(Time::from_us(u64::from(every) - 11)),
-            },
-            ..Task::periodic(format!("t{index}"), Time::from_us(period), Time::from_us(wcet))
-        }
+            })
     };
     let tasks = data[..6].chunks_exact(2).enumerate().map(task).collect();
     let mut set = TaskSet::new("fuzz", tasks, usize::from(data[6] % 3) + 1);
-    set.follow_sources().expect("all follow the first task");
+    set.system.follow_sources().expect("all follow the first task");
     // Cores of different speeds, and tasks that may use some of them.
     if data[6] & 8 > 0 {
         let speed = |core: usize| Speed([400, 1000, 2500][(core + usize::from(data[6] >> 6)) % 3]);
-        set.machine = (0..set.cores).map(|core| Core { name: "core".into(), speed: speed(core) }).collect();
+        set.system.set_machine((0..set.cores()).map(|core| Core { name: "core".into(), speed: speed(core) }).collect());
     }
     if data[6] & 16 > 0 {
-        let first = usize::from(data[6] >> 5) % set.cores;
-        set.tasks[0].cores = CoreSet::of([first]);
-        set.tasks[1].cores = CoreSet::of([(first + 1) % set.cores]);
+        let first = usize::from(data[6] >> 5) % set.cores();
+        set.system.tasks_mut()[0].cores = CoreSet::of([first]);
+        set.system.tasks_mut()[1].cores = CoreSet::of([(first + 1) % set.cores()]);
     }
-    set.on_miss = if data[7] % 2 == 0 { OnMiss::Abort } else { OnMiss::Continue };
+    set.system.set_on_miss(if data[7] % 2 == 0 { OnMiss::Abort } else { OnMiss::Continue });
     let cost = |shift: u8| Time::from_us(u64::from(data[7] >> shift & 3));
-    set.costs = Costs { context_switch: cost(1), migration: cost(3), decision: cost(5) };
+    set.system.set_costs(Costs { context_switch: cost(1), migration: cost(3), decision: cost(5) });
     set
 }
 
 fuzz_target!(|data: &[u8]| {
     let Some((shape, [choice, rest @ ..])) = data.split_first_chunk::<8>() else { return };
-    let mut ready = ReadyJobs::new(set(shape).system()).expect("the system makes sense");
+    let mut ready = ReadyJobs::new(set(shape).system).expect("the system makes sense");
     let mut scheduler = scheduler(*choice);
     if ready.start(&mut *scheduler).is_err() {
         return;
@@ -71,7 +69,7 @@ fuzz_target!(|data: &[u8]| {
         match what {
             0 | 1 => handles.extend(ready.release(value as usize % 4)),
             2 => {
-                let mut release = Release::of(&ready.system().tasks[0], ready.now());
+                let mut release = Release::of(&ready.system().tasks()[0], ready.now());
                 (release.deadline, release.wcet, release.bcet) = (Time::from_us(value), Time(value), Time(1));
                 release.estimate = Estimate::new(Time(value % 7), Time(value / 2));
                 handles.extend(ready.release_with(0, release));

@@ -4,8 +4,8 @@
 use libfuzzer_sys::fuzz_target;
 use temponet_sched::shield::Shield;
 use temponet_task::{
-    Assignment, Core, CoreSet, Costs, Estimate, Event, Job, JobId, NotApplicable, Scheduler, Speed, System, SystemView,
-    Task, TaskSet, Time,
+    Assignment, Core, CoreSet, Costs, Estimate, Event, Job, JobId, NotApplicable, Preemption, Scheduler, Speed, System,
+    SystemView, Task, TaskSet, Time,
 };
 
 /// Number of job ids in a view.
@@ -33,53 +33,55 @@ impl Scheduler for Scripted {
 }
 
 fn set(shape: &[u8; 12]) -> TaskSet {
-    let task = |(index, shape): (usize, &[u8])| Task {
-        criticality: shape[0] % 3,
-        guarantee: shape[1] > 250,
-        after: if index > 0 && shape[1] >> 5 == 3 { vec![0] } else { Vec::new() },
-        jitter: Time::from_us(u64::from(shape[1] % 4)),
-        ..Task::periodic(
+    let task = |(index, shape): (usize, &[u8])| {
+        Task::periodic(
             format!("t{index}"),
             Time::from_us(u64::from(shape[0]) + 1),
             Time::from_us(u64::from(shape[1]) % 32 + 1),
         )
+        .with_criticality(shape[0] % 3)
+        .with_guarantee(shape[1] > 250)
+        .with_after(if index > 0 && shape[1] >> 5 == 3 { vec![0] } else { Vec::new() })
+        .with_jitter(Time::from_us(u64::from(shape[1] % 4)))
     };
     let mut set = TaskSet::new("fuzz", shape[..8].chunks_exact(2).enumerate().map(task).collect(), 1);
-    set.follow_sources().expect("all follow the first task");
-    set.cores = usize::from(shape[8] % 4) + 1;
+    set.system.follow_sources().expect("all follow the first task");
+    set.system.set_cores(usize::from(shape[8] % 4) + 1);
     if shape[8] & 8 > 0 {
         let speed = |core: usize| Speed([400, 1000, 2500][core % 3]);
-        set.machine = (0..set.cores).map(|core| Core { name: "core".into(), speed: speed(core) }).collect();
+        set.system.set_machine((0..set.cores()).map(|core| Core { name: "core".into(), speed: speed(core) }).collect());
     }
     if shape[8] & 16 > 0 {
-        set.tasks[0].cores = CoreSet::of([usize::from(shape[8] >> 5) % set.cores]);
+        set.system.tasks_mut()[0].cores = CoreSet::of([usize::from(shape[8] >> 5) % set.cores()]);
     }
     let cost = |byte: u8| Time(u64::from(byte % 8) * 500);
-    set.costs = Costs { context_switch: cost(shape[9]), migration: cost(shape[10]), decision: cost(shape[11]) };
+    set.system.set_costs(Costs {
+        context_switch: cost(shape[9]),
+        migration: cost(shape[10]),
+        decision: cost(shape[11]),
+    });
     set
 }
 
 fn job(bytes: &[u8], set: &TaskSet, now: Time) -> Job {
     let time = |byte: u8| Time::from_us(u64::from(byte));
-    Job {
-        task: u32::from(bytes[0] % 6),
-        running: bytes[1] % 2 == 0,
-        held: bytes[1] >> 5 == 0,
-        last_core: Some(u32::from(bytes[1] / 2 % 8)).filter(|core| *core < 6),
-        release: now.saturating_sub(time(bytes[2])),
-        deadline: if bytes[3] > 250 { Time::MAX_INPUT } else { now.saturating_sub(time(50)) + time(bytes[3]) },
-        executed: time(bytes[4] % 32),
-        overhead: time(bytes[5] % 4),
-        estimate: Estimate::new(time(bytes[5] >> 4), time(bytes[5] >> 3)),
-        ..Job::first(0, &set.tasks[0])
-    }
+    Job::first(0, &set.tasks()[0])
+        .with_task(u32::from(bytes[0] % 6))
+        .with_running(bytes[1] % 2 == 0)
+        .with_held(bytes[1] >> 5 == 0)
+        .with_last_core(Some(u32::from(bytes[1] / 2 % 8)).filter(|core| *core < 6))
+        .with_release(now.saturating_sub(time(bytes[2])))
+        .with_deadline(if bytes[3] > 250 { Time::MAX_INPUT } else { now.saturating_sub(time(50)) + time(bytes[3]) })
+        .with_executed(time(bytes[4] % 32))
+        .with_overhead(time(bytes[5] % 4))
+        .with_estimate(Estimate::new(time(bytes[5] >> 4), time(bytes[5] >> 3)))
 }
 
 fuzz_target!(|data: &[u8]| {
     let Some((shape, rest)) = data.split_first_chunk::<12>() else { return };
     let set = set(shape);
     let mut shield = Shield::new(Scripted(rest.to_vec()));
-    if shield.start(&set.system()).is_err() {
+    if shield.start(&set.system).is_err() {
         return;
     }
     let mut now = Time::ZERO;
@@ -87,7 +89,7 @@ fuzz_target!(|data: &[u8]| {
         now = now + Time::from_us(u64::from(bytes[0]));
         let jobs: Vec<Job> = bytes[..48].chunks_exact(6).map(|bytes| job(bytes, &set, now)).collect();
         let active: Vec<JobId> = (0..JOBS).filter(|id| bytes[48] >> id & 1 == 1).map(|id| JobId(id.into())).collect();
-        let cores = if bytes[49] > 250 { 5 } else { set.cores };
+        let cores = if bytes[49] > 250 { 5 } else { set.cores() };
         let running: Vec<Option<JobId>> =
             (0..cores).map(|core| active.get(usize::from(bytes[50 + core % 4])).copied()).collect();
         let event = |byte: &u8| {
@@ -96,9 +98,9 @@ fuzz_target!(|data: &[u8]| {
                 [usize::from(byte / JOBS % 4)]
         };
         let events: Vec<Event> = bytes[54..60].iter().map(event).collect();
-        let system = System { is_limited: true, ..TaskSet { cores, ..set.clone() }.system() };
-        let view =
-            SystemView { now, system: &system, active: &active, jobs: &jobs, running: &running, events: &events, locks: None };
+        let mut system = set.clone().with_cores(cores).system;
+        system.tasks_mut()[0].preemption = Preemption::None;
+        let view = SystemView::new(now, &system, &active, &jobs, &running).with_events(&events);
         let mut assignment = Assignment::default();
         assignment.reset(cores);
         shield.decide(&view, &mut assignment);

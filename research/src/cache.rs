@@ -6,7 +6,8 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use temponet::Model;
+use temponet::{Model, Options, Tuning};
+use temponet_infer::{Kernel, NetworkOptions, Precision};
 
 use super::ReproduceError;
 
@@ -104,6 +105,28 @@ pub fn key(parts: &[&str]) -> String {
 pub fn model_key(model: &Model) -> Result<String, ReproduceError> {
     let bytes = model.to_bytes().map_err(|error| ReproduceError::Network(error.to_string()))?;
     Ok(hash(bytes.into_iter()))
+}
+
+/// Returns a text of the options of the learned scheduler that stays the same as long as they do. Latencies are measured anew each time; they
+/// are no choice of the caller.
+pub fn options_key(options: &Options) -> String {
+    let Options { mapping, sparse, keep_attention, network, budget_ns, calibration: _, tuning } = options;
+    let NetworkOptions { kernel, precision, rows } = network;
+    let precision = match precision {
+        Precision::F32 => "f32",
+        Precision::Bf16 => "bf16",
+        Precision::Int8 => "int8",
+    };
+    let tuning = match tuning {
+        Tuning::Off => "off",
+        Tuning::AtStart => "at start",
+        Tuning::Online => "online",
+    };
+    serde_json::json!({
+        "mapping": mapping, "sparse": sparse, "keep_attention": keep_attention, "kernel": kernel.map(Kernel::name), "precision": precision,
+        "rows": rows, "budget_ns": budget_ns, "tuning": tuning,
+    })
+    .to_string()
 }
 
 /// FNV-1a with 64 bits.

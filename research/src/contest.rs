@@ -17,7 +17,7 @@ use temponet_lab::arena::{Case, possible};
 use temponet_lab::clairvoyant::OptimumRange;
 use temponet_lab::comparison::CompareError;
 use temponet_lab::progress::Progress;
-use temponet_lab::roster::{SHIELDED, is_classical};
+use temponet_lab::roster::{SHIELDED, kind};
 use temponet_lab::stats;
 
 /// Runs that schedulers compete on, and what they are compared with.
@@ -177,7 +177,7 @@ impl Context<'_> {
             let spec = name.clone();
             Entrant {
                 name: self.roster.label(name),
-                is_classical: is_classical(name),
+                is_classical: kind(name).is_classical(),
                 make: Box::new(move || Ok(self.roster.build(&spec)?)),
             }
         };

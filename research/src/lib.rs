@@ -6,7 +6,8 @@
 //! Findings hold our figures beside the paper's and beside those of EDF, the best classical scheduler and the clairvoyant optimum on the same
 //! runs, and a verdict that follows from the figures. Shares are fractions from 0 to 1; every other figure states its unit.
 //!
-//! The rivals' methods of learning are in [`methods`]; [`register`] makes them known to recipes. Everything else is arranged from the product's crates.
+//! The rivals' methods of learning are in [`methods`], those that search in [`search`]; [`register`] makes them known to recipes and to the catalog of
+//! schedulers. Everything else is arranged from the product's crates.
 
 mod ablation;
 mod adaptation;
@@ -27,18 +28,19 @@ mod protocol;
 mod register;
 mod reproduce;
 mod rivals;
+pub mod search;
 mod training;
 
 use std::time::Instant;
 
 use serde::de::DeserializeOwned;
-use temponet::{Model, NetworkError, Options};
+use temponet::{Model, NetworkError};
 use temponet_sim::SimError;
 use temponet_sim::generate::GenerateError;
 
 pub use ablation::{Ablation, Effort, Variant, VariantResult};
 pub use baselines::Baselines;
-pub use cache::{Cache, key, model_key};
+pub use cache::{Cache, key, model_key, options_key};
 pub use contest::{Contender, Contest, Entrant, RunFigures, RunMetric, TestBed, model_entrant};
 pub use experiments::ALL;
 pub use findings::{Findings, FindingsTable, Picture, Verdict};
@@ -157,8 +159,7 @@ pub fn find(name: &str) -> Result<&'static Experiment, ReproduceError> {
 /// scheduler, the readings of the paper and the program version; that of the rivals on their models, too.
 fn file_of(experiment: &Experiment, mode: Mode, roster: &Roster, cache: &Cache) -> Result<String, ReproduceError> {
     let model = roster.model.as_ref().map_or(Ok(String::new()), |model| model_key(model))?;
-    // Latencies are measured anew each time; they are no choice of the caller.
-    let options = format!("{:?}", Options { calibration: None, ..roster.options });
+    let options = options_key(&roster.options);
     let (papers, version) = (paper_model::fingerprint(), env!("CARGO_PKG_VERSION"));
     let name = experiment.id.to_lowercase();
     let mut parts = vec![experiment.protocol, mode.name(), &model, &options, &papers, version];
@@ -200,6 +201,7 @@ pub fn run(
         seconds: 0.0,
         protocol: experiment.protocol.into(),
     };
+    register();
     let begin = Instant::now();
     (experiment.run)(&Context { experiment, mode, roster, cache, trainer }, &mut findings)?;
     findings.seconds = begin.elapsed().as_secs_f64();
@@ -217,8 +219,8 @@ pub fn title(experiment: &Experiment) -> Result<String, ReproduceError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use temponet::Tuning;
     use temponet::stages::Tokenizer;
+    use temponet::{Options, Tuning};
 
     #[test]
     fn findings_of_other_metadata_or_options_are_kept_apart() {

@@ -1,4 +1,4 @@
-//! The `temponet-paper` program: the command line of `temponet`, and `reproduce`.
+//! The `temponet-paper` program: the command line of `temponet` with the rivals of the paper, and `reproduce`.
 
 use std::process::ExitCode;
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use temponet::Model;
+use temponet_formats::read_settings;
 use temponet_infer::file_checksum;
 use temponet_train::Recipe;
 
@@ -58,7 +59,7 @@ pub const LEARNED: &[Rival] = rivals![
     "iql" "iql.toml" "Kostrikov et al. 2021",
 ];
 
-/// Rivals that search: name and source. Their methods are in [`temponet::search`].
+/// Rivals that search: name and source. Their methods are in [`crate::search`].
 pub const SEARCHING: [(&str, &str); 7] = [
     ("random-search", "yardstick"),
     ("pso", "Kennedy and Eberhart 1995; Liu 2021"),
@@ -119,7 +120,7 @@ impl Rival {
 
     /// Returns the command that trains the rival.
     pub fn command(&self) -> String {
-        format!("temponet train --recipe research/recipes/{} -o {}.safetensors", self.path, self.name)
+        format!("temponet-paper train --recipe research/recipes/{} -o {}.safetensors", self.path, self.name)
     }
 
     /// Returns the file of the model and of its report: from the user's folder, or else from the program.
@@ -150,7 +151,7 @@ impl Rival {
         let wrong =
             |why: String| ReproduceError::Train(self.name.into(), format!("research/recipes/{}: {why}", self.path));
         crate::register();
-        let recipe: Recipe = toml::from_str(self.recipe).map_err(|error| wrong(error.to_string()))?;
+        let recipe: Recipe = read_settings(self.recipe).map_err(|error| wrong(error.in_text(self.recipe)))?;
         recipe.problem().map_or(Ok(recipe), |problem| Err(wrong(problem.to_string())))
     }
 }
@@ -181,6 +182,6 @@ mod tests {
             assert!(names.contains(&embedded.name), "{} is no rival's model", embedded.name);
             Model::from_bytes(embedded.model).unwrap();
         }
-        assert!(SEARCHING.iter().map(|(name, _)| *name).eq(temponet::search::ALL.iter().map(|method| method.name)));
+        assert!(SEARCHING.iter().map(|(name, _)| *name).eq(crate::search::ALL.iter().map(|method| method.name)));
     }
 }

@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 use temponet::Model;
+use temponet_formats::Format;
 use temponet_task::TaskSet;
 use temponet_train::{PhaseFigures, Recipe, Tokens, TrainError, TrainingDevice, TrainingObserver, UpdateFigures};
 
@@ -164,7 +165,8 @@ impl Context<'_> {
             recipe +=
                 &serde_json::to_string(&training.recipe.tokenizer()).map_err(|error| self.broken("recipe", &error))?;
         }
-        let set = training.set.map_or(String::new(), |set| format!("{set:?}"));
+        let written = |set| temponet_formats::write(set, Format::Json).map_err(|error| self.broken("task set", &error));
+        let set = training.set.map_or(Ok(String::new()), written)?;
         let begun = training.begin_with.map_or(Ok(String::new()), model_key)?;
         let kind = self.trainer.kind();
         let name = format!("model-{}", key(&[env!("CARGO_PKG_VERSION"), &recipe, &set, &begun, kind]));

@@ -95,11 +95,14 @@ fn a2c() -> StageMethod {
 }
 
 fn priorities(algorithm: PriorityAlgorithm) -> StageMethod {
-    let settings = PrioritySettings {
-        replay: ReplaySettings { steps: 1_200, learn_from: 400, environments: 8, ..ReplaySettings::default() },
-        ..PrioritySettings::default()
+    let replay = ReplaySettings {
+        steps: 1_200,
+        learn_from: 400,
+        environments: 8,
+        target_share: 0.02,
+        ..ReplaySettings::default()
     };
-    PrioritySettings { replay: ReplaySettings { target_share: 0.02, ..settings.replay }, algorithm, ..settings }.into()
+    PrioritySettings { replay, algorithm }.into()
 }
 
 const TD3: PriorityAlgorithm = PriorityAlgorithm::Td3 { delay: 2, exploration: 0.3, smoothing: 0.2, bound: 0.5 };

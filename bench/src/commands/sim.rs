@@ -175,7 +175,7 @@ pub fn run(args: Args) -> Result<()> {
 fn set(case: &SimCase) -> Result<TaskSet> {
     let SimCase { tasks, cores, utilization, .. } = *case;
     let spec = Spec { method: Method::UUniFastDiscard, ..Spec::new(tasks, cores, utilization) };
-    Ok(TaskSet { name: case.name.into(), ..generate(&spec, 1)? })
+    Ok(generate(&spec, 1)?.with_name(case.name))
 }
 
 /// Measures a case in a new process.
@@ -193,7 +193,7 @@ fn in_own_process(case: &SimCase, jobs: u64) -> Result<Figures> {
 
 fn measure(case: &SimCase, jobs: u64) -> Result<Figures> {
     let set = set(case)?;
-    let rate: f64 = set.tasks.iter().filter_map(|task| task.period()).map(|period| 1.0 / period.as_secs_f64()).sum();
+    let rate: f64 = set.tasks().iter().filter_map(|task| task.period()).map(|period| 1.0 / period.as_secs_f64()).sum();
     let horizon = Time((jobs as f64 / rate * 1e9) as u64).min(Time::MAX_INPUT);
     let (mut seconds, mut controls, mut simulated) = (Vec::new(), Vec::new(), 0);
     for _ in 0..if jobs > MOST_REPEATED { 1 } else { REPEATS } {
@@ -226,11 +226,12 @@ fn measure(case: &SimCase, jobs: u64) -> Result<Figures> {
 
 /// Runs every scheduler on the same set and returns the total number of jobs.
 fn compare_all(set: &TaskSet, horizon: Time) -> Result<u64> {
-    let schedulers: Vec<String> = temponet_sched::ALL.iter().map(|entry| entry.name.to_string()).collect();
+    let schedulers: Vec<String> =
+        temponet_sched::catalog::all().into_iter().map(|entry| entry.name.to_string()).collect();
     let progress = Progress::new(schedulers.len() as u64, horizon);
     let record_until = Time::ZERO;
     let plan = ComparisonPlan {
-        goal: set.goal(),
+        goal: set.goal().clone(),
         set: set.clone(),
         horizon,
         seed: 1,

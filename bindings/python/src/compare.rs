@@ -55,17 +55,17 @@ pub fn compare(
     if aims.contains(&Aim::Critical) && own.levels().is_empty() {
         return Err(errors::input("rank_by = \"critical\": no task is critical"));
     }
-    if aims.contains(&Aim::Mk) && own.tasks.iter().all(|task| task.mk.is_none()) {
+    if aims.contains(&Aim::Mk) && own.tasks().iter().all(|task| task.mk.is_none()) {
         return Err(errors::input("rank_by = \"mk\": no task has an (m,k) constraint"));
     }
     if aims.contains(&Aim::Chains) && !own.has_chain_deadlines() {
         return Err(errors::input("rank_by = \"chains\": no chain has a deadline"));
     }
     // The schedulers are told the goal that they are ranked by.
-    own.aims.splice(0..0, aims);
+    own.system.set_aims([&aims, own.aims()].concat());
     let record_until = picture_window(&own, horizon, report::MOST_JOBS);
     let plan = ComparisonPlan {
-        goal: own.goal(),
+        goal: own.goal().clone(),
         set: own,
         horizon,
         seed,

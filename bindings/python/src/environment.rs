@@ -104,7 +104,7 @@ impl Environments {
         let mut recipe = Recipe::default();
         recipe.episode.reward = given.reward;
         let cores = match (&set, &given.workload) {
-            (Some(set), _) => set.set.cores,
+            (Some(set), _) => set.set.cores(),
             (None, Some(ranges)) => {
                 recipe.workload = ranges.clone();
                 let most = ranges.cores.iter().copied().max().unwrap_or(1);

@@ -45,6 +45,7 @@ fn _temponet(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(task_set::time, module)?)?;
     module.add_function(wrap_pyfunction!(task_set::generate, module)?)?;
     module.add_function(wrap_pyfunction!(task_set::sets, module)?)?;
+    module.add_function(wrap_pyfunction!(task_set::schema, module)?)?;
     module.add_function(wrap_pyfunction!(roster::schedulers, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::simulate, module)?)?;
     module.add_function(wrap_pyfunction!(runs::runs, module)?)?;

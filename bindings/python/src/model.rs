@@ -122,7 +122,7 @@ pub fn observations(
     let (model, set) = (model.model.clone(), set.set.clone());
     let mut scheduler = temponet_lab::roster::Roster::classical().build(scheduler).map_err(errors::input)?;
     crate::calls::interruptible(py, move || -> PyResult<Vec<Seen>> {
-        let system = set.system();
+        let system = set.system.clone();
         scheduler.start(&system).map_err(errors::input)?;
         let scale = Scale::of(&model.tokenizer, &system);
         let mut engine = Engine::new(&*set, seed, Time(horizon));
@@ -131,10 +131,10 @@ pub fn observations(
         while engine.advance(&mut Unobserved) {
             temponet_task::cancel::checkpoint();
             let view = engine.view();
-            assignment.reset(set.cores);
+            assignment.reset(set.cores());
             scheduler.decide(&view, &mut assignment);
             observation.read(&model.tokenizer, &scale, &view, false);
-            if view.active.len() > set.cores {
+            if view.active.len() > set.cores() {
                 let chosen: Vec<_> = assignment.cores().iter().flatten().collect();
                 let jobs = observation.jobs();
                 let rows = jobs.iter().filter(|(id, _)| chosen.contains(&id)).map(|(_, row)| *row).collect();

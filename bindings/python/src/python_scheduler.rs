@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
-use temponet_lab::roster::OwnScheduler;
+use temponet_sched::{Entry, Kind};
 use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView};
 
 use crate::{calls, errors};
@@ -69,8 +69,8 @@ struct PythonScheduler {
     tasks: Vec<Py<PyAny>>,
 }
 
-/// Returns the scheduler of the roster for a Python object. Each run decides with a deep copy of it; an object that cannot be copied is an error.
-pub fn own(name: String, object: Bound<'_, PyAny>) -> PyResult<OwnScheduler> {
+/// Returns the entry of the roster for a Python object. Each run decides with a deep copy of it; an object that cannot be copied is an error.
+pub fn own(name: String, object: Bound<'_, PyAny>) -> PyResult<Entry> {
     let copy_of = |object: &Bound<'_, PyAny>| -> PyResult<Py<PyAny>> {
         Ok(object.py().import("copy")?.call_method1("deepcopy", (object,))?.unbind())
     };
@@ -85,7 +85,7 @@ pub fn own(name: String, object: Bound<'_, PyAny>) -> PyResult<OwnScheduler> {
             Err(error) => calls::fail(error),
         }
     };
-    Ok(OwnScheduler { name, make: Arc::new(copy) })
+    Ok(Entry::new(name, "a scheduler in Python", "the caller", move |_| Ok(copy())).kind(Kind::User))
 }
 
 impl PythonScheduler {
@@ -156,13 +156,13 @@ fn wrong(answer: &Bound<'_, PyAny>, wanted: &str) -> PyErr {
 impl Scheduler for PythonScheduler {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
         let started = Python::attach(|py| -> PyResult<Option<String>> {
-            self.tasks = system.tasks.iter().map(|task| PyString::new(py, &task.name).into_any().unbind()).collect();
+            self.tasks = system.tasks().iter().map(|task| PyString::new(py, &task.name).into_any().unbind()).collect();
             let object = self.object.bind(py);
             if !object.hasattr("start")? {
                 return Ok(None);
             }
             let tasks = PyList::empty(py);
-            for task in &system.tasks {
+            for task in system.tasks() {
                 let made = PyDict::new(py);
                 made.set_item("name", &task.name)?;
                 for (key, time) in [("wcet", task.wcet), ("bcet", task.bcet), ("deadline", task.deadline)] {
@@ -172,7 +172,7 @@ impl Scheduler for PythonScheduler {
                 made.set_item("value", task.value)?;
                 tasks.append(made)?;
             }
-            let refused = object.call_method1("start", (tasks, system.cores))?;
+            let refused = object.call_method1("start", (tasks, system.cores()))?;
             Ok(if refused.is_none() { None } else { Some(refused.str()?.to_string()) })
         });
         match started {

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use temponet::{Calibration, Options};
-use temponet_lab::roster::{LISTED, Roster};
+use temponet_lab::roster::{self, Roster};
+use temponet_sched::catalog::{OptionHelp, SHIELD_PREFIX};
 
 use crate::errors;
 use crate::model::Model;
@@ -64,14 +65,13 @@ type Listed = (String, String, String, Vec<(String, String, String)>);
 /// Returns the schedulers, as `temponet schedulers` lists them.
 #[pyfunction]
 pub fn schedulers() -> Vec<Listed> {
-    let learned = LISTED.iter().map(|(name, summary, purpose, options)| (*name, *summary, *purpose, *options));
-    let classical = temponet_sched::ALL.iter().map(|entry| (entry.name, entry.summary, entry.purpose, entry.options));
-    let shield = temponet_sched::SHIELD;
-    let shield = [(shield.name, shield.summary, shield.purpose, shield.options)];
-    let listed = learned.chain(classical).chain(shield).map(|(name, summary, purpose, options)| {
+    let listed = |name: &str, summary: &str, purpose: &str, options: &[OptionHelp]| {
         let options =
             options.iter().map(|(name, default, meaning)| (name.to_string(), default.to_string(), meaning.to_string()));
         (name.to_string(), summary.to_string(), purpose.to_string(), options.collect())
-    });
-    listed.collect()
+    };
+    let all = roster::all().into_iter();
+    let all = all.map(|entry| listed(&entry.name, &entry.summary, &entry.purpose, entry.options));
+    let (name, summary, purpose) = SHIELD_PREFIX;
+    all.chain([listed(name, summary, purpose, &[])]).collect()
 }

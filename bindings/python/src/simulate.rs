@@ -43,7 +43,7 @@ pub fn simulate(
     let (roster, schedulers) = roster(model, budget, vec![scheduler])?;
     let horizon = horizon.map_or_else(|| default_horizon(&set.set), Time);
     let plan = ComparisonPlan {
-        goal: set.set.goal(),
+        goal: set.set.goal().clone(),
         set: (*set.set).clone(),
         horizon,
         seed,
@@ -77,7 +77,7 @@ fn run(plan: &ComparisonPlan) -> Result<ComparisonRow, CompareError> {
     progress.finish();
     let (scheduler, counters) = (plan.roster.label(name), scheduler.counters());
     let (compliance, scores) = (vec![metrics.jobs.compliance()], vec![metrics.scores(&plan.goal)]);
-    Ok(ComparisonRow { scheduler, metrics, compliance, scores, latency, recording, counters })
+    Ok(ComparisonRow { spec: name.clone(), scheduler, metrics, compliance, scores, latency, recording, counters })
 }
 
 #[pymethods]

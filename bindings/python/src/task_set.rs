@@ -26,11 +26,8 @@ pub struct TaskSet {
 }
 
 fn format(name: &str) -> PyResult<Format> {
-    let known = [("toml", Format::Toml), ("json", Format::Json), ("csv", Format::Csv), ("xml", Format::SimSo)];
-    let found = known.iter().find(|(known, _)| *known == name);
-    found
-        .map(|(_, format)| *format)
-        .ok_or_else(|| errors::input(format!("format {name:?} is none of toml, json, csv, xml")))
+    let found = Format::of(Path::new(&format!("set.{name}")));
+    found.ok_or_else(|| errors::input(format!("format {name:?} is none of toml, json, csv, xml")))
 }
 
 impl TaskSet {
@@ -90,16 +87,17 @@ impl TaskSet {
             if !(1..=4096).contains(&cores) {
                 return Err(errors::input(format!("cores = {cores} is not from 1 to 4096")));
             }
-            set.set_cores(cores).map_err(errors::input)?;
+            set.system.change_cores(cores).map_err(errors::input)?;
         }
         if let Some(rule) = on_miss {
             let found = OnMiss::from_name(rule);
-            set.on_miss =
-                found.ok_or_else(|| errors::input(format!("on_miss = {rule:?} is none of abort, continue")))?;
+            set.system.set_on_miss(
+                found.ok_or_else(|| errors::input(format!("on_miss = {rule:?} is none of abort, continue")))?,
+            );
         }
-        set.costs.context_switch = switch_cost.map_or(set.costs.context_switch, Time);
-        set.costs.migration = migration_cost.map_or(set.costs.migration, Time);
-        set.costs.decision = decision_cost.map_or(set.costs.decision, Time);
+        set.costs().context_switch = switch_cost.map_or(set.costs().context_switch, Time);
+        set.costs().migration = migration_cost.map_or(set.costs().migration, Time);
+        set.costs().decision = decision_cost.map_or(set.costs().decision, Time);
         Ok(TaskSet { set: Arc::new(set), notes: self.notes.clone(), warnings: self.warnings.clone() })
     }
 
@@ -115,17 +113,17 @@ impl TaskSet {
 
     #[getter]
     fn cores(&self) -> usize {
-        self.set.cores
+        self.set.cores()
     }
 
     #[getter]
     fn on_miss(&self) -> &'static str {
-        self.set.on_miss.name()
+        self.set.on_miss().name()
     }
 
     #[getter]
     fn task_names(&self) -> Vec<String> {
-        self.set.tasks.iter().map(|task| task.name.clone()).collect()
+        self.set.tasks().iter().map(|task| task.name.clone()).collect()
     }
 
     #[getter]
@@ -276,6 +274,12 @@ pub fn sets() -> PyResult<Vec<(String, String, String)>> {
         Ok((set.name.to_string(), loaded.set.description, set.source()))
     };
     builtin::ALL.iter().map(row).collect()
+}
+
+/// JSON schema of task-set files, as JSON.
+#[pyfunction]
+pub fn schema() -> String {
+    temponet_formats::schema().to_string()
 }
 
 /// Nanoseconds of a time that is written with a unit, such as `500ms`.

@@ -49,18 +49,18 @@ const MOST_JOBS: u64 = 100_000;
 
 fn segments(set: &TaskSet, chain: &Chain, responses: &[Option<Time>]) -> Vec<Segment> {
     let mut segments: Vec<Segment> = Vec::new();
-    let follows = std::iter::once(false).chain(chain.steps(&set.tasks));
+    let follows = std::iter::once(false).chain(chain.steps(set.tasks()));
     for (task, follows) in chain.tasks.iter().copied().zip(follows) {
         let first = segments.last().filter(|_| follows).map_or(task, |segment| segment.first);
         // The last task of a segment may have further sources, which arrive later.
-        let later = set.tasks[task].offset.saturating_sub(set.tasks[first].offset).0;
+        let later = set.tasks()[task].offset.saturating_sub(set.tasks()[first].offset).0;
         let segment = Segment {
             first,
             last: task,
-            gap: longest_gap(&set.tasks[first]),
-            offset: set.tasks[first].offset.0,
+            gap: longest_gap(&set.tasks()[first]),
+            offset: set.tasks()[first].offset.0,
             response: responses[task].map(|response| response.0.saturating_add(later)),
-            deadline: set.tasks[task].deadline.0.saturating_add(later),
+            deadline: set.tasks()[task].deadline.0.saturating_add(later),
         };
         if follows {
             segments.pop();
@@ -109,7 +109,7 @@ pub fn chain_bounds(
         let keys = rule.keys(&worst_case.tasks);
         let is_released_at_arrival = |task: &Task| task.after.is_empty() && task.jitter == Time::ZERO;
         let waits =
-            |writer: usize, reader: usize| keys[writer] < keys[reader] && is_released_at_arrival(&set.tasks[writer]);
+            |writer: usize, reader: usize| keys[writer] < keys[reader] && is_released_at_arrival(&set.tasks()[writer]);
         bounds.push(summed("Dürr", &segments, waits));
     }
     bounds
@@ -137,12 +137,12 @@ fn summed(by: &'static str, segments: &[Segment], waits: impl Fn(usize, usize) -
 /// Returns the exact times under LET; `None` where they depend on the schedule or the periods have too long a cycle.
 fn exact(set: &TaskSet, segments: &[Segment]) -> Option<ChainBound> {
     let is_known = |segment: &Segment| {
-        let task = &set.tasks[segment.first];
+        let task = &set.tasks()[segment.first];
         let is_source = task.after.is_empty() && task.jitter == Time::ZERO;
         is_source && matches!(task.arrival, Arrival::Periodic { .. })
     };
     // The jitter of the source does not matter: its arrivals and deadlines are known.
-    let source = &set.tasks[segments[0].first];
+    let source = &set.tasks()[segments[0].first];
     if !matches!(source.arrival, Arrival::Periodic { .. }) || !segments[1..].iter().all(is_known) {
         return None;
     }

@@ -74,11 +74,11 @@ mod tests {
     /// Two cores, the second of them with a tenth of the speed of the first.
     fn machine(tasks: Vec<Task>) -> TaskSet {
         let core = |name: &str, speed: u32| Core { name: name.into(), speed: Speed(speed) };
-        TaskSet { machine: vec![core("big", 1000), core("lit", 100)], ..TaskSet::new("s", tasks, 2) }
+        TaskSet::new("s", tasks, 2).with_machine(vec![core("big", 1000), core("lit", 100)])
     }
 
     fn bound(name: &str, wcet: u64, cores: &[usize]) -> Task {
-        Task { cores: CoreSet::of(cores.iter().copied()), ..Task::periodic(name, Time(100), Time(wcet)) }
+        Task::periodic(name, Time(100), Time(wcet)).with_cores(CoreSet::of(cores.iter().copied()))
     }
 
     fn found(tasks: Vec<Task>) -> Option<Impossible> {

@@ -83,3 +83,8 @@ impl std::fmt::Display for Outcome {
         }
     }
 }
+
+/// The examples of the README, which are run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

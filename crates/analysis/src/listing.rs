@@ -24,23 +24,23 @@ pub struct Test {
 }
 
 fn one_core(set: &TaskSet) -> bool {
-    set.cores == 1 && !set.is_limited()
+    set.cores() == 1 && !set.is_limited()
 }
 
 fn limited_on_one_core(set: &TaskSet) -> bool {
-    set.cores == 1 && set.is_limited()
+    set.cores() == 1 && set.is_limited()
 }
 
 fn many_cores(set: &TaskSet) -> bool {
-    set.cores > 1
+    set.cores() > 1
 }
 
 fn unequal_cores(set: &TaskSet) -> bool {
-    many_cores(set) && set.is_unequal()
+    many_cores(set) && set.machine().is_unequal()
 }
 
 fn has_priorities(set: &TaskSet) -> bool {
-    set.tasks.iter().any(|task| task.priority.is_some())
+    set.tasks().iter().any(|task| task.priority.is_some())
 }
 
 const fn test(

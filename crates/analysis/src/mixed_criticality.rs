@@ -15,7 +15,7 @@ use super::worst_case::{Sporadic, WorstCase, may_overrun};
 
 /// Whether the set has critical tasks with a higher wcet, so that these tests apply.
 pub fn is_mixed(set: &TaskSet) -> bool {
-    set.tasks.iter().any(|task| task.criticality > 0 && task.wcet_high.is_some())
+    set.tasks().iter().any(|task| task.criticality > 0 && task.wcet_high.is_some())
 }
 
 fn not_applicable(why: &str) -> Outcome {
@@ -24,10 +24,10 @@ fn not_applicable(why: &str) -> Outcome {
 
 /// Checks the assumptions of both tests.
 fn check_model(set: &TaskSet, worst_case: &WorstCase) -> Result<(), Outcome> {
-    if set.cores != 1 {
+    if set.cores() != 1 {
         return Err(not_applicable("for one core only"));
     }
-    if !set.is_full_speed() {
+    if !set.machine().is_full_speed() {
         return Err(not_applicable("the core has a speed of its own"));
     }
     if let Some(outcome) = worst_case.if_limited() {
@@ -36,7 +36,7 @@ fn check_model(set: &TaskSet, worst_case: &WorstCase) -> Result<(), Outcome> {
     if worst_case.has_costs || worst_case.tasks.iter().any(|task| task.jitter > Time::ZERO || task.jobs > 1) {
         return Err(not_applicable("there are switching costs, jitter or bursts"));
     }
-    if set.tasks.iter().any(|task| task.criticality == 0 && may_overrun(task)) {
+    if set.tasks().iter().any(|task| task.criticality == 0 && may_overrun(task)) {
         return Err(not_applicable("a task of low criticality overruns its wcet"));
     }
     Ok(())
@@ -73,29 +73,29 @@ pub fn edf_vd(set: &TaskSet, worst_case: &WorstCase) -> Outcome {
     if let Err(outcome) = check_model(set, worst_case) {
         return outcome;
     }
-    if set.tasks.iter().any(|task| task.period() != Some(task.deadline)) {
+    if set.tasks().iter().any(|task| task.period() != Some(task.deadline)) {
         return not_applicable("a deadline is not the period");
     }
     let load = |critical: bool, wcet: fn(&Task) -> Time| -> f64 {
-        let chosen = set.tasks.iter().filter(|task| (task.criticality > 0) == critical);
+        let chosen = set.tasks().iter().filter(|task| (task.criticality > 0) == critical);
         chosen.map(|task| wcet(task).0 as f64 / task.deadline.0 as f64).sum()
     };
     let low = load(false, |task| task.wcet);
-    let shrink = shrink_factor(&set.tasks, 1);
+    let shrink = shrink_factor(set.tasks(), 1);
     let fits_high = shrink * low + load(true, high) < 1.0 - MARGIN;
     Outcome::if_proved(fits_high && meets_virtual_deadlines(set))
 }
 
 /// Whether `edf-vd` on one core meets every deadline as long as no job overruns.
 pub fn meets_virtual_deadlines(set: &TaskSet) -> bool {
-    let shrink = shrink_factor(&set.tasks, 1);
+    let shrink = shrink_factor(set.tasks(), 1);
     let demand = |task: &Task| {
         let period = task.period().unwrap_or(task.deadline);
         Demand { wcet: task.wcet, deadline: virtual_deadline(task, shrink), period }
     };
     // The scheduler multiplies in floating point, where larger times are not exact.
-    let is_exact = set.tasks.iter().all(|task| task.deadline.0 < 1 << 53);
-    let demands: Vec<Demand> = set.tasks.iter().map(demand).collect();
+    let is_exact = set.tasks().iter().all(|task| task.deadline.0 < 1 << 53);
+    let demands: Vec<Demand> = set.tasks().iter().map(demand).collect();
     is_exact && quick_test(&demands, &mut StepBudget::standard()) == Some(true)
 }
 
@@ -109,10 +109,10 @@ pub fn amc_rtb(set: &TaskSet, worst_case: &WorstCase) -> Outcome {
     }
     let keys = PriorityRule::GivenOrDeadline.keys(&worst_case.tasks);
     let mut budget = StepBudget::standard();
-    for (place, task) in set.tasks.iter().enumerate() {
-        let others = (0..set.tasks.len()).filter(|other| *other != place && keys[*other] <= keys[place]);
+    for (place, task) in set.tasks().iter().enumerate() {
+        let others = (0..set.tasks().len()).filter(|other| *other != place && keys[*other] <= keys[place]);
         let higher: Vec<(&Task, &Sporadic)> =
-            others.map(|other| (&set.tasks[other], &worst_case.tasks[other])).collect();
+            others.map(|other| (&set.tasks()[other], &worst_case.tasks[other])).collect();
         let mut fixed_point = |first: u64, work: &dyn Fn(u64) -> u64| {
             let mut response = first;
             loop {

@@ -65,15 +65,15 @@ fn load(task: &Task) -> f64 {
 
 /// Returns the cluster of each task of a system. A cluster is a range of cores.
 pub fn pack(system: &System, clusters: &[Range<usize>], fit: Fit, admits: Admits) -> Vec<usize> {
-    let loads: Vec<f64> = system.tasks.iter().map(load).collect();
-    let machine = &system.machine;
+    let loads: Vec<f64> = system.tasks().iter().map(load).collect();
+    let machine = system.machine();
     let empty = |cores: &Range<usize>| {
         let capacity = cores.clone().map(|core| machine.speed(core).as_f64()).sum();
         ClusterLoad::empty(cores.len(), capacity)
     };
     let own = |task: usize, cluster: usize| {
         let cores = clusters[cluster].clone();
-        cores.filter(move |core| system.tasks[task].cores.contains(*core)).map(move |core| machine.speed(core))
+        cores.filter(move |core| system.tasks()[task].cores.contains(*core)).map(move |core| machine.speed(core))
     };
     let may_use = |task: usize, cluster: usize| own(task, cluster).next().is_some();
     // A job is never faster than the fastest core that it may use.
@@ -155,8 +155,8 @@ mod tests {
     /// Packs tasks onto two cores.
     fn pack(tasks: &[Task], speeds: [u32; 2], fit: Fit, admits: Admits) -> Vec<usize> {
         let mut set = TaskSet::new("set", tasks.to_vec(), 2);
-        set.machine = speeds.map(|speed| Core { name: "core".into(), speed: Speed(speed) }).to_vec();
-        super::pack(&set.system(), &[0..1, 1..2], fit, admits)
+        set.system.set_machine(speeds.map(|speed| Core { name: "core".into(), speed: Speed(speed) }).to_vec());
+        super::pack(&set.system, &[0..1, 1..2], fit, admits)
     }
 
     #[test]

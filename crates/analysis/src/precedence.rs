@@ -27,9 +27,9 @@ pub fn dependent_response_times(set: &TaskSet, rule: PriorityRule) -> Result<Res
         return sharing_response_times(set, rule);
     }
     let mut worst_case = WorstCase::ignoring_precedence(set)?;
-    let Ok(Some(graph)) = Precedence::of(&set.tasks) else { return Ok(response_times(&worst_case, rule)) };
+    let Ok(Some(graph)) = Precedence::of(set.tasks()) else { return Ok(response_times(&worst_case, rule)) };
     let unknown =
-        |outcome: Outcome| ResponseTimes { bounds: vec![None; set.tasks.len()], from_schedule: false, outcome };
+        |outcome: Outcome| ResponseTimes { bounds: vec![None; set.tasks().len()], from_schedule: false, outcome };
     if worst_case.cores > 1 {
         return Ok(unknown(Outcome::NotApplicable("tasks come after each other on several cores".into())));
     }
@@ -39,8 +39,9 @@ pub fn dependent_response_times(set: &TaskSet, rule: PriorityRule) -> Result<Res
     for round in 0..MOST_ROUNDS {
         let found = response_times(&worst_case, rule);
         let mut has_changed = false;
-        for index in graph.order().iter().copied().filter(|index| !set.tasks[*index].after.is_empty()) {
-            let before: Option<Vec<Time>> = set.tasks[index].after.iter().map(|before| found.bounds[*before]).collect();
+        for index in graph.order().iter().copied().filter(|index| !set.tasks()[*index].after.is_empty()) {
+            let before: Option<Vec<Time>> =
+                set.tasks()[index].after.iter().map(|before| found.bounds[*before]).collect();
             let Some(latest) = before.and_then(|bounds| bounds.into_iter().max()) else {
                 return Ok(unknown(Outcome::NotProved));
             };
@@ -67,19 +68,19 @@ pub fn dependent_response_times(set: &TaskSet, rule: PriorityRule) -> Result<Res
 /// wcet at least, as [`temponet_task::DueDates`] has it.
 pub fn due_date_edf(set: &TaskSet, leads: &[Time]) -> Result<Outcome, NotAnalyzable> {
     let mut worst_case = WorstCase::ignoring_precedence(set)?;
-    let graph = Precedence::of(&set.tasks).ok().flatten();
+    let graph = Precedence::of(set.tasks()).ok().flatten();
     if worst_case.cores > 1 {
         return Ok(Outcome::NotApplicable("it is proved on one core only".into()));
     }
     if worst_case.is_limited() {
         return Ok(Outcome::NotApplicable("a task limits preemption".into()));
     }
-    let jitters: Vec<Time> = (0..set.tasks.len())
+    let jitters: Vec<Time> = (0..set.tasks().len())
         .map(|index| match &graph {
             Some(graph) => {
-                graph.sources(index).iter().map(|source| set.tasks[*source].jitter).max().unwrap_or_default()
+                graph.sources(index).iter().map(|source| set.tasks()[*source].jitter).max().unwrap_or_default()
             }
-            None => set.tasks[index].jitter,
+            None => set.tasks()[index].jitter,
         })
         .collect();
     for task in &mut worst_case.tasks {

@@ -27,17 +27,17 @@ use super::worst_case::{NotAnalyzable, WorstCase};
 /// Returns why the tests of this module do not cover a set that they are about.
 fn uncovered(set: &TaskSet, worst_case: &WorstCase) -> Option<&'static str> {
     let reasons = [
-        (set.cores > 1, "tasks share resources on several cores"),
-        (set.protocol == Protocol::None, "without a protocol, nothing bounds how long a job waits"),
+        (set.cores() > 1, "tasks share resources on several cores"),
+        (set.protocol() == Protocol::None, "without a protocol, nothing bounds how long a job waits"),
         (set.has_precedence(), "tasks share resources and come after each other"),
         (
-            set.tasks.iter().any(|task| task.preemption != Preemption::Free),
+            set.tasks().iter().any(|task| task.preemption != Preemption::Free),
             "tasks share resources, and one limits preemption",
         ),
         (worst_case.has_costs, "tasks share resources, and switches cost time"),
-        (set.core_speed(0) != Speed::FULL, "tasks share resources on a core with a speed of its own"),
+        (set.machine().speed(0) != Speed::FULL, "tasks share resources on a core with a speed of its own"),
         (
-            set.protocol == Protocol::Inheritance && is_circular(set),
+            set.protocol() == Protocol::Inheritance && is_circular(set),
             "resources are locked in a circle, which can end in a deadlock",
         ),
     ];
@@ -46,7 +46,7 @@ fn uncovered(set: &TaskSet, worst_case: &WorstCase) -> Option<&'static str> {
 
 /// Pairs of resources of which a task locks the second while it holds the first.
 fn nested(set: &TaskSet) -> impl Iterator<Item = (usize, usize)> + '_ {
-    set.tasks.iter().flat_map(|task| {
+    set.tasks().iter().flat_map(|task| {
         task.sections
             .iter()
             .enumerate()
@@ -56,7 +56,7 @@ fn nested(set: &TaskSet) -> impl Iterator<Item = (usize, usize)> + '_ {
 
 /// Whether resources are locked within each other in a circle.
 fn is_circular(set: &TaskSet) -> bool {
-    let count = set.resources.len();
+    let count = set.resources().len();
     let mut reaches = vec![vec![false; count]; count];
     nested(set).for_each(|(outer, inner)| reaches[outer][inner] = true);
     for middle in 0..count {
@@ -71,14 +71,14 @@ fn is_circular(set: &TaskSet) -> bool {
 
 /// Returns for each resource the least key of a job that can wait for it, be it its own or inherited.
 fn waiting_keys<K: Ord + Copy>(set: &TaskSet, keys: &[K], last: K) -> Vec<K> {
-    let mut least = vec![last; set.resources.len()];
-    for (task, key) in set.tasks.iter().zip(keys) {
+    let mut least = vec![last; set.resources().len()];
+    for (task, key) in set.tasks().iter().zip(keys) {
         for section in &task.sections {
             least[section.resource] = least[section.resource].min(*key);
         }
     }
     // Each round extends the chains of inheritance by one resource.
-    for _ in 0..set.resources.len() {
+    for _ in 0..set.resources().len() {
         for (outer, inner) in nested(set) {
             least[inner] = least[inner].min(least[outer]);
         }
@@ -108,9 +108,9 @@ fn longest_on(task: &Task, resource: usize) -> u64 {
 
 /// How long jobs of lower priority can delay a busy period of the task at `place`.
 fn delay(set: &TaskSet, keys: &[Key], place: usize) -> u64 {
-    let lower = || set.tasks.iter().zip(keys).filter(|(_, key)| **key > keys[place]).map(|(task, _)| task);
-    if set.protocol == Protocol::Ceiling {
-        let (levels, ceilings) = (preemption_levels(&set.tasks), ceilings(&set.tasks, set.resources.len()));
+    let lower = || set.tasks().iter().zip(keys).filter(|(_, key)| **key > keys[place]).map(|(task, _)| task);
+    if set.protocol() == Protocol::Ceiling {
+        let (levels, ceilings) = (preemption_levels(set.tasks()), ceilings(set.tasks(), set.resources().len()));
         // A job of equal priority that came before and waits delays this one.
         let first = keys.iter().zip(levels).filter(|(key, _)| **key <= keys[place]);
         let level = first.map(|(_, level)| level).min().unwrap_or(i64::MAX);
@@ -123,8 +123,8 @@ fn delay(set: &TaskSet, keys: &[Key], place: usize) -> u64 {
 
 /// Whether a task that goes before another one has the higher preemption level.
 fn levels_follow<K: Ord>(set: &TaskSet, keys: &[K]) -> bool {
-    let levels = preemption_levels(&set.tasks);
-    let places = || 0..set.tasks.len();
+    let levels = preemption_levels(set.tasks());
+    let places = || 0..set.tasks().len();
     places().all(|first| places().all(|second| keys[first] >= keys[second] || levels[first] > levels[second]))
 }
 
@@ -135,7 +135,7 @@ const OTHER_LEVELS: &str = "the preemption levels are not in the order of the pr
 pub fn sharing_response_times(set: &TaskSet, rule: PriorityRule) -> Result<ResponseTimes, NotAnalyzable> {
     let mut worst_case = WorstCase::ignoring_sections(set)?;
     let unknown = |why: &str| ResponseTimes {
-        bounds: vec![None; set.tasks.len()],
+        bounds: vec![None; set.tasks().len()],
         from_schedule: false,
         outcome: Outcome::NotApplicable(why.into()),
     };
@@ -143,7 +143,7 @@ pub fn sharing_response_times(set: &TaskSet, rule: PriorityRule) -> Result<Respo
         return Ok(unknown(why));
     }
     let keys = rule.keys(&worst_case.tasks);
-    if set.protocol == Protocol::Ceiling && !levels_follow(set, &keys) {
+    if set.protocol() == Protocol::Ceiling && !levels_follow(set, &keys) {
         return Ok(unknown(OTHER_LEVELS));
     }
     worst_case.is_sharing = true;
@@ -157,9 +157,9 @@ pub fn sharing_response_times(set: &TaskSet, rule: PriorityRule) -> Result<Respo
 pub fn sharing_demand(set: &TaskSet) -> Result<Outcome, NotAnalyzable> {
     let worst_case = WorstCase::ignoring_sections(set)?;
     let why = uncovered(set, &worst_case).or_else(|| {
-        let has_jitter = set.tasks.iter().any(|task| task.jitter > Time::ZERO);
-        let deadlines: Vec<Time> = set.tasks.iter().map(|task| task.deadline).collect();
-        match set.protocol {
+        let has_jitter = set.tasks().iter().any(|task| task.jitter > Time::ZERO);
+        let deadlines: Vec<Time> = set.tasks().iter().map(|task| task.deadline).collect();
+        match set.protocol() {
             Protocol::Ceiling if !levels_follow(set, &deadlines) => Some(OTHER_LEVELS),
             Protocol::Ceiling if has_jitter => {
                 Some("releases are delayed, so that levels say less about who preempts whom")
@@ -186,14 +186,14 @@ fn delayed_test(set: &TaskSet, demands: &[Demand], budget: &mut StepBudget) -> O
         Interval::Decided(true) => 0,
         Interval::Until(limit) => limit,
     };
-    let longest_deadline = set.tasks.iter().map(|task| task.deadline.0).max().unwrap_or_default();
-    let edges = set.tasks.iter().map(|task| task.deadline.0).chain(demands.iter().map(|task| task.deadline.0));
+    let longest_deadline = set.tasks().iter().map(|task| task.deadline.0).max().unwrap_or_default();
+    let edges = set.tasks().iter().map(|task| task.deadline.0).chain(demands.iter().map(|task| task.deadline.0));
     let mut edges: Vec<u64> = edges.chain([0]).collect();
     edges.sort_unstable();
     edges.dedup();
     let mut above = until.max(longest_deadline.saturating_add(1));
     for edge in edges.into_iter().rev() {
-        budget.spend(set.tasks.len())?;
+        budget.spend(set.tasks().len())?;
         // Within a piece, the tasks with deadlines up to `edge` are those with deadlines up to any of its dates.
         if !piece_fits(demands, delay_within(set, demands, edge), edge..above, budget)? {
             return Some(false);
@@ -205,12 +205,12 @@ fn delayed_test(set: &TaskSet, demands: &[Demand], budget: &mut StepBudget) -> O
 
 /// How long jobs that are due later can delay the demand within `t`. A job that is released late has less than its relative deadline left.
 fn delay_within(set: &TaskSet, demands: &[Demand], t: u64) -> u64 {
-    let later = || set.tasks.iter().filter(|task| task.deadline.0 > t);
+    let later = || set.tasks().iter().filter(|task| task.deadline.0 > t);
     let deadlines: Vec<u64> = demands.iter().map(|task| task.deadline.0).collect();
     let waiting = waiting_keys(set, &deadlines, u64::MAX);
     let keeps = |resource: usize| waiting[resource] <= t;
     let delays = later().map(|task| longest(task, keeps));
-    match set.protocol {
+    match set.protocol() {
         Protocol::Ceiling => delays.max().unwrap_or_default(),
         _ => summed(set, delays, later, keeps),
     }
@@ -227,7 +227,7 @@ fn summed<'a, T: Iterator<Item = &'a Task>>(
     if nested(set).next().is_some() {
         return by_task;
     }
-    let resources = (0..set.resources.len()).filter(|resource| keeps(*resource));
+    let resources = (0..set.resources().len()).filter(|resource| keeps(*resource));
     let on_each = resources.map(|resource| tasks().map(|task| longest_on(task, resource)).max().unwrap_or_default());
     by_task.min(on_each.fold(0, u64::saturating_add))
 }
@@ -242,10 +242,10 @@ mod tests {
         let task = |(index, order): (usize, [usize; 2])| {
             let section = |resource| Section { resource, at: ms(1), length: ms(2) };
             let sections = order.map(section).to_vec();
-            Task { sections, ..Task::periodic(format!("t{index}"), ms(20 + 20 * index as u64), ms(4)) }
+            Task::periodic(format!("t{index}"), ms(20 + 20 * index as u64), ms(4)).with_sections(sections)
         };
         let resources = ["a", "b"].map(String::from).to_vec();
-        TaskSet { resources, ..TaskSet::new("s", orders.into_iter().enumerate().map(task).collect(), 1) }
+        TaskSet::new("s", orders.into_iter().enumerate().map(task).collect(), 1).with_resources(resources)
     }
 
     #[test]
@@ -253,7 +253,7 @@ mod tests {
         let alike = sharing([[0, 1], [0, 1]]);
         assert_eq!(nested(&alike).collect::<Vec<_>>(), [(0, 1), (0, 1)]);
         assert_eq!(sharing_demand(&alike).unwrap(), Outcome::Schedulable);
-        assert_eq!(alike.tasks[0].outermost_sections().count(), 1);
+        assert_eq!(alike.tasks()[0].outermost_sections().count(), 1);
         // The second task can hold what the first wants, and the other way round.
         let crossed = sharing([[0, 1], [1, 0]]);
         assert!(is_circular(&crossed));

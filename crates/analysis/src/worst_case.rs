@@ -154,18 +154,18 @@ impl WorstCase {
         if !set.modes.is_empty() {
             return Err(NotAnalyzable::ModeSwitches);
         }
-        if set.costs.decision > Time::ZERO {
+        if set.costs().decision > Time::ZERO {
             return Err(NotAnalyzable::DecisionCosts);
         }
         // One switch when the job starts, one when the preempted job resumes.
-        let switching = set.costs.context_switch * 2;
-        let mut tasks = Vec::with_capacity(set.tasks.len());
-        for (index, task) in set.tasks.iter().enumerate() {
+        let switching = set.costs().context_switch * 2;
+        let mut tasks = Vec::with_capacity(set.tasks().len());
+        for (index, task) in set.tasks().iter().enumerate() {
             let (jobs, is_periodic) = match task.arrival {
                 Arrival::Periodic { .. } => (1, true),
                 Arrival::Sporadic { .. } => (1, false),
                 Arrival::Burst { jobs, until, .. } => (jobs, until == Time::NEVER),
-                Arrival::Listed(_) => return Err(NotAnalyzable::ListedJobs),
+                _ => return Err(NotAnalyzable::ListedJobs),
             };
             let Some(period) = task.period() else { continue };
             let wcet = if may_overrun(task) { task.wcet_high.unwrap_or(task.wcet) } else { task.wcet };
@@ -194,20 +194,20 @@ impl WorstCase {
             });
         }
         let ends = |task: &Task| matches!(task.arrival, Arrival::Burst { until, .. } if until != Time::NEVER);
-        let speeds: Vec<Speed> = (0..set.cores).map(|core| set.core_speed(core)).collect();
+        let speeds: Vec<Speed> = (0..set.cores()).map(|core| set.machine().speed(core)).collect();
         let allowed = match set.bound_task() {
-            Some(_) => set.tasks.iter().map(|task| task.cores.clone()).collect(),
+            Some(_) => set.tasks().iter().map(|task| task.cores.clone()).collect(),
             None => Vec::new(),
         };
         Ok(WorstCase {
             tasks,
-            cores: set.cores,
+            cores: set.cores(),
             speeds,
             allowed,
             switching,
-            has_costs: switching > Time::ZERO || set.costs.migration > Time::ZERO,
-            may_overrun: set.tasks.iter().any(may_overrun),
-            has_end: set.tasks.iter().any(ends),
+            has_costs: switching > Time::ZERO || set.costs().migration > Time::ZERO,
+            may_overrun: set.tasks().iter().any(may_overrun),
+            has_end: set.tasks().iter().any(ends),
             is_sharing: false,
         }
         .at_one_speed())

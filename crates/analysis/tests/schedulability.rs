@@ -40,7 +40,7 @@ fn response_times_with_jitter_and_classical_sets() {
     // By hand: with 2 ms of jitter, two releases of the first task can be 5 ms apart. The second task then waits for both:
     // 3 + 2·3 = 9.
     let mut jittery = set(&[(3, 7, 7), (3, 12, 12)], 1);
-    jittery.tasks[0].jitter = ms(2);
+    jittery.system.tasks_mut()[0].jitter = ms(2);
     assert_eq!(bounds(&jittery, PriorityRule::RateMonotonic), [Some(5), Some(9)]);
 }
 
@@ -50,12 +50,12 @@ fn the_utilization_bounds_are_exact_at_their_edge() {
     assert_eq!(hyperbolic(&model(&set(&[(1, 2, 2), (1, 3, 3)], 1))), Outcome::Schedulable);
     let thirds = set(&[(1, 3, 3), (2, 6, 6), (3, 9, 9)], 1);
     let mut over = thirds.clone();
-    over.tasks[2].wcet = Time(over.tasks[2].wcet.0 + 1);
+    over.system.tasks_mut()[2].wcet = Time(over.tasks()[2].wcet.0 + 1);
     assert_eq!(qpa(&model(&over)), Outcome::NotSchedulable);
     assert_eq!((model(&over).is_overloaded(), model(&thirds).is_overloaded()), (Some(true), Some(false)));
     // An upper bound on switching costs does not make a set overloaded.
     let switching = Costs { context_switch: Time(1), ..Costs::default() };
-    let costly = model(&TaskSet { costs: switching, ..thirds });
+    let costly = model(&thirds.with_costs(switching));
     assert_eq!((qpa(&costly), costly.is_overloaded()), (Outcome::NotProved, Some(false)));
     // GFB: Σλ = 3 · 2/4 = 3/2 ≤ 2 − 1/2, with equality.
     assert_eq!(gfb(&model(&set(&[(2, 4, 4), (2, 4, 4), (2, 4, 4)], 2))), Outcome::Schedulable);
@@ -81,7 +81,7 @@ fn demand_and_interference_checked_by_hand() {
 #[test]
 fn jitter_beyond_the_deadline_makes_the_density_infinite() {
     let mut late = set(&[(1, 4, 4)], 3);
-    late.tasks[0].jitter = ms(9);
+    late.system.tasks_mut()[0].jitter = ms(9);
     assert!(model(&late).density().is_infinite());
 }
 
@@ -90,11 +90,12 @@ fn offsets_are_exact_where_the_cycle_is_short() {
     // Released together, one task misses; released half a period apart, none does.
     let mut apart = set(&[(2, 2, 4), (2, 2, 4)], 1);
     assert_eq!(qpa(&model(&apart)), Outcome::NotSchedulable);
-    apart.tasks[1].offset = ms(2);
+    apart.system.tasks_mut()[1].offset = ms(2);
     assert_eq!(qpa(&model(&apart)), Outcome::Schedulable);
     // The cycle has too many jobs to follow, so nothing is claimed.
     let mut long = apart.clone();
-    (long.tasks[0].arrival, long.tasks[1].offset) = (Arrival::Periodic { period: Time(4_000_003) }, Time(7));
+    (long.system.tasks_mut()[0].arrival, long.system.tasks_mut()[1].offset) =
+        (Arrival::Periodic { period: Time(4_000_003) }, Time(7));
     assert_eq!(qpa(&model(&long)), Outcome::NotProved);
 }
 
@@ -116,10 +117,14 @@ fn the_largest_inputs_are_neither_proved_nor_slow() {
     let huge = Time::MAX_INPUT;
     let mut largest =
         TaskSet::new("largest", vec![Task::periodic("a", Time(1), huge), Task::periodic("b", huge, Time(1))], 1);
-    largest.tasks[0].arrival = Arrival::Burst { jobs: u32::MAX, every: Time(1), until: Time::NEVER };
-    (largest.tasks[1].jitter, largest.tasks[1].offset, largest.tasks[1].deadline) = (huge, huge, huge);
+    largest.system.tasks_mut()[0].arrival = Arrival::Burst { jobs: u32::MAX, every: Time(1), until: Time::NEVER };
+    (
+        largest.system.tasks_mut()[1].jitter,
+        largest.system.tasks_mut()[1].offset,
+        largest.system.tasks_mut()[1].deadline,
+    ) = (huge, huge, huge);
     for cores in [1, 2, 4096] {
-        let set = TaskSet { cores, ..largest.clone() };
+        let set = largest.clone().with_cores(cores);
         let model = model(&set);
         for test in TESTS {
             assert_ne!((test.run)(&set, &model), Outcome::Schedulable, "{}", test.name);
@@ -134,7 +139,10 @@ fn both_demand_tests_give_the_same_verdict() {
     for _ in 0..2_000 {
         let mut set = drawn(&mut rng, 1, Kind::Plain);
         if rng.random_bool(0.5) {
-            set.tasks.iter_mut().for_each(|task| task.offset = Time(rng.random_range(0..12) * task.deadline.0 / 12));
+            set.system
+                .tasks_mut()
+                .iter_mut()
+                .for_each(|task| task.offset = Time(rng.random_range(0..12) * task.deadline.0 / 12));
         }
         let model = model(&set);
         assert_eq!(qpa(&model), processor_demand(&model), "{set:?}");
@@ -155,7 +163,7 @@ fn stronger_tests_prove_what_weaker_ones_do() {
             counts[0] += u64::from(iterative == Outcome::Schedulable);
             counts[1] += u64::from(response == Outcome::Schedulable);
         }
-        let set = TaskSet { cores: 1, ..set };
+        let set = set.with_cores(1);
         let one = model(&set);
         let is_met = |outcome: Outcome| outcome == Outcome::Schedulable;
         let rate_monotonic = is_met(response_times(&one, PriorityRule::RateMonotonic).outcome);

@@ -69,7 +69,7 @@ fn text(analysis: &Analysis) -> String {
     let density =
         analysis.worst_case.as_ref().map_or("–".into(), |worst_case| format!("{:.4}", worst_case.density()));
     let hyperperiod = set.hyperperiod().map_or("–".into(), |time| time.to_string());
-    let figures = [set.tasks.len().to_string(), set.cores.to_string(), format!("{:.4}", set.utilization())];
+    let figures = [set.tasks().len().to_string(), set.cores().to_string(), format!("{:.4}", set.utilization())];
     let figures = [&[set.name.clone()][..], &figures, &[density, hyperperiod]].concat();
     let header = ["set", "tasks", "cores", "utilization", "density", "hyperperiod"];
     let mut out = format!("{}\n\n{}", analysis.verdict(), table::render(&header, &[figures]));
@@ -109,7 +109,7 @@ fn response_table(analysis: &Analysis) -> String {
     let mut header = vec!["response times", "wcet", "deadline"];
     header.extend(by_policy.iter().map(String::as_str));
     let time = |time: Time| table::time(time.0 as f64);
-    let rows = analysis.set.tasks.iter().enumerate().take(MOST_ROWS).map(|(index, task)| {
+    let rows = analysis.set.tasks().iter().enumerate().take(MOST_ROWS).map(|(index, task)| {
         let bound = |(_, responses): &(PriorityRule, ResponseTimes)| match responses.bounds[index] {
             Some(bound) if bound > task.deadline => format!("{} !", time(bound)),
             Some(bound) => time(bound),
@@ -119,8 +119,9 @@ fn response_table(analysis: &Analysis) -> String {
         own.into_iter().chain(analysis.responses.iter().map(bound)).collect()
     });
     let mut out = section(&header, rows.collect(), 1);
-    if analysis.set.tasks.len() > MOST_ROWS {
-        out += &format!("… and {}; --json has them all\n", counted(analysis.set.tasks.len() - MOST_ROWS, "more task"));
+    if analysis.set.tasks().len() > MOST_ROWS {
+        out +=
+            &format!("… and {}; --json has them all\n", counted(analysis.set.tasks().len() - MOST_ROWS, "more task"));
     }
     out
 }
@@ -128,7 +129,7 @@ fn response_table(analysis: &Analysis) -> String {
 fn chain_table(analysis: &Analysis) -> String {
     let time = |time: Option<Time>| time.map_or("–".into(), |time| table::time(time.0 as f64));
     let rows = analysis.chains.iter().map(|(index, scheduler, bound)| {
-        let chain = &analysis.set.chains[*index];
+        let chain = &analysis.set.chains()[*index];
         let late = |bound: Option<Time>| match (bound, chain.deadline) {
             (Some(bound), Some(deadline)) if bound > deadline => " !",
             _ => "",

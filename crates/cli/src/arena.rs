@@ -6,8 +6,8 @@ use anyhow::Result;
 use temponet_lab::arena::json::{JsonArena, JsonListed};
 use temponet_lab::arena::scenario::{all, find, of_version};
 use temponet_lab::arena::{ArenaPlan, ArenaResults, ArenaRow, Scenario, ScenarioResult, page, run as run_plan};
-use temponet_lab::roster::{SHIELDED, TUNED, UNSHIELDED};
 use temponet_lab::stats::{percent, points};
+use temponet_sched::Kind as SchedulerKind;
 
 use crate::compare::chosen;
 use crate::output;
@@ -163,15 +163,19 @@ fn scenario_text(outcome: &ScenarioResult) -> String {
 /// Returns a table with one row for each scenario: EDF, the best classical scheduler and the best of all others, each chosen with
 /// hindsight, then the tuned, the planning and the learned scheduler as far as they ran, and the optimum.
 fn overview(arena: &ArenaResults) -> (Vec<&str>, Vec<Vec<String>>) {
-    let row_of = |name: &str| arena.scenarios.iter().find_map(|outcome| outcome.row(name));
-    let has = |name: &str| row_of(name).is_some();
-    let has_planner = arena.scenarios.iter().any(|outcome| outcome.planner().is_some());
-    let learned: Vec<&str> = [TUNED, SHIELDED, UNSHIELDED].into_iter().filter(|name| has(name)).collect();
+    let row_of = |kind: SchedulerKind| arena.scenarios.iter().find_map(|outcome| outcome.of_kind(kind));
+    let has = |kind: SchedulerKind| row_of(kind).is_some();
+    let (has_planner, has_learned) = (has(SchedulerKind::Planning), has(SchedulerKind::Learned));
+    let has_gain = has_planner && has_learned && has(SchedulerKind::Tuned);
+    let learned: Vec<SchedulerKind> = [SchedulerKind::Tuned, SchedulerKind::Learned, SchedulerKind::Network]
+        .into_iter()
+        .filter(|kind| has(*kind))
+        .collect();
     let mut header = vec!["scenario", "edf", "best classical", "score", "best other", "score"];
     header.extend(has_planner.then_some("planner"));
-    header.extend(learned.iter().filter_map(|name| row_of(name)).map(|row| row.label.as_str()));
-    header.extend(has(SHIELDED).then_some(["less best other", "±95%", "standing", "gap closed"]).into_iter().flatten());
-    header.extend((has_planner && has(SHIELDED) && has(TUNED)).then_some("planner's gain"));
+    header.extend(learned.iter().filter_map(|kind| row_of(*kind)).map(|row| row.label.as_str()));
+    header.extend(has_learned.then_some(["less best other", "±95%", "standing", "gap closed"]).into_iter().flatten());
+    header.extend(has_gain.then_some("planner's gain"));
     header.push("optimum");
     let score = |row: Option<&ArenaRow>| row.map_or("–".into(), |row| percent(row.score()));
     let share = |value: Option<f64>| match value {
@@ -191,15 +195,15 @@ fn overview(arena: &ArenaResults) -> (Vec<&str>, Vec<Vec<String>>) {
                 some => format!("{} ({some} sets)", percent(row.score())),
             }));
         }
-        cells.extend(learned.iter().map(|name| score(outcome.row(name))));
-        if has(SHIELDED) {
+        cells.extend(learned.iter().map(|kind| score(outcome.of_kind(*kind))));
+        if has_learned {
             let delta = outcome.against_best_rival();
             cells.push(delta.map_or("–".into(), |of| points(of.mean)));
             cells.push(delta.and_then(|of| of.ci95).map_or("–".into(), points));
             cells.push(outcome.standing().map_or("–", |standing| standing.name()).into());
             cells.push(share(outcome.gap_closed()));
         }
-        if has_planner && has(SHIELDED) && has(TUNED) {
+        if has_gain {
             cells.push(share(outcome.planner_gain_reached()));
         }
         cells.push(format!("{}{}", outcome.possible.sign(), percent(outcome.possible.upper)));

@@ -21,7 +21,7 @@ pub fn table<'a>(
     names_schedulers: bool,
     is_whole: bool,
 ) -> String {
-    if set.chains.is_empty() {
+    if set.chains().is_empty() {
         return String::new();
     }
     let mut header = COLUMNS.to_vec();
@@ -32,7 +32,7 @@ pub fn table<'a>(
     let most = if is_whole { shown.len() } else { MOST_SCHEDULERS };
     let hidden = shown.split_off(most.min(shown.len())).len();
     let mut cells = Vec::new();
-    for index in 0..set.chains.len() {
+    for index in 0..set.chains().len() {
         for row in &shown {
             let Some(figures) = ChainFigures::of(set, row).nth(index) else { continue };
             let mut line = vec![figures.label()];

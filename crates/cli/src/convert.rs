@@ -1,4 +1,4 @@
-//! `temponet new` and `temponet convert`: writing task-set files.
+//! `temponet new`, `temponet convert` and `temponet schema`: writing task-set files, and what they are like.
 
 use std::path::PathBuf;
 
@@ -28,8 +28,19 @@ pub fn new(args: NewArgs) -> Result<()> {
     if Format::of(&args.file) != Some(Format::Toml) {
         return Err(anyhow!("{}: the template is TOML; the name must end in .toml", args.file.display()));
     }
-    Output::claim(&args.file, Kind::TaskSet, Replace::nothing_or(args.force))?.write(temponet_formats::TEMPLATE)?;
+    Output::claim(&args.file, Kind::TaskSet, Replace::nothing_or(args.force))?.write(&temponet_formats::template())?;
     written(&args.file, args.json)
+}
+
+/// Print the JSON schema of task-set files, for editors
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  temponet schema > temponet.schema.json\n\n\
+    A TOML file whose first line is \"#:schema ./temponet.schema.json\" is then checked while you type\n\
+    (Even Better TOML in VS Code, and other editors with taplo).")]
+pub struct SchemaArgs {}
+
+pub fn schema(_: SchemaArgs) -> Result<()> {
+    output::print_json(&temponet_formats::schema())
 }
 
 /// Convert a task set between TOML, JSON and CSV, from rt-app and SimSo, or to rt-app

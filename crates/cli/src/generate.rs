@@ -160,7 +160,7 @@ pub fn run(args: Args) -> Result<()> {
     if let Some(graphs) = args.graphs {
         graphs.join(&mut set, args.seed);
     }
-    set.machine = args.machine.map(|machine| machine.0).unwrap_or_default();
+    set.system.set_machine(args.machine.map(|machine| machine.0).unwrap_or_default());
     file.write(temponet_formats::write(&set, format)?)?;
     written(&args.output, args.json)
 }

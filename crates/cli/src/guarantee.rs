@@ -61,7 +61,7 @@ mod tests {
     use temponet_task::{Arrival, ListedJob, Task, TaskSet, Time};
 
     fn periodic(name: &str, wcet: u64, criticality: u8) -> Task {
-        Task { criticality, ..Task::periodic(name, Time::from_ms(10), Time::from_ms(wcet)) }
+        Task::periodic(name, Time::from_ms(10), Time::from_ms(wcet)).with_criticality(criticality)
     }
 
     /// No file format of ours holds lists of jobs beside tasks with a criticality, but the simulator runs such sets.
@@ -69,17 +69,8 @@ mod tests {
     fn a_list_of_jobs_beside_periodic_tasks_has_its_own_reason() {
         let ms = Time::from_ms;
         let (wcet, bcet) = (ms(2), ms(2));
-        let job = ListedJob {
-            release: ms(5),
-            deadline: ms(15),
-            execution: wcet,
-            wcet,
-            bcet,
-            criticality: 1,
-            value: 1.0,
-            estimate: None,
-        };
-        let listed = Task { arrival: Arrival::Listed([job].into()), ..periodic("shots", 2, 1) };
+        let job = ListedJob::new(ms(5), ms(15), wcet).with_bcet(bcet).with_criticality(1);
+        let listed = periodic("shots", 2, 1).with_arrival(Arrival::Listed([job].into()));
         let set = TaskSet::new("s", vec![periodic("brake", 4, 1), listed, periodic("log", 5, 0)], 1);
         let text = text(&Guaranteed::on(&set));
         assert!(text.contains("of 1 of 3 tasks by slack stealing: brake; not shots.\n"), "{text}");

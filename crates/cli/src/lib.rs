@@ -56,6 +56,7 @@ enum Command {
     Schedulers(listing::SchedulersArgs),
     New(convert::NewArgs),
     Convert(convert::Args),
+    Schema(convert::SchemaArgs),
     Generate(generate::Args),
     Sweep(sweep::Args),
     Arena(arena::Args),
@@ -180,6 +181,7 @@ impl Program {
             Command::Schedulers(args) => listing::schedulers(args),
             Command::New(args) => convert::new(args),
             Command::Convert(args) => convert::run(args),
+            Command::Schema(args) => convert::schema(args),
             Command::Generate(args) => generate::run(args),
             Command::Sweep(args) => sweep::run(args),
             Command::Arena(args) => arena::run(args),
@@ -217,3 +219,8 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let io = error.downcast_ref::<std::io::Error>();
     io.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }
+
+/// The examples of the README, which are run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

@@ -2,10 +2,10 @@
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use temponet::search;
 use temponet_formats::Format;
 use temponet_formats::builtin::{self, Builtin};
-use temponet_lab::roster::{LISTED, is_classical, is_search};
+use temponet_lab::roster;
+use temponet_sched::catalog::SHIELD_PREFIX;
 
 use crate::{output, table};
 
@@ -48,8 +48,8 @@ pub fn sets(args: SetsArgs) -> Result<()> {
         let set = builtin.load()?.set;
         rows.push(SetRow {
             name: builtin.name,
-            tasks: set.tasks.len(),
-            cores: set.cores,
+            tasks: set.tasks().len(),
+            cores: set.cores(),
             capacity: set.capacity(),
             utilization: set.utilization(),
             mean_utilization: set.mean_utilization(),
@@ -87,48 +87,34 @@ pub struct SchedulersArgs {
     pub json: bool,
 }
 
-/// What the schedulers that search are for.
-const SEARCH_PURPOSE: &str = "a search baseline of the paper beside the learned scheduler";
-
-/// Returns the kind of a scheduler: `search`, `classical`, or `own` for this project's.
-fn kind(name: &str) -> &'static str {
-    match name {
-        name if is_search(name) => "search",
-        name if is_classical(name) => "classical",
-        _ => "own",
-    }
-}
-
 pub fn schedulers(args: SchedulersArgs) -> Result<()> {
-    let classical = temponet_sched::ALL.iter().map(|entry| (entry.name, entry.summary, entry.purpose, entry.options));
-    let searching =
-        search::ALL.iter().map(|method| (method.name, method.summary, SEARCH_PURPOSE, &search::OPTIONS[..]));
-    let all: Vec<_> = LISTED.into_iter().chain(classical).chain(searching).collect();
-    let shield = temponet_sched::SHIELD;
+    let all = roster::all();
+    let (name, summary, purpose) = SHIELD_PREFIX;
     if args.json {
-        let rows = all.iter().map(|(name, summary, purpose, options)| {
-            let options = options.iter().map(
+        let rows = all.iter().map(|entry| {
+            let options = entry.options.iter().map(
                 |(name, default, meaning)| serde_json::json!({ "name": name, "default": default, "meaning": meaning }),
             );
             serde_json::json!({
-                "name": name, "kind": kind(name), "summary": summary, "purpose": purpose,
+                "name": entry.name, "kind": entry.kind.name(), "summary": entry.summary, "purpose": entry.purpose,
                 "options": options.collect::<Vec<_>>(),
             })
         });
-        let wrapper = serde_json::json!({ "name": shield.name, "summary": shield.summary, "purpose": shield.purpose });
+        let wrapper = serde_json::json!({ "name": name, "summary": summary, "purpose": purpose });
         return output::print_json(
             &serde_json::json!({ "schedulers": rows.collect::<Vec<_>>(), "wrappers": [wrapper] }),
         );
     }
-    let width = all.iter().map(|(name, ..)| name.len()).max().unwrap_or(0);
+    let width = all.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
+    let lines = |name: &str, summary: &str, purpose: &str| {
+        format!("{name:<width$}  {summary}\n{:width$}  for: {purpose}\n", "")
+    };
     let mut out = String::new();
-    for (name, summary, purpose, options) in
-        all.into_iter().chain([(shield.name, shield.summary, shield.purpose, shield.options)])
-    {
-        out += &format!("{name:<width$}  {summary}\n{:width$}  for: {purpose}\n", "");
-        for (option, default, meaning) in options {
+    for entry in all {
+        out += &lines(&entry.name, &entry.summary, &entry.purpose);
+        for (option, default, meaning) in entry.options {
             out += &format!("{:width$}  {option}={default}: {meaning}\n", "");
         }
     }
-    output::print(&out)
+    output::print(&(out + &lines(name, summary, purpose)))
 }

@@ -9,10 +9,11 @@ use temponet_formats::Loaded;
 use temponet_formats::builtin::{self, Builtin};
 use temponet_lab::horizon::{default_horizon, uncounted};
 use temponet_lab::models::{self, BUILT_IN, ModelError};
-use temponet_lab::roster::{Roster, SHIELDED, UNSHIELDED};
+use temponet_lab::roster::{Roster, UNSHIELDED, kind};
+use temponet_sched::Kind;
 pub use temponet_sim::generate::text::{positive_time, time as any_time};
 use temponet_task::wording::{counted, did_you_mean};
-use temponet_task::{Aim, OnMiss, Protocol, TaskSet, Time};
+use temponet_task::{Aim, Costs, OnMiss, Protocol, TaskSet, Time};
 
 use crate::{output, paths};
 
@@ -64,7 +65,7 @@ pub struct ModelArgs {
 impl ModelArgs {
     /// Returns the scheduler that a name stands for.
     pub fn scheduler<'a>(&self, name: &'a str) -> &'a str {
-        if self.no_shield && name == SHIELDED { UNSHIELDED } else { name }
+        if self.no_shield && kind(name) == Kind::Learned { UNSHIELDED } else { name }
     }
 
     /// Returns all schedulers, with the model of these options. A budget is calibrated here, once for all runs.
@@ -119,16 +120,19 @@ impl SetupArgs {
     pub fn prepare(&self, name: Option<&str>) -> Result<(TaskSet, Time, Vec<String>)> {
         let Loaded { mut set, mut notes, .. } = load(name.unwrap_or(builtin::DEFAULT))?;
         if let Some(cores) = self.cores {
-            set.set_cores(usize::from(cores)).map_err(|why| anyhow!("--cores {cores}: {why}"))?;
+            set.system.change_cores(usize::from(cores)).map_err(|why| anyhow!("--cores {cores}: {why}"))?;
         }
-        set.on_miss = self.on_miss.unwrap_or(set.on_miss);
-        set.protocol = self.protocol.unwrap_or(set.protocol);
+        set.system.set_on_miss(self.on_miss.unwrap_or(set.on_miss()));
+        set.system.set_protocol(self.protocol.unwrap_or(set.protocol()));
         if let Some(problem) = set.protocol_problem() {
             bail!("{problem}");
         }
-        set.costs.context_switch = self.switch_cost.unwrap_or(set.costs.context_switch);
-        set.costs.migration = self.migration_cost.unwrap_or(set.costs.migration);
-        set.costs.decision = self.decision_cost.unwrap_or(set.costs.decision);
+        let own = set.costs();
+        set.system.set_costs(Costs {
+            context_switch: self.switch_cost.unwrap_or(own.context_switch),
+            migration: self.migration_cost.unwrap_or(own.migration),
+            decision: self.decision_cost.unwrap_or(own.decision),
+        });
         let horizon = self.horizon.unwrap_or_else(|| default_horizon(&set));
         if let Some(note) = uncounted(&set, horizon) {
             eprintln!("note: {note}");
@@ -176,21 +180,24 @@ pub fn heading(set: &TaskSet, horizon: Time) -> String {
     } else {
         format!("load {load:.2} at the wcet, {mean:.2} on average")
     };
-    let per_core = match (set.is_full_speed(), set.cores) {
+    let per_core = match (set.machine().is_full_speed(), set.cores()) {
         (true, 1) => "",
         (true, _) => " per core",
         (false, _) => " of the total speed",
     };
-    let rule = set.on_miss.name();
-    let protocol = if set.has_sections() { format!(", protocol: {}", set.protocol.name()) } else { String::new() };
-    let costs =
-        [("switch", set.costs.context_switch), ("migration", set.costs.migration), ("decision", set.costs.decision)];
+    let rule = set.on_miss().name();
+    let protocol = if set.has_sections() { format!(", protocol: {}", set.protocol().name()) } else { String::new() };
+    let costs = [
+        ("switch", set.costs().context_switch),
+        ("migration", set.costs().migration),
+        ("decision", set.costs().decision),
+    ];
     let costs =
         costs.iter().filter(|(_, cost)| *cost > Time::ZERO).map(|(what, cost)| format!(", a {what} costs {cost}"));
     let costs: String = costs.collect();
     format!(
         "{}: {} on {cores}, {load}{per_core}{costs}; horizon {horizon}, on a miss: {rule}{protocol}",
         set.name,
-        counted(set.tasks.len(), "task")
+        counted(set.tasks().len(), "task")
     )
 }

@@ -69,7 +69,7 @@ impl Args {
             None => picture_window(&set, horizon, gantt::PICTURE_JOBS),
         };
         let plan = ComparisonPlan {
-            goal: set.goal(),
+            goal: set.goal().clone(),
             set,
             horizon,
             seed: self.setup.seed(),
@@ -126,7 +126,7 @@ pub fn run(args: Args) -> Result<()> {
     }
     let (scheduler, counters) = (plan.roster.label(name), scheduler.counters());
     let (compliance, scores) = (vec![metrics.jobs.compliance()], vec![metrics.scores(&plan.goal)]);
-    let row = ComparisonRow { scheduler, metrics, compliance, scores, latency, recording, counters };
+    let row = ComparisonRow { spec: name.into(), scheduler, metrics, compliance, scores, latency, recording, counters };
     match args.json {
         true => output::print_json(&JsonRun::of(&row, &plan, &notes)),
         false => output::print(&text(&row, &plan)),
@@ -176,7 +176,7 @@ fn text(row: &ComparisonRow, plan: &ComparisonPlan) -> String {
     }
     let rows: Vec<Vec<String>> = plan
         .set
-        .tasks
+        .tasks()
         .iter()
         .zip(&metrics.tasks)
         .take(MOST_ROWS)
@@ -199,8 +199,8 @@ fn text(row: &ComparisonRow, plan: &ComparisonPlan) -> String {
         .collect();
     out += "\n";
     out += &table::render(&header, &rows);
-    if plan.set.tasks.len() > MOST_ROWS {
-        out += &format!("… and {}, all in --json\n", counted(plan.set.tasks.len() - MOST_ROWS, "more task"));
+    if plan.set.tasks().len() > MOST_ROWS {
+        out += &format!("… and {}, all in --json\n", counted(plan.set.tasks().len() - MOST_ROWS, "more task"));
     }
     out + &chains::table(&plan.set, [row].into_iter(), false, true)
 }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use rayon::prelude::*;
 use temponet_formats::read_bytes;
 use temponet_lab::progress::Progress;
-use temponet_lab::roster::is_classical;
+use temponet_lab::roster::kind;
 use temponet_lab::stats::percent;
 use temponet_lab::sweep::{PointSummary, SweepPlan, SweepPoint, SweepRow, page};
 use temponet_sim::generate::text;
@@ -263,7 +263,7 @@ fn stamp(plan: &SweepPlan) -> String {
     let oracle = oracle.map_or("none".into(), |seconds| format!("{seconds} s"));
     // Two sweeps draw the same sets if all other parameters are equal; the checksum identifies the model.
     let spec = spec.map_or(String::new(), |spec| text::described(&spec));
-    let learned = plan.roster.model.as_ref().filter(|_| plan.schedulers.iter().any(|name| !is_classical(name)));
+    let learned = plan.roster.model.as_ref().filter(|_| plan.schedulers.iter().any(|name| !kind(name).is_classical()));
     let model = learned.and_then(|model| model.checksum().ok()).map_or(String::new(), |sum| format!(", model {sum}"));
     format!("# temponet sweep: jobs {jobs}, seed {seed}, schedulers {names}, oracle {oracle}, {spec}{model}")
 }

@@ -60,7 +60,7 @@ pub fn run(args: Args) -> Result<()> {
     let model = roster.model.context("there is no model")?;
     let mut fresh = (*model).clone();
     fresh.forget_tuned();
-    let system = set.system();
+    let system = set.system.clone();
     let choice = &chosen(&system, Learned::new(model, roster.options)?, &args.setup)?;
     if let Some(file) = file {
         fresh.set_tuned(&set.name, &system, choice.clone())?;
@@ -68,7 +68,7 @@ pub fn run(args: Args) -> Result<()> {
     }
     if args.json {
         let (verdict, output) = (choice.to_string(), args.output.as_ref());
-        let report = JsonChoice { task_set: &set.name, cores: set.cores, verdict, choice, output };
+        let report = JsonChoice { task_set: &set.name, cores: set.cores(), verdict, choice, output };
         return output::print_json(&report);
     }
     output::print(&text(&set, choice))?;
@@ -87,8 +87,13 @@ fn chosen(system: &System, mut network: Learned, setup: &SetupArgs) -> Result<Ch
 }
 
 fn text(set: &TaskSet, choice: &Choice) -> String {
-    let mut out =
-        format!("{}: {} on {}, {} simulated\n\n", set.name, counted(set.tasks.len(), "task"), cores(set), jobs(choice));
+    let mut out = format!(
+        "{}: {} on {}, {} simulated\n\n",
+        set.name,
+        counted(set.tasks().len(), "task"),
+        cores(set),
+        jobs(choice)
+    );
     if !choice.candidates.is_empty() {
         let mut header: Vec<&str> = vec!["candidate"];
         header.extend(choice.measures.iter().map(String::as_str));

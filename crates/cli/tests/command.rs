@@ -38,7 +38,8 @@ fn compare_json_has_every_field_and_adds_up() {
     let skipped: Vec<&str> =
         report["skipped"].as_array().unwrap().iter().map(|row| row["scheduler"].as_str().unwrap()).collect();
     assert_eq!(skipped, ["edf-chain", "hlfet", "egs"], "no task comes after another");
-    let classical = temponet_sched::ALL.iter().map(|entry| entry.name).filter(|name| !skipped.contains(name));
+    let classical =
+        temponet_sched::catalog::all().into_iter().map(|entry| &*entry.name).filter(|name| !skipped.contains(name));
     let expected: HashSet<&str> = classical.chain(["temponet", "temponet-unshielded", "tuned"]).collect();
     assert_eq!(results.len(), expected.len());
     assert_eq!(results.iter().map(|row| row["scheduler"].as_str().unwrap()).collect::<HashSet<_>>(), expected);
@@ -707,13 +708,20 @@ fn a_job_list_runs_to_its_last_deadline() {
 }
 
 #[test]
-fn search_schedulers_take_options_after_a_comma() {
-    let folder = Folder::new("search");
-    let list = "edf,pso:evaluations=12,seed=3,cga:evaluations=10:seed=2";
+fn schedulers_take_options_after_a_comma_or_a_colon() {
+    let folder = Folder::new("options");
+    let list = "edf,look-ahead:caution=0.2,capacity=0.9,c-edf:size=1:fit=worst";
     let report = folder.json(&["compare", "standard-145", "--horizon", "1s", "--schedulers", list, "--json"]);
     let names: Vec<_> = report["results"].as_array().unwrap().iter().map(|row| row["scheduler"].as_str()).collect();
     assert_eq!(names.len(), 3, "{names:?}");
-    assert!(names.contains(&Some("pso:evaluations=12,seed=3")), "{names:?}");
+    assert!(names.contains(&Some("look-ahead:caution=0.2,capacity=0.9")), "{names:?}");
+}
+
+#[test]
+fn a_rival_of_the_paper_is_named_as_such() {
+    let error = Folder::new("rival").error(&["compare", "standard-145", "--schedulers", "edf,pso"]);
+    assert!(error.contains("\"pso\"") && error.contains("one of temponet-paper's"), "{error}");
+    assert_eq!(error.trim().lines().count(), 1, "{error}");
 }
 
 #[test]
@@ -723,15 +731,14 @@ fn lists_and_manuals_print() {
         assert!(folder.stdout(&["sets"]).contains(set.name));
         assert_eq!(folder.stdout(&["sets", set.name]), set.text);
     }
-    let classical = temponet_sched::ALL.iter().map(|entry| entry.name);
-    let searching = temponet::search::ALL.iter().map(|method| method.name);
+    let classical = temponet_sched::catalog::all().into_iter().map(|entry| &*entry.name);
     let ours = ["temponet", "temponet-unshielded", "tuned", "planner"].into_iter();
-    let names: Vec<_> = ours.chain(classical).chain(searching).collect();
+    let names: Vec<_> = ours.chain(classical).collect();
     let listed = folder.json(&["schedulers", "--json"]);
     let listed: Vec<_> =
         listed["schedulers"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
     assert_eq!(listed, names);
-    assert_eq!(folder.json(&["schedulers", "--json"])["schedulers"][names.len() - 1]["kind"], "search");
+    assert_eq!(folder.json(&["schedulers", "--json"])["schedulers"][names.len() - 1]["kind"], "classical");
     assert!(folder.stdout(&["completions", "bash"]).contains("temponet"));
     assert!(folder.stdout(&["man"]).contains(".TH temponet"));
     for command in [

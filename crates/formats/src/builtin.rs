@@ -68,7 +68,7 @@ mod tests {
         for set in ALL {
             let loaded = set.load().unwrap_or_else(|error| panic!("{error}"));
             assert!(!loaded.set.description.is_empty() && !set.source().is_empty(), "{}", set.name);
-            assert_eq!(loaded.set.system().validate(), Ok(()), "{}", set.name);
+            assert_eq!(loaded.set.system.validate(), Ok(()), "{}", set.name);
             let warned = !loaded.warnings.is_empty();
             assert_eq!(
                 warned,

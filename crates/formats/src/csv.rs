@@ -3,6 +3,7 @@
 //! The name of a time column may carry the unit (`period_us`). Cells are separated by commas or, as spreadsheets of many
 //! countries write them, by semicolons or tabs. Lines that begin with `#` are comments. Empty cells are absent keys.
 
+use crate::keys::{JOB, Kind, NAME, Spec, Specs, TASK};
 use crate::node::{Node, Table, Value};
 use crate::{Lines, Problem, one_line};
 
@@ -22,7 +23,7 @@ pub(super) fn parse(text: &str) -> Result<Node, Problem> {
         tasks.push(row);
     }
     let tasks = Node { line: 1, value: Value::List(tasks) };
-    Ok(Node { line: 1, value: Value::Table(Table { entries: vec![("task".into(), tasks)] }) })
+    Ok(Node { line: 1, value: Value::Table(Table { entries: vec![(TASK.what.into(), tasks)] }) })
 }
 
 /// Reader of CSV rows. Each row becomes a table of its non-empty cells by column.
@@ -45,20 +46,12 @@ struct Column {
     unit: Option<&'static str>,
 }
 
-/// Columns that hold times and may carry a unit in their name.
-const TIMES: [&str; 11] = [
-    "period",
-    "wcet",
-    "deadline",
-    "offset",
-    "jitter",
-    "bcet",
-    "acet",
-    "wcet_high",
-    "release",
-    "estimate",
-    "estimate_p90",
-];
+/// Returns whether a column holds times, so that its name may carry their unit. Files with measured times may have a column `time`.
+fn holds_times(column: &str) -> bool {
+    let mut specs = TASK.specs().into_iter().chain(JOB.specs());
+    let is_time = |spec: &Spec| spec.name == column && matches!(spec.kind, Kind::Time | Kind::PositiveTime);
+    column == "time" || specs.any(is_time)
+}
 
 impl<'a> Rows<'a> {
     /// Creates a reader and reads the header.
@@ -76,7 +69,7 @@ impl<'a> Rows<'a> {
         for header in &headers {
             let units = [("_ns", "ns"), ("_us", "us"), ("_ms", "ms"), ("_s", "s")];
             let unit = units.iter().find_map(|(ending, unit)| Some((header.strip_suffix(ending)?, *unit)));
-            let unit = unit.filter(|(key, _)| TIMES.contains(key) || *key == "execution" || *key == "time");
+            let unit = unit.filter(|(key, _)| holds_times(key));
             let (key, unit) = unit.map_or((header, None), |(key, unit)| (key, Some(unit)));
             if rows.columns.iter().any(|column| column.key == key) {
                 return Err(Problem::at(rows.line_of(&headers), format!("column {key:?} stands twice")));
@@ -94,7 +87,7 @@ impl<'a> Rows<'a> {
         let line = self.line_of(&self.record);
         let mut entries = Vec::new();
         for (column, cell) in self.columns.iter().zip(&self.record) {
-            if self.delimiter != b',' && column.key != "name" && has_decimal_comma(cell) {
+            if self.delimiter != b',' && column.key != NAME.name && has_decimal_comma(cell) {
                 let header = &column.header;
                 return Err(Problem::at(
                     line,

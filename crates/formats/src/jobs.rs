@@ -1,19 +1,21 @@
 //! Lists of individual jobs, such as recorded traces: CSV files whose header has a column `release`. Rows with the same name
 //! are jobs of one task, numbered in the order of their releases.
 
-use temponet_task::{Arrival, CoreSet, ListedJob, Preemption, System, Task, TaskSet, Time, TimeUnit};
+use temponet_task::{Arrival, CoreSet, Estimate, ListedJob, Preemption, Task, TaskSet, Time, TimeUnit};
 
 use crate::Problem;
 use crate::csv::{Rows, delimiter};
-use crate::node::{Fields, Node};
-use crate::read::{MOST_VALUE, ReadResult, affinity, criticality, estimate_of_job, limit, name, preemption};
+use crate::keys::{Context, JOB, JobDraft, RELEASE};
+use crate::node::Node;
+use crate::read::{ReadResult, limit};
 
 /// Returns whether the header, the first line that is not a comment, has a release column.
 pub(super) fn is_job_list(text: &str) -> bool {
     let header = text.lines().find(|line| !line.trim().is_empty() && !line.starts_with('#'));
     header.is_some_and(|header| {
         let cells = header.split(char::from(delimiter(text))).map(|cell| cell.trim().trim_matches('"'));
-        cells.into_iter().any(|cell| cell == "release" || cell.starts_with("release_"))
+        let rest = |cell: &str| cell.strip_prefix(RELEASE.name).map(str::to_string);
+        cells.into_iter().any(|cell| rest(cell).is_some_and(|rest| rest.is_empty() || rest.starts_with('_')))
     })
 }
 
@@ -29,10 +31,10 @@ pub(super) fn parse(text: &str, name: String) -> ReadResult {
     let mut warnings = Warnings::default();
     let mut states_wcets = false;
     while let Some(row) = rows.next_row()? {
-        let Row { task: task_name, job, states_wcet, preemption, cores: bound } = job(&row)?;
-        states_wcets |= states_wcet;
-        let index = *index_of.entry(task_name.clone()).or_insert_with(|| {
-            tasks.push((task_name, Vec::new()));
+        let (JobDraft { name, wcet, preemption, cores: bound, .. }, job) = job(&row)?;
+        states_wcets |= wcet.is_some();
+        let index = *index_of.entry(name.clone()).or_insert_with(|| {
+            tasks.push((name, Vec::new()));
             limits.push(None);
             cores.push(None);
             tasks.len() - 1
@@ -105,59 +107,47 @@ impl Warnings {
     }
 }
 
-/// Keys of a row.
-const JOB_KEYS: &[&str] = &[
-    "name",
-    "release",
-    "execution",
-    "deadline",
-    "wcet",
-    "estimate",
-    "estimate_p90",
-    "criticality",
-    "value",
-    "preemption",
-    "cores",
-];
-
-/// A row of a list of jobs.
-struct Row {
-    /// Name of the task.
-    task: String,
-    job: ListedJob,
-    /// Whether the row states a wcet.
-    states_wcet: bool,
-    /// Limit on preemption, which is the same for all jobs of a task.
-    preemption: Option<Preemption>,
-    /// Cores that jobs may use, which are the same for all jobs of a task.
-    cores: Option<CoreSet>,
-}
-
-fn job(row: &Node) -> Result<Row, Problem> {
-    let line = row.line;
-    let mut fields = Fields::of(row, "job")?.only(JOB_KEYS)?;
-    let (name, _) = name(&mut fields)?;
-    let release = fields.need("release")?.time("release", TimeUnit::Ms)?;
-    let execution = fields.need("execution")?.positive_time("execution", TimeUnit::Ms)?;
-    let deadline = fields.need("deadline")?.time("deadline", TimeUnit::Ms)?;
-    let stated = fields.positive_time("wcet", TimeUnit::Ms)?;
-    let estimate = estimate_of_job(&mut fields, stated)?;
-    let wcet = stated.unwrap_or(execution);
-    let criticality = fields.take("criticality").map(criticality).transpose()?.unwrap_or(0);
-    let value = fields.take("value").map(|node| node.number("value", 0.0, MOST_VALUE)).transpose()?.unwrap_or(1.0);
-    let preemption = fields.take("preemption").map(|node| preemption(node, TimeUnit::Ms)).transpose()?;
-    let cores = fields.take("cores").map(|node| affinity(node, &[], System::MOST_CORES)).transpose()?;
-    fields.finish()?;
+/// Reads a row: the draft, and the job that it states.
+fn job(row: &Node) -> Result<(JobDraft, ListedJob), Problem> {
+    let mut draft = JobDraft::default();
+    JOB.read(row, &mut draft, &Context::plain(TimeUnit::Ms))?;
+    let JobDraft { release, execution, deadline, criticality, .. } = draft;
+    let (wcet, value) = (draft.wcet.unwrap_or(execution), draft.value.unwrap_or(1.0));
+    let estimate = estimate(&draft)?;
     if deadline <= release {
-        return Err(Problem::at(line, format!("deadline {deadline} is not after the release {release}")));
+        return Err(Problem::at(row.line, format!("deadline {deadline} is not after the release {release}")));
     }
     if wcet < execution {
-        return Err(Problem::at(line, format!("wcet {wcet} is less than the execution {execution}")));
+        return Err(Problem::at(row.line, format!("wcet {wcet} is less than the execution {execution}")));
     }
     // The caller raises the bcet to the wcet if the list as a whole states no wcets.
     let bcet = Time(1);
-    let job = ListedJob { release, deadline, execution, wcet, bcet, criticality, value, estimate };
-    Ok(Row { task: name, job, states_wcet: stated.is_some(), preemption, cores })
+    let job = ListedJob::new(release, deadline, execution)
+        .with_wcet(wcet)
+        .with_bcet(bcet)
+        .with_criticality(criticality)
+        .with_value(value)
+        .with_estimate(estimate);
+    Ok((draft, job))
+}
+
+/// Returns the estimate of a job, which must be consistent with its wcet.
+fn estimate(draft: &JobDraft) -> Result<Option<Estimate>, Problem> {
+    let (median, line, high) = match (draft.estimate, draft.estimate_p90) {
+        (None, None) => return Ok(None),
+        (None, Some((_, line))) => return Err(Problem::at(line, "estimate_p90 needs an estimate")),
+        (Some((median, line)), high) => (median, line, high.map_or(median, |(high, _)| high)),
+    };
+    let wrong = |message: String| Err(Problem::at(line, message));
+    match (draft.wcet, Estimate::new(median, high)) {
+        (None, _) => wrong("an estimate needs a wcet: without one, the execution time is known".into()),
+        (_, None) => wrong(format!("estimate_p90 {high} is less than the estimate {median}")),
+        (Some(wcet), _) if high > wcet => {
+            let column = if median > wcet { "estimate" } else { "estimate_p90" };
+            wrong(format!("{column} {} is more than the wcet {wcet}", if median > wcet { median } else { high }))
+        }
+        (Some(_), estimate) => Ok(estimate),
+    }
 }
 
 /// Creates the task for the jobs of one name. Its wcet, deadline, criticality and value are the largest of its jobs, and
@@ -167,13 +157,11 @@ pub(super) fn listed_task(name: String, mut jobs: Vec<ListedJob>) -> Task {
     let window = |job: &ListedJob| job.deadline - job.release;
     let longest_window = jobs.iter().map(window).max().unwrap_or_default();
     let most = |time: fn(&ListedJob) -> Time| jobs.iter().map(time).max().unwrap_or_default();
-    Task {
-        deadline: longest_window,
-        bcet: jobs.iter().map(|job| job.bcet).min().unwrap_or_default(),
-        criticality: jobs.iter().map(|job| job.criticality).max().unwrap_or(0),
-        value: jobs.iter().map(|job| job.value).fold(0.0, f64::max),
-        wcet: most(|job| job.wcet),
-        arrival: Arrival::Listed(jobs.into()),
-        ..Task::periodic(name, longest_window, Time(1))
-    }
+    Task::periodic(name, longest_window, Time(1))
+        .with_deadline(longest_window)
+        .with_bcet(jobs.iter().map(|job| job.bcet).min().unwrap_or_default())
+        .with_criticality(jobs.iter().map(|job| job.criticality).max().unwrap_or(0))
+        .with_value(jobs.iter().map(|job| job.value).fold(0.0, f64::max))
+        .with_wcet(most(|job| job.wcet))
+        .with_arrival(Arrival::Listed(jobs.into()))
 }

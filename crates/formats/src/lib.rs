@@ -1,5 +1,8 @@
 //! Task-set files: TOML (the documented default), JSON with the same keys, and CSV.
 //!
+//! One table says which keys there are, what their values mean, and how they are read and written (`keys/`). The JSON schema ([`schema`]), the
+//! template ([`template`]) and the tables of the documentation ([`key_tables`]) follow from it.
+//!
 //! Reading is strict and works the same way for all formats. A front end (`toml.rs`, `json.rs`, `csv.rs`) turns the text
 //! into a tree of nodes (`node.rs`) that know their lines. `read.rs` turns that tree into a [`TaskSet`] and refuses what it
 //! does not understand. Lists of individual jobs (`jobs.rs`) are CSV only. `write.rs` is the way back.
@@ -12,10 +15,15 @@ mod csv;
 mod input;
 mod jobs;
 mod json;
+mod key_tables;
+mod keys;
 mod node;
 mod notes;
+mod out;
 mod read;
 mod rt_app;
+mod schema;
+mod settings;
 mod simso;
 mod template;
 mod toml;
@@ -29,9 +37,11 @@ use temponet_task::TaskSet;
 use temponet_task::wording::visible;
 
 pub use input::{is_pipe, read_bytes};
-pub use read::{BURST_KEYS, TASK_KEYS};
+pub use key_tables::key_tables;
 pub use rt_app::{Exported, to_rt_app};
-pub use template::TEMPLATE;
+pub use schema::schema;
+pub use settings::{SettingsError, line_of, read_settings};
+pub use template::template;
 pub use write::{NotRepresentable, write};
 
 /// File format of a task set.
@@ -185,3 +195,8 @@ impl Lines {
 fn one_line(message: &str) -> String {
     message.split_whitespace().collect::<Vec<_>>().join(" ")
 }
+
+/// The examples of the README, which are run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

@@ -4,6 +4,7 @@ use temponet_task::wording::did_you_mean;
 use temponet_task::{Time, TimeUnit};
 
 use crate::Problem;
+use crate::keys::NAME;
 
 /// A value of a file, with its line.
 #[derive(Clone, Debug)]
@@ -65,6 +66,12 @@ impl Node {
             Value::Table(table) => Ok(table),
             _ => Err(self.is_wrong(format_args!("{what} must be a table, not {}", self.shown()))),
         }
+    }
+
+    /// Returns the entry of a table with this key, if there is one.
+    pub fn entry(&self, key: &str) -> Option<&Node> {
+        let Value::Table(table) = &self.value else { return None };
+        table.entries.iter().find(|(name, _)| name == key).map(|(_, node)| node)
     }
 
     /// Returns the items of the list. `what` names the value in the error.
@@ -145,27 +152,24 @@ pub(super) struct Fields<'a> {
     left: Vec<(&'a str, &'a Node)>,
     /// Keys that have been asked for.
     asked: Vec<&'static str>,
-    /// All known keys, if [`Fields::only`] was called; otherwise empty.
-    known: &'static [&'static str],
 }
 
 impl<'a> Fields<'a> {
     /// Creates a reader for a table, which messages call `what`.
     pub fn of(node: &'a Node, what: &'static str) -> Result<Fields<'a>, Problem> {
         let entries = &node.table(what)?.entries;
-        let name = entries.iter().find_map(|(key, value)| match &value.value {
-            Value::Text(name) | Value::Cell(name) if key == "name" && !name.trim().is_empty() => Some(name.trim()),
+        let name = node.entry(NAME.name).and_then(|name| match &name.value {
+            Value::Text(name) | Value::Cell(name) if !name.trim().is_empty() => Some(name.trim()),
             _ => None,
         });
         let what = name.map_or(what.into(), |name| format!("{what} {:?}", cut(name)));
         let left = entries.iter().map(|(key, value)| (key.as_str(), value)).collect();
-        Ok(Fields { what, line: node.line, left, asked: Vec::new(), known: &[] })
+        Ok(Fields { what, line: node.line, left, asked: Vec::new() })
     }
 
     /// Refuses all keys other than `known`. Called first, it reports a misspelled key before the missing key that results
     /// from it.
-    pub fn only(mut self, known: &'static [&'static str]) -> Result<Fields<'a>, Problem> {
-        self.known = known;
+    pub fn only(self, known: &[&'static str]) -> Result<Fields<'a>, Problem> {
         let unknown = self.left.iter().filter(|(key, _)| !known.contains(key));
         match unknown.min_by_key(|(key, node)| (node.line, *key)) {
             Some((key, node)) => Err(self.unknown(key, node, known)),
@@ -194,11 +198,6 @@ impl<'a> Fields<'a> {
 
     /// Takes the entry with this key, if there is one.
     pub fn take(&mut self, key: &'static str) -> Option<&'a Node> {
-        debug_assert!(
-            self.known.is_empty() || self.known.contains(&key),
-            "{key} is missing from the keys of {}",
-            self.what
-        );
         self.asked.push(key);
         let at = self.left.iter().position(|(name, _)| *name == key)?;
         Some(self.left.remove(at).1)
@@ -206,18 +205,12 @@ impl<'a> Fields<'a> {
 
     /// Takes the entry with this key. A missing entry is an error.
     pub fn need(&mut self, key: &'static str) -> Result<&'a Node, Problem> {
-        let node = self.take(key);
-        node.ok_or_else(|| Problem::at(self.line, format!("{} has no {key}", self.what)))
+        self.take(key).ok_or_else(|| self.missing(key))
     }
 
-    /// Takes a time, if there is one. A bare number is in `unit`s.
-    pub fn time(&mut self, key: &'static str, unit: TimeUnit) -> Result<Option<Time>, Problem> {
-        self.take(key).map(|node| node.time(key, unit)).transpose()
-    }
-
-    /// Takes a time greater than zero, if there is one.
-    pub fn positive_time(&mut self, key: &'static str, unit: TimeUnit) -> Result<Option<Time>, Problem> {
-        self.take(key).map(|node| node.positive_time(key, unit)).transpose()
+    /// Creates the error for a missing entry.
+    pub fn missing(&self, key: &str) -> Problem {
+        Problem::at(self.line, format!("{} has no {key}", self.what))
     }
 
     /// Returns the remaining entries in order, for readers that do not refuse them. A repetition of a key that was asked

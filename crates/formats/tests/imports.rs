@@ -54,22 +54,23 @@ fn has(loaded: &Loaded, wanted: &str) -> bool {
 #[test]
 fn threads_of_rt_app_become_tasks_and_the_rest_is_named() {
     let loaded = fixture("robot.json");
-    let camera = |name: &str| Task {
-        offset: us(500),
-        priority: Some(40),
-        sections: vec![Section { resource: 0, at: Time::ZERO, length: ms(1) }],
-        ..Task::periodic(name, ms(33), ms(3))
+    let camera = |name: &str| {
+        Task::periodic(name, ms(33), ms(3)).with_offset(us(500)).with_priority(Some(40)).with_sections(vec![Section {
+            resource: 0,
+            at: Time::ZERO,
+            length: ms(1),
+        }])
     };
     let expected = [
-        Task { deadline: us(800), ..Task::periodic("servo", ms(1), us(400)) },
+        Task::periodic("servo", ms(1), us(400)).with_deadline(us(800)),
         camera("camera-0"),
         camera("camera-1"),
-        Task { cores: CoreSet::of([0]), ..Task::periodic("logger", ms(10), ms(3)) },
-        Task { offset: ms(2), ..Task::periodic("planner", ms(20), ms(9)) },
+        Task::periodic("logger", ms(10), ms(3)).with_cores(CoreSet::of([0])),
+        Task::periodic("planner", ms(20), ms(9)).with_offset(ms(2)),
     ];
-    assert_eq!(loaded.set.tasks, expected);
-    let TaskSet { name, cores, on_miss, time_unit, .. } = &loaded.set;
-    assert_eq!((&name[..], *cores, *on_miss, *time_unit), ("robot", 2, OnMiss::Continue, TimeUnit::Us));
+    assert_eq!(loaded.set.tasks(), expected);
+    let (TaskSet { name, time_unit, .. }, cores, on_miss) = (&loaded.set, loaded.set.cores(), loaded.set.on_miss());
+    assert_eq!((&name[..], cores, on_miss, *time_unit), ("robot", 2, OnMiss::Continue, TimeUnit::Us));
     assert!(loaded.warnings.is_empty());
     for note in [
         "25: task \"logger\": \"priority\" = 5 of SCHED_OTHER is not represented",
@@ -90,7 +91,7 @@ fn threads_of_rt_app_become_tasks_and_the_rest_is_named() {
     ] {
         assert!(has(&loaded, note), "{note} is not in {:#?}", loaded.notes);
     }
-    assert_eq!((loaded.set.resources.as_slice(), loaded.set.protocol), (&["frame".to_string()][..], Protocol::None));
+    assert_eq!((loaded.set.resources(), loaded.set.protocol()), (&["frame".to_string()][..], Protocol::None));
     assert_eq!(loaded.notes.len(), 16, "{:#?}", loaded.notes);
 }
 
@@ -99,7 +100,7 @@ fn mutexes_of_rt_app_become_critical_sections() {
     let sections = |body: &str| {
         let loaded = thread(body).unwrap();
         let at = |section: &Section| (section.resource, section.at.0 / 1000, section.length.0 / 1000);
-        (loaded.set.tasks[0].sections.iter().map(at).collect::<Vec<_>>(), loaded.set.resources.clone())
+        (loaded.set.tasks()[0].sections.iter().map(at).collect::<Vec<_>>(), loaded.set.resources().to_vec())
     };
     let names = |names: &[&str]| names.iter().map(|name| name.to_string()).collect::<Vec<_>>();
     let timer = r#""timer": {"ref": "unique", "period": 90}"#;
@@ -121,19 +122,19 @@ fn mutexes_of_rt_app_become_critical_sections() {
         has(&open, "2: task \"a\": \"lock\" of \"a\" without an unlock")
             && has(&open, "2: task \"a\": \"unlock\" of \"b\" without")
     );
-    assert!(open.set.resources.is_empty() && open.set.protocol == Protocol::Inheritance, "nothing is shared");
+    assert!(open.set.resources().is_empty() && open.set.protocol() == Protocol::Inheritance, "nothing is shared");
     let turns = thread(&format!(r#""lock": "a", "run": 1, "unlock": "a", {timer}, "run": 2, {timer}"#)).unwrap();
     assert!(has(&turns, "2: task \"a\": its jobs differ by turns"), "{:?}", turns.notes);
     let inherits = json(
         r#"{ "global": { "pi_enabled": true }, "tasks": { "a": { "lock": "m", "run": 1, "unlock": "m", "timer": { "ref": "unique", "period": 9 } } } }"#,
     );
-    assert_eq!(inherits.unwrap().set.protocol, Protocol::Inheritance);
+    assert_eq!(inherits.unwrap().set.protocol(), Protocol::Inheritance);
 }
 
 #[test]
 fn periods_come_from_timers_sleeps_or_the_deadline_class() {
     let one = |body: &str| {
-        let task = thread(body).unwrap().set.tasks.remove(0);
+        let task = thread(body).unwrap().set.system.tasks_mut().remove(0);
         (task.period().unwrap(), task.deadline, task.wcet)
     };
     assert_eq!(one(r#""run": 5, "sleep": 10"#), (us(15), us(15), us(5)));
@@ -152,7 +153,7 @@ fn periods_come_from_timers_sleeps_or_the_deadline_class() {
     assert_eq!(one(older), (us(9), us(8), us(3)));
     let phase = r#""phases": { "p": { "loop": -1, "policy": "SCHED_RR", "run": 3, "timer": { "period": 9 } } }"#;
     assert_eq!(one(phase), (us(9), us(9), us(3)));
-    assert_eq!(thread(phase).unwrap().set.tasks[0].priority, Some(10), "what rt-app gives them");
+    assert_eq!(thread(phase).unwrap().set.tasks()[0].priority, Some(10), "what rt-app gives them");
 }
 
 #[test]
@@ -194,7 +195,7 @@ fn our_own_json_stays_ours() {
     let own =
         r#"{ "task": [ { "name": "tasks", "period": 5, "wcet": 1 } ], "mode": [ { "at": 5, "tasks": ["tasks"] } ] }"#;
     let loaded = json(own).unwrap();
-    assert_eq!((loaded.set.tasks[0].wcet, loaded.notes.len()), (ms(1), 0));
+    assert_eq!((loaded.set.tasks()[0].wcet, loaded.notes.len()), (ms(1), 0));
     assert!(json("{ \"tasks\": [] }").unwrap_err().contains("unknown key \"tasks\""));
     assert!(json("{ /* no comments */ \"task\": [] }").unwrap_err().starts_with("w.json:1: "));
 }
@@ -203,34 +204,23 @@ fn our_own_json_stays_ours() {
 fn a_simulation_of_simso_becomes_a_set_and_the_rest_is_named() {
     let loaded = fixture("cell.xml");
     let set = &loaded.set;
-    let names: Vec<_> = set.tasks.iter().map(|task| &task.name[..]).collect();
+    let names: Vec<_> = set.tasks().iter().map(|task| &task.name[..]).collect();
     assert_eq!(names, ["Press", "Belt", "Door", "Fixed"]);
-    let press = Task {
-        offset: us(250),
-        deadline: ms(7),
-        bcet: Time(1),
-        acet: Some(us(1500)),
-        execution: ExecutionModel::Normal { deviation: us(200) },
-        priority: Some(3),
-        ..Task::periodic("Press", us(7500), us(2100))
-    };
-    assert_eq!(set.tasks[0], press);
-    assert_eq!(set.tasks[1], Task::periodic("Belt", ms(12), ms(5)));
-    let Arrival::Listed(jobs) = &set.tasks[2].arrival else { panic!("a list of jobs") };
-    let job = |release: Time| ListedJob {
-        release,
-        deadline: release + ms(4),
-        execution: ms(1),
-        wcet: ms(1),
-        bcet: ms(1),
-        criticality: 0,
-        value: 1.0,
-        estimate: None,
-    };
+    let press = Task::periodic("Press", us(7500), us(2100))
+        .with_offset(us(250))
+        .with_deadline(ms(7))
+        .with_bcet(Time(1))
+        .with_acet(Some(us(1500)))
+        .with_execution(ExecutionModel::Normal { deviation: us(200) })
+        .with_priority(Some(3));
+    assert_eq!(set.tasks()[0], press);
+    assert_eq!(set.tasks()[1], Task::periodic("Belt", ms(12), ms(5)));
+    let Arrival::Listed(jobs) = &set.tasks()[2].arrival else { panic!("a list of jobs") };
+    let job = |release: Time| ListedJob::new(release, release + ms(4), ms(1));
     assert_eq!(jobs[..], [job(ms(3)), job(us(9500)), job(ms(20))]);
-    assert_eq!((set.tasks[3].bcet, set.tasks[3].acet), (ms(2), Some(ms(2))), "always its ACET");
-    assert_eq!((set.cores, set.on_miss), (2, OnMiss::Abort));
-    assert_eq!(set.costs, Costs { context_switch: Time(1_200), migration: us(3), decision: Time::ZERO });
+    assert_eq!((set.tasks()[3].bcet, set.tasks()[3].acet), (ms(2), Some(ms(2))), "always its ACET");
+    assert_eq!((set.cores(), set.on_miss()), (2, OnMiss::Abort));
+    assert_eq!(set.costs(), Costs { context_switch: Time(1_200), migration: us(3), decision: Time::ZERO });
     for note in [
         "2: \"duration\" is not part of a task set: --horizon 420ms",
         "3: the scheduler simso.schedulers.EDF is edf here",
@@ -255,25 +245,26 @@ fn a_simulation_of_simso_becomes_a_set_and_the_rest_is_named() {
 #[test]
 fn simulations_keep_their_defaults_and_units() {
     let plain = simulation("", "", TASK).unwrap();
-    assert_eq!(plain.set.tasks, [Task::periodic("a", ms(10), ms(4))]);
+    assert_eq!(plain.set.tasks(), [Task::periodic("a", ms(10), ms(4))]);
     assert!(plain.notes.is_empty(), "{:?}", plain.notes);
     // If all processors are twice as fast, times are halved. Cycles are converted with the clock of the file.
     let fast = simulation("cycles_per_ms='1000'", "speed='2.0' cl_overhead='10.0'", TASK).unwrap();
-    assert_eq!((fast.set.tasks[0].wcet, fast.set.costs.context_switch), (ms(2), us(10)));
+    assert_eq!((fast.set.tasks()[0].wcet, fast.set.costs().context_switch), (ms(2), us(10)));
     let unequal =
         simulation("cycles_per_ms='1000'", "speed='2.0'/><processor name='slow' speed='0.5'", TASK).unwrap().set;
-    assert_eq!((unequal.tasks[0].wcet, unequal.cores), (ms(4), 2));
-    let cores: Vec<(&str, u32)> = unequal.machine.iter().map(|core| (core.name.as_str(), core.speed.0)).collect();
+    assert_eq!((unequal.tasks()[0].wcet, unequal.cores()), (ms(4), 2));
+    let cores: Vec<(&str, u32)> =
+        unequal.machine().cores().iter().map(|core| (core.name.as_str(), core.speed.0)).collect();
     assert_eq!((cores[0].1, cores[1]), (2_000, ("slow", 500)));
     let ignored = TASK.replace("WCET", "ACET='2' et_stddev='1' WCET");
     let ignored = simulation("etm='wcet'", "", &ignored).unwrap();
-    assert_eq!(ignored.set.tasks[0].execution, ExecutionModel::Wcet);
+    assert_eq!(ignored.set.tasks()[0].execution, ExecutionModel::Wcet);
     assert!(has(&ignored, "\"ACET\" and \"et_stddev\" are ignored"), "{:?}", ignored.notes);
     let beyond = simulation("etm='acet'", "", &TASK.replace("WCET", "ACET='5' et_stddev='1' WCET")).unwrap();
-    assert_eq!(beyond.set.tasks[0].acet, Some(ms(4)));
+    assert_eq!(beyond.set.tasks()[0].acet, Some(ms(4)));
     assert!(has(&beyond, "3: task \"a\": its ACET 5ms is more than its WCET 4ms"), "{:?}", beyond.notes);
     let text = write(&beyond.set, Format::Toml).unwrap();
-    assert_eq!(parse(&text, Format::Toml, Path::new("s.toml")).unwrap().set.tasks, beyond.set.tasks);
+    assert_eq!(parse(&text, Format::Toml, Path::new("s.toml")).unwrap().set.tasks(), beyond.set.tasks());
     for (attributes, note) in [
         ("use_wcet='no'", "1: etm = \"cache\" is not represented"),
         ("etm='fixedpenalty' penalty_migration='1000'", "1: \"penalty_migration\" = 1us is not represented"),
@@ -325,23 +316,26 @@ fn a_list_of_jobs_loses_nothing_on_the_way_to_csv() {
     let dates = TASK.replace("id='1'", "id='1' task_type='Sporadic' list_activation_dates='1, 20'");
     let mut set = simulation("", "", &dates).unwrap().set;
     let text = write(&set, Format::Csv).unwrap();
-    assert_eq!(parse(&text, Format::Csv, Path::new("s.csv")).unwrap().set.tasks, set.tasks);
-    set.cores = 2;
+    assert_eq!(parse(&text, Format::Csv, Path::new("s.csv")).unwrap().set.tasks(), set.tasks());
+    set.system.set_cores(2);
     assert!(write(&set, Format::Csv).unwrap_err().to_string().starts_with("\"cores\" of the whole set"));
-    (set.cores, set.tasks[0].priority) = (1, Some(2));
+    set.system.set_cores(1);
+    set.system.tasks_mut()[0].priority = Some(2);
     assert!(write(&set, Format::Csv).unwrap_err().to_string().starts_with("the priority of \"a\""));
-    (set.tasks[0].priority, set.tasks[0].guarantee) = (None, true);
+    (set.system.tasks_mut()[0].priority, set.system.tasks_mut()[0].guarantee) = (None, true);
     assert!(write(&set, Format::Csv).unwrap_err().to_string().starts_with("the guarantee of \"a\""));
 }
 
 #[test]
 fn what_rt_app_has_no_words_for_is_named() {
     let mut set = TaskSet::new("set", vec![Task::periodic("a", Time(10_500_500), Time(1_200_001))], 4);
-    (set.tasks[0].priority, set.tasks[0].guarantee) = (Some(3), true);
-    set.tasks.push(Task { bcet: ms(1), execution: ExecutionModel::Uniform, ..Task::periodic("b", ms(5), ms(2)) });
+    (set.system.tasks_mut()[0].priority, set.system.tasks_mut()[0].guarantee) = (Some(3), true);
+    set.system
+        .tasks_mut()
+        .push(Task::periodic("b", ms(5), ms(2)).with_bcet(ms(1)).with_execution(ExecutionModel::Uniform));
     let burst = Arrival::Burst { jobs: 2, every: ms(5), until: Time::NEVER };
-    set.tasks.push(Task { arrival: burst, ..Task::periodic("c", ms(5), ms(2)) });
-    set.costs.decision = us(1);
+    set.system.tasks_mut().push(Task::periodic("c", ms(5), ms(2)).with_arrival(burst));
+    set.system.set_costs(Costs { decision: us(1), ..set.costs() });
     let exported = to_rt_app(&set).unwrap();
     let expected = [
         "task \"a\": its wcet 1.200001ms is rounded to 1.201ms",
@@ -356,7 +350,7 @@ fn what_rt_app_has_no_words_for_is_named() {
         "costs are not represented",
     ];
     assert_eq!(exported.notes, expected);
-    set.tasks.drain(..2);
+    set.system.tasks_mut().drain(..2);
     let error = to_rt_app(&set).unwrap_err().to_string();
     assert!(error.contains("task \"c\": is left out: rt-app has no bursts"), "{error}");
     let strange = [(Time(400), ms(1)), (Time::from_secs(9_000), ms(1)), (ms(5), Time::ZERO)];
@@ -374,13 +368,14 @@ proptest! {
     ) {
         let tasks = tasks.into_iter().enumerate().map(|(index, (name, period, wcet, deadline, offset))| {
             let task = Task::periodic(format!("{index}{name}."), us(period), us(wcet));
-            Task { deadline: us(deadline), offset: us(offset), ..task }
+            task.with_deadline(us(deadline)).with_offset(us(offset))
         });
-        let set = TaskSet { on_miss: OnMiss::Continue, ..TaskSet::new("set", tasks.collect(), 1) };
+        let set = TaskSet::new("set", tasks.collect(), 1).with_on_miss(OnMiss::Continue);
         let exported = to_rt_app(&set).unwrap();
         let again = json(&exported.text);
         prop_assert!(again.is_ok(), "{:?}\n{}", again, exported.text);
-        prop_assert_eq!(again.unwrap().set.tasks, set.tasks);
+        let again = again.unwrap();
+        prop_assert_eq!(again.set.tasks(), set.tasks());
     }
 
     #[test]

@@ -58,3 +58,8 @@ pub use real::Real;
 pub use sinkhorn::MatchingShape;
 pub use tape::{Embedding, Loss, ProcessorFunction, RowNumbers, Tape, Var};
 pub use tensors::{TensorId, Tensors};
+
+/// The examples of the README, which are run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

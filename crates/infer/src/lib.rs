@@ -56,3 +56,8 @@ pub use rows::{AttentionWork, Rows, Rule, Sparsity};
 pub use sparse::KeptKeys;
 pub use transformer::Heads;
 pub use weights::{Metadata, Weights, WeightsError, check_file, file_checksum, write_tensors};
+
+/// The examples of the README, which are run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

@@ -20,7 +20,7 @@ pub struct ChainFigures<'a> {
 impl<'a> ChainFigures<'a> {
     /// Returns the figures of every chain of a set under a scheduler.
     pub fn of(set: &'a TaskSet, row: &'a ComparisonRow) -> impl Iterator<Item = ChainFigures<'a>> {
-        set.chains.iter().zip(&row.metrics.chains).map(|(chain, metrics)| ChainFigures { chain, metrics })
+        set.chains().iter().zip(&row.metrics.chains).map(|(chain, metrics)| ChainFigures { chain, metrics })
     }
 
     /// Returns the chain's name, with its deadline if it has one.

@@ -110,16 +110,17 @@ impl Clairvoyant {
 /// Cores and tasks are divided into groups that have nothing to do with each other. In a group, the speeds count, and which
 /// task may use which core does not.
 fn bound_on_unlike_cores(set: &TaskSet, releases: &[Release], weight: &dyn Fn(&Release) -> f64, steps: u64) -> f64 {
-    let mut group_of: Vec<usize> = (0..set.cores).collect();
-    for task in &set.tasks {
-        let own: Vec<usize> = task.cores.iter(set.cores).map(|core| group_of[core]).collect();
+    let mut group_of: Vec<usize> = (0..set.cores()).collect();
+    for task in set.tasks() {
+        let own: Vec<usize> = task.cores.iter(set.cores()).map(|core| group_of[core]).collect();
         let Some(first) = own.iter().copied().min() else { continue };
         group_of.iter_mut().filter(|group| own.contains(group)).for_each(|group| *group = first);
     }
-    let group_of_task = |task: u32| set.tasks[task as usize].cores.iter(set.cores).next().map(|core| group_of[core]);
+    let group_of_task =
+        |task: u32| set.tasks()[task as usize].cores.iter(set.cores()).next().map(|core| group_of[core]);
     let bound = |group: usize| {
         let is_core = |core: &usize| group_of[*core] == group;
-        let cores: Vec<Speed> = (0..set.cores).filter(is_core).map(|core| set.core_speed(core)).collect();
+        let cores: Vec<Speed> = (0..set.cores()).filter(is_core).map(|core| set.machine().speed(core)).collect();
         let own = |release: &&Release| group_of_task(release.task) == Some(group) && weight(release) > 0.0;
         let own: Vec<Release> = releases.iter().filter(own).copied().collect();
         if own.is_empty() {
@@ -131,10 +132,10 @@ fn bound_on_unlike_cores(set: &TaskSet, releases: &[Release], weight: &dyn Fn(&R
             let at_speed = |job: &OracleJob| OracleJob { execution: cores[0].time_for(job.execution), ..*job };
             return optimum(&found.iter().map(at_speed).collect::<Vec<_>>(), cores.len(), steps).upper;
         }
-        let fastest = own.iter().map(|release| set.fastest(&set.tasks[release.task as usize]));
+        let fastest = own.iter().map(|release| set.fastest(&set.tasks()[release.task as usize]));
         bound_by_speed(&found, &fastest.collect::<Vec<_>>(), &cores, steps).upper
     };
-    (0..set.cores).filter(|core| group_of[*core] == *core).map(bound).sum()
+    (0..set.cores()).filter(|core| group_of[*core] == *core).map(bound).sum()
 }
 
 /// Finds the optimum of the jobs of a run that have a weight above zero; see [`optimum_of`]. Where cores differ, only the upper
@@ -167,18 +168,18 @@ pub fn has_only_bounds(set: &TaskSet) -> bool {
 /// schedule is known.
 pub fn optimum_of(set: &TaskSet, jobs: &[OracleJob], steps: u64) -> (Optimum, Option<Vec<Piece>>) {
     if set.has_precedence() || set.has_sections() {
-        let upper = optimum(jobs, set.cores, steps).upper;
+        let upper = optimum(jobs, set.cores(), steps).upper;
         return (Optimum { upper, lower: 0.0, chosen: vec![false; jobs.len()] }, None);
     }
     if !set.is_limited() {
-        return (optimum(jobs, set.cores, steps), None);
+        return (optimum(jobs, set.cores(), steps), None);
     }
-    if set.tasks.iter().all(|task| task.preemption == Preemption::None) {
-        let found = optimum_without_preemption(jobs, set.cores, steps);
+    if set.tasks().iter().all(|task| task.preemption == Preemption::None) {
+        let found = optimum_without_preemption(jobs, set.cores(), steps);
         return (found.optimum, Some(found.pieces));
     }
-    let found = optimum_without_preemption(jobs, set.cores, steps / 2);
-    let upper = optimum(jobs, set.cores, steps / 2).upper.max(found.optimum.lower);
+    let found = optimum_without_preemption(jobs, set.cores(), steps / 2);
+    let upper = optimum(jobs, set.cores(), steps / 2).upper.max(found.optimum.lower);
     (Optimum { upper, ..found.optimum }, Some(found.pieces))
 }
 
@@ -188,20 +189,20 @@ pub fn optimum_of(set: &TaskSet, jobs: &[OracleJob], steps: u64) -> (Optimum, Op
 /// A job that no schedule can complete in time gets a window that is too short, so that jobs keep their places.
 pub fn counted(set: &TaskSet, seed: u64, horizon: Time) -> Vec<Release> {
     let mut releases = Workload::counted(set, seed, horizon);
-    let Ok(Some(graph)) = Precedence::of(&set.tasks) else { return releases };
+    let Ok(Some(graph)) = Precedence::of(set.tasks()) else { return releases };
     let place: HashMap<(usize, u64), usize> =
         releases.iter().enumerate().map(|(at, release)| ((release.task as usize, release.number), at)).collect();
-    let mut rank = vec![0; set.tasks.len()];
+    let mut rank = vec![0; set.tasks().len()];
     graph.order().iter().enumerate().for_each(|(at, task)| rank[*task] = at);
     let mut order: Vec<usize> = (0..releases.len()).collect();
     order.sort_by_key(|at| rank[releases[*at].task as usize]);
     // A late job is removed at its deadline, and those that follow it are never released.
-    let removes = set.on_miss == OnMiss::Abort && !set.is_limited();
+    let removes = set.on_miss() == OnMiss::Abort && !set.is_limited();
     let mut is_lost = vec![false; releases.len()];
-    let shortest = |release: &Release| set.fastest(&set.tasks[release.task as usize]).time_for(release.execution);
+    let shortest = |release: &Release| set.fastest(&set.tasks()[release.task as usize]).time_for(release.execution);
     for at in order {
         let Release { task, number, .. } = releases[at];
-        for before in &set.tasks[task as usize].after {
+        for before in &set.tasks()[task as usize].after {
             // A predecessor that does not count may still complete in time.
             let Some(before) = place.get(&(*before, number)).copied() else { continue };
             releases[at].time = releases[at].time.max(releases[before].time + shortest(&releases[before]));

@@ -102,7 +102,7 @@ pub fn draw(spec: &Spec, variety: Option<&Variety>, seed: u64) -> Result<TaskSet
     if let Some(mode) = set.modes.iter().find(|mode| !(0.001..=1000.0).contains(&mode.work)) {
         return Err(DrawError::Mode(mode.name.clone(), mode.work));
     }
-    let (tasks, total, mean) = (counted(set.tasks.len(), "random task"), set.utilization(), set.mean_utilization());
+    let (tasks, total, mean) = (counted(set.tasks().len(), "random task"), set.utilization(), set.mean_utilization());
     set.description = format!("{tasks}, total utilization {total:.4} (mean {mean:.4}), seed {seed}");
     Ok(set)
 }

@@ -37,9 +37,9 @@ const BAR: f64 = 18.0;
 
 /// Draws the part of a recorded schedule before `until`, and returns it as the text of an SVG file.
 pub fn svg(set: &TaskSet, scheduler: &str, recording: &Recorder, until: Time) -> String {
-    let by_task = set.tasks.len() <= MOST_TASK_ROWS;
+    let by_task = set.tasks().len() <= MOST_TASK_ROWS;
     // With a row per core, missed deadlines get an extra row, because a job that never ran has no core.
-    let rows = if by_task { set.tasks.len() } else { set.cores + 1 };
+    let rows = if by_task { set.tasks().len() } else { set.cores() + 1 };
     let span = until.0.max(1) as f64;
     let limits: Vec<Option<String>> = (0..rows).map(|row| if by_task { limits(set, row) } else { None }).collect();
     let left = label_width(limits.iter().flatten());
@@ -48,8 +48,8 @@ pub fn svg(set: &TaskSet, scheduler: &str, recording: &Recorder, until: Time) ->
     let row_of = |task: u32, core: u32| if by_task { task as usize } else { core as usize };
     let missed = recording.jobs.iter().filter(|job| is_missed(job, until)).count();
     let title = format!("{} under {scheduler}", set.name);
-    let cores = counted(set.cores, "core");
-    let protocol = if set.has_sections() { format!(", protocol: {}", set.protocol.name()) } else { String::new() };
+    let cores = counted(set.cores(), "core");
+    let protocol = if set.has_sections() { format!(", protocol: {}", set.protocol().name()) } else { String::new() };
     let subtitle = format!("{cores}{protocol}, the first {until}, {} missed", counted(missed, "deadline"));
     let reads = if by_task { arrows::reads(set, recording, until) } else { Vec::new() };
     let legend = legend(set, by_task, !reads.is_empty());
@@ -61,8 +61,8 @@ pub fn svg(set: &TaskSet, scheduler: &str, recording: &Recorder, until: Time) ->
     axis(&mut out, until, y(rows), x);
     for (row, limit) in limits.iter().enumerate() {
         let label = match row {
-            _ if by_task => set.tasks[row].name.clone(),
-            core if core < set.cores => set.core_label(core),
+            _ if by_task => set.tasks()[row].name.clone(),
+            core if core < set.cores() => set.core_label(core),
             _ => "missed".into(),
         };
         let middle = y(row) + ROW / 2.0 + if limit.is_some() { -2.0 } else { 4.0 };
@@ -77,8 +77,8 @@ pub fn svg(set: &TaskSet, scheduler: &str, recording: &Recorder, until: Time) ->
     for slice in recording.slices.iter().filter(|slice| slice.start < until) {
         let (left, right) = (x(slice.start), x(slice.end.min(until)));
         let top = y(row_of(slice.task, slice.core)) + (ROW - BAR) / 2.0;
-        let colour = if by_task && set.cores > 1 { slice.core } else { slice.task };
-        let task = &set.tasks[slice.task as usize];
+        let colour = if by_task && set.cores() > 1 { slice.core } else { slice.task };
+        let task = &set.tasks()[slice.task as usize];
         let class = if task.criticality > 0 { fill(colour as usize) + " critical" } else { fill(colour as usize) };
         let (number, core, start, end) = (slice.number, slice.core, slice.start, slice.end);
         let words = format!("{} #{number} on {}: {start} to {end}", task.name, set.core_label(core as usize));
@@ -94,7 +94,7 @@ pub fn svg(set: &TaskSet, scheduler: &str, recording: &Recorder, until: Time) ->
             window_marks(&mut out, job, y(job.task as usize), until, x);
         }
         if is_missed(job, until) {
-            cross(&mut out, set, job, y(if by_task { job.task as usize } else { set.cores }), x);
+            cross(&mut out, set, job, y(if by_task { job.task as usize } else { set.cores() }), x);
         }
     }
     for ((symbol, words), (left, down)) in legend.into_iter().zip(places) {
@@ -116,7 +116,7 @@ fn label_width<'a>(limits: impl Iterator<Item = &'a String>) -> f64 {
 /// estimates.
 pub(crate) fn limits(set: &TaskSet, task: usize) -> Option<String> {
     let limits: Vec<String> =
-        [set.tasks[task].preemption.label(), set.cores_label(task), set.tasks[task].estimate_label()]
+        [set.tasks()[task].preemption.label(), set.cores_label(task), set.tasks()[task].estimate_label()]
             .into_iter()
             .flatten()
             .collect();
@@ -144,7 +144,7 @@ fn window_marks(out: &mut Svg, job: &JobRecord, top: f64, until: Time, x: impl F
 
 /// Draws a cross at the deadline of a missed job, with the reason as a tooltip.
 fn cross(out: &mut Svg, set: &TaskSet, job: &JobRecord, top: f64, x: impl Fn(Time) -> f64) {
-    let words = format!("{} #{} missed: {}", set.tasks[job.task as usize].name, job.number, reason(job));
+    let words = format!("{} #{} missed: {}", set.tasks()[job.task as usize].name, job.number, reason(job));
     out.add(path(x(job.deadline), top + ROW / 2.0, CROSS).class("cross").title(&words));
 }
 
@@ -194,13 +194,13 @@ fn legend(set: &TaskSet, by_task: bool, has_reads: bool) -> Vec<(SvgShape, Strin
         entry(path(0.0, 0.0, "h12").class("axis").dashed("3 3"), "is read");
     }
     entry(path(6.0, 0.0, CROSS).class("cross"), "missed deadline");
-    if set.tasks.iter().any(|task| task.criticality > 0) {
+    if set.tasks().iter().any(|task| task.criticality > 0) {
         entry(square("frame critical"), "critical task");
     }
     if !by_task {
         entry(square(&fill(0)), "one colour per task; point at a bar for its job");
-    } else if set.cores > 1 {
-        (0..set.cores.min(8)).for_each(|core| entry(square(&fill(core)), &set.core_label(core)));
+    } else if set.cores() > 1 {
+        (0..set.cores().min(8)).for_each(|core| entry(square(&fill(core)), &set.core_label(core)));
     }
     entries.extend(sections::legend(set, by_task));
     entries
@@ -274,7 +274,7 @@ mod tests {
         task.cores = temponet_task::CoreSet::of([0]);
         let core = |name: &str| temponet_task::Core { name: name.into(), speed: temponet_task::Speed::FULL };
         let name = "a-very-long-name-of-a-cluster-of-cores-that-no-column-of-labels-has-room-for";
-        let set = TaskSet { machine: vec![core(name), core("b")], ..TaskSet::new("s", vec![task], 2) };
+        let set = TaskSet::new("s", vec![task], 2).with_machine(vec![core(name), core("b")]);
         let picture = svg(&set, "edf", &Recorder::until(ms(30)), ms(30));
         assert!(
             picture.contains("…") && picture.contains(&format!("<title>not preempted, {name}</title>")),
@@ -295,7 +295,7 @@ mod tests {
         };
         let has_arrows = |communications: &[Communication]| {
             let chains = communications.iter().map(|communication| chain(*communication)).collect();
-            let set = TaskSet { chains, ..TaskSet::new("s", tasks.clone(), 1) };
+            let set = TaskSet::new("s", tasks.clone(), 1).with_chains(chains);
             let mut recorder = Recorder::until(ms(30));
             simulate(&set, 0, ms(30), &mut *temponet_sched::build("edf").unwrap(), &mut recorder).unwrap();
             let picture = svg(&set, "edf", &recorder, ms(30));
@@ -315,7 +315,7 @@ mod tests {
         let mut tasks = vec![Task::periodic("low", ms(30), ms(20)), Task::periodic("high", ms(30), ms(4))];
         (tasks[0].sections, tasks[1].sections) = (vec![section(1, 9)], vec![section(0, 2)]);
         (tasks[1].offset, tasks[1].deadline) = (ms(5), ms(10));
-        let set = TaskSet { resources: vec!["a<b".into()], ..TaskSet::new("s", tasks, 1) };
+        let set = TaskSet::new("s", tasks, 1).with_resources(vec!["a<b".into()]);
         let mut recorder = Recorder::until(ms(30));
         simulate(&set, 0, ms(30), &mut *temponet_sched::build("edf").unwrap(), &mut recorder).unwrap();
         let picture = svg(&set, "edf", &recorder, ms(30));

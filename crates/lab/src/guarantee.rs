@@ -68,7 +68,7 @@ pub struct Guaranteed<'a> {
 impl<'a> Guaranteed<'a> {
     /// Proves what the shield guarantees on the set.
     pub fn on(set: &'a TaskSet) -> Guaranteed<'a> {
-        Guaranteed { set, role: Role::on(&set.system()) }
+        Guaranteed { set, role: Role::on(&set.system) }
     }
 
     /// Takes a role that has been proved for it.
@@ -97,7 +97,7 @@ impl<'a> Guaranteed<'a> {
     }
 
     fn json_of(&self, cores: Option<Vec<KeptCore>>) -> JsonGuarantee {
-        let all = || self.set.tasks.iter().map(|task| task.name.clone());
+        let all = || self.set.tasks().iter().map(|task| task.name.clone());
         let (mut tasks, mut not_guaranteed) = (Vec::new(), Vec::new());
         let role = match &self.role {
             Role::StealsSlack(guarantee) => {
@@ -128,10 +128,10 @@ impl<'a> Guaranteed<'a> {
     /// Returns the cores that keep time for guaranteed tasks.
     pub fn cores(&self) -> Vec<KeptCore> {
         let Some(guarantee) = self.role.guarantee() else { return Vec::new() };
-        let is_tested = self.set.tasks.len().saturating_mul(self.set.cores) <= MOST_TESTED;
-        let growth = if is_tested { guarantee.growth(&self.set.system(), LARGEST_SCALING) } else { Vec::new() };
-        let mut utilization = vec![None; self.set.cores];
-        for (index, task) in self.set.tasks.iter().enumerate() {
+        let is_tested = self.set.tasks().len().saturating_mul(self.set.cores()) <= MOST_TESTED;
+        let growth = if is_tested { guarantee.growth(&self.set.system, LARGEST_SCALING) } else { Vec::new() };
+        let mut utilization = vec![None; self.set.cores()];
+        for (index, task) in self.set.tasks().iter().enumerate() {
             if let Some(core) = guarantee.core_of(index) {
                 *utilization[core].get_or_insert(0.0) += task.utilization();
             }

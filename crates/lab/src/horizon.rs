@@ -23,7 +23,7 @@ pub fn default_horizon(set: &TaskSet) -> Time {
 /// switches, bursts, listed jobs beside other tasks, and a job of every task are included as long as that takes at most
 /// 20 times as many jobs; [`uncounted`] names the tasks that are not.
 pub fn horizon_of(set: &TaskSet, jobs: f64) -> Time {
-    let listed = set.tasks.iter().filter_map(|task| match &task.arrival {
+    let listed = set.tasks().iter().filter_map(|task| match &task.arrival {
         Arrival::Listed(jobs) => jobs.iter().map(|job| job.deadline).max(),
         _ => None,
     });
@@ -33,7 +33,7 @@ pub fn horizon_of(set: &TaskSet, jobs: f64) -> Time {
         return last_listed;
     }
     let enough = Time((jobs / rate * 1e9) as u64);
-    let longest_deadline = set.tasks.iter().map(|task| task.offset + task.deadline).max().unwrap_or_default();
+    let longest_deadline = set.tasks().iter().map(|task| task.offset + task.deadline).max().unwrap_or_default();
     let horizon = match set.hyperperiod() {
         // Every task should have a job that counts.
         Some(hyperperiod) if hyperperiod <= enough => {
@@ -42,7 +42,7 @@ pub fn horizon_of(set: &TaskSet, jobs: f64) -> Time {
         _ => enough.max(longest_deadline),
     };
     let last_mode = set.modes.last().map_or(Time::ZERO, |mode| mode.at + mode.at);
-    let last_burst = set.tasks.iter().map(|task| match task.arrival {
+    let last_burst = set.tasks().iter().map(|task| match task.arrival {
         Arrival::Burst { until, .. } if until != Time::NEVER => until + task.deadline,
         _ => Time::ZERO,
     });
@@ -55,7 +55,7 @@ fn bounded(set: &TaskSet, date: Time, most: f64) -> Time {
     if expected_jobs(set, date) <= most {
         return date;
     }
-    let first = set.tasks.iter().filter_map(first_deadline).min().unwrap_or_default();
+    let first = set.tasks().iter().filter_map(first_deadline).min().unwrap_or_default();
     match latest(set, date, most) {
         early if early < first => latest(set, date, most * MOST_FOR_ANY),
         late => late,
@@ -85,7 +85,7 @@ const MOST_NAMED: usize = 3;
 /// Names, in one sentence, the tasks about which a run up to `horizon` says nothing, because their first deadline lies
 /// beyond it; `None` if there are none.
 pub fn uncounted(set: &TaskSet, horizon: Time) -> Option<String> {
-    let beyond = set.tasks.iter().filter_map(|task| Some((task, first_deadline(task)?)));
+    let beyond = set.tasks().iter().filter_map(|task| Some((task, first_deadline(task)?)));
     let beyond: Vec<(&Task, Time)> = beyond.filter(|(_, deadline)| *deadline > horizon).collect();
     let longest = beyond.iter().map(|(_, deadline)| *deadline).max()?;
     let names: Vec<String> = beyond.iter().take(MOST_NAMED).map(|(task, _)| format!("{:?}", task.name)).collect();
@@ -103,7 +103,7 @@ pub fn uncounted(set: &TaskSet, horizon: Time) -> Option<String> {
 
 /// Returns the approximate number of jobs released before `date`. Bursts count as a whole.
 pub fn expected_jobs(set: &TaskSet, date: Time) -> f64 {
-    set.tasks.iter().enumerate().map(|(index, task)| jobs_of(set, index, task, date)).sum()
+    set.tasks().iter().enumerate().map(|(index, task)| jobs_of(set, index, task, date)).sum()
 }
 
 fn jobs_of(set: &TaskSet, index: usize, task: &Task, date: Time) -> f64 {
@@ -133,7 +133,7 @@ fn jobs_of(set: &TaskSet, index: usize, task: &Task, date: Time) -> f64 {
 
 /// Returns the number of jobs per second of all recurring tasks, in the long run and without modes.
 pub fn jobs_per_second(set: &TaskSet) -> f64 {
-    set.tasks.iter().map(Task::jobs_per_second).sum()
+    set.tasks().iter().map(Task::jobs_per_second).sum()
 }
 
 fn arrivals_per_second(task: &Task) -> f64 {
@@ -163,8 +163,9 @@ mod tests {
     #[test]
     fn the_longest_deadline_is_always_within() {
         let mut set = set(&[10_000, 20_000]);
-        (set.tasks[1].deadline, set.tasks[1].offset) = (Time::from_secs(600), Time::from_ms(5));
-        assert!(default_horizon(&set) >= set.tasks[1].deadline + set.tasks[1].offset);
+        (set.system.tasks_mut()[1].deadline, set.system.tasks_mut()[1].offset) =
+            (Time::from_secs(600), Time::from_ms(5));
+        assert!(default_horizon(&set) >= set.tasks()[1].deadline + set.tasks()[1].offset);
         assert_eq!(default_horizon(&set).0 % Time::from_ms(20).0, 0);
     }
 
@@ -182,8 +183,8 @@ mod tests {
         let burst = Arrival::Burst { jobs: 10, every: Time::from_ms(1), until: day };
         let sets = [
             fast_and(Task::periodic("slow", day, Time(1))),
-            fast_and(Task { offset: day, ..Task::periodic("late", Time::from_ms(1), Time(1)) }),
-            fast_and(Task { arrival: burst, ..Task::periodic("peak", Time::from_ms(1), Time(1)) }),
+            fast_and(Task::periodic("late", Time::from_ms(1), Time(1)).with_offset(day)),
+            fast_and(Task::periodic("peak", Time::from_ms(1), Time(1)).with_arrival(burst)),
             late_mode,
             quick_mode,
         ];
@@ -197,7 +198,7 @@ mod tests {
     #[test]
     fn a_burst_of_a_million_still_counts() {
         let arrival = Arrival::Burst { jobs: 1_000_000, every: Time::from_secs(1), until: Time::NEVER };
-        let task = Task { arrival, ..Task::periodic("peak", Time::from_ms(500), Time(1)) };
+        let task = Task::periodic("peak", Time::from_ms(500), Time(1)).with_arrival(arrival);
         assert_eq!(default_horizon(&TaskSet::new("s", vec![task], 1)), Time::from_ms(500));
     }
 
@@ -219,22 +220,13 @@ mod tests {
     fn single_jobs_beside_recurring_tasks_do_not_cut_them_short() {
         let mut set = set(&[40_000, 60_000]);
         let (release, deadline) = (Time::from_ms(1), Time::from_ms(9));
-        let job = ListedJob {
-            release,
-            deadline,
-            execution: Time(1),
-            wcet: Time(1),
-            bcet: Time(1),
-            criticality: 0,
-            value: 1.0,
-            estimate: None,
-        };
-        set.tasks[1].arrival = Arrival::Listed([job].into());
+        let job = ListedJob::new(release, deadline, Time(1));
+        set.system.tasks_mut()[1].arrival = Arrival::Listed([job].into());
         assert!(expected_jobs(&set, default_horizon(&set)) > JOBS / 2.0);
-        let late = ListedJob { deadline: Time::from_secs(6_000), ..job };
-        set.tasks[1].arrival = Arrival::Listed([late].into());
+        let late = job.with_deadline(Time::from_secs(6_000));
+        set.system.tasks_mut()[1].arrival = Arrival::Listed([late].into());
         assert_eq!(default_horizon(&set), late.deadline);
-        set.tasks.remove(0);
+        set.system.tasks_mut().remove(0);
         assert_eq!(default_horizon(&set), late.deadline);
     }
 }

@@ -5,7 +5,7 @@
 use std::time::Instant;
 
 use temponet_sim::Histogram;
-use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, TaskSet, Time};
+use temponet_task::{Assignment, Costs, Scheduler, SystemView, TaskSet, Time};
 
 /// Wraps a scheduler and times its decisions.
 pub struct Timed<S> {
@@ -26,28 +26,22 @@ impl<S: Scheduler> Timed<S> {
     }
 }
 
-impl<S: Scheduler> Scheduler for Timed<S> {
-    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        self.inner.start(system)
+impl<S: Scheduler> temponet_task::Wrapper for Timed<S> {
+    type Inner = S;
+
+    fn inner(&self) -> &S {
+        &self.inner
     }
 
+    fn inner_mut(&mut self) -> &mut S {
+        &mut self.inner
+    }
+
+    /// Times the decision. Watching is not timed: it takes no decision.
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         let begin = Instant::now();
         self.inner.decide(view, assignment);
         self.latencies.record(begin.elapsed().as_nanos() as i64);
-    }
-
-    /// Not timed: it takes no decision.
-    fn watch(&mut self, view: &SystemView<'_>, scratch: &mut Assignment) {
-        self.inner.watch(view, scratch);
-    }
-
-    fn most_ready(&self) -> usize {
-        self.inner.most_ready()
-    }
-
-    fn counters(&self) -> Vec<(&'static str, u64)> {
-        self.inner.counters()
     }
 }
 
@@ -57,7 +51,7 @@ impl<S: Scheduler> Scheduler for Timed<S> {
 pub fn charged(set: &TaskSet, latencies: &Histogram) -> TaskSet {
     let median = latencies.quantile(0.5).unwrap_or(0).max(0);
     let mut set = set.clone();
-    set.costs.decision += Time(median as u64);
+    set.system.set_costs(Costs { decision: set.costs().decision + Time(median as u64), ..set.costs() });
     set
 }
 
@@ -77,13 +71,13 @@ mod tests {
             simulate(set, 1, ms(800), &mut *edf, &mut Unobserved).unwrap().jobs.compliance()
         };
         let mut latencies = Histogram::default();
-        assert_eq!(charged(&set, &latencies).costs.decision, Time::ZERO);
+        assert_eq!(charged(&set, &latencies).costs().decision, Time::ZERO);
         for latency in [1_000, 500_000, 90_000_000] {
             latencies.record(latency);
         }
         let charged = charged(&set, &latencies);
         // Histograms keep only a few digits.
-        assert!((450_000..550_000).contains(&charged.costs.decision.0), "{}", charged.costs.decision);
+        assert!((450_000..550_000).contains(&charged.costs().decision.0), "{}", charged.costs().decision);
         assert!(met(&set) == 1.0 && met(&charged) < 0.9, "{}", met(&charged));
     }
 }

@@ -30,3 +30,8 @@ pub mod progress;
 pub mod roster;
 pub mod stats;
 pub mod sweep;
+
+/// The examples of the README, which are run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

@@ -110,7 +110,7 @@ impl OverloadPlan {
     /// Returns the overload that a scheduler with knowledge of the future survives, at least, because only schedules
     /// that are known count. Where there are none, or where dispatching costs time that they do not count, nothing is said.
     fn possible(&self, progress: &Progress) -> Result<Option<Survival>, CompareError> {
-        if has_only_bounds(&self.set) || self.set.costs != Costs::default() {
+        if has_only_bounds(&self.set) || self.set.costs() != Costs::default() {
             return Ok(None);
         }
         self.most_survived(CLAIRVOYANT, progress, |set, seed| {
@@ -193,23 +193,23 @@ mod tests {
         let possible = |change: fn(&mut TaskSet)| {
             let mut plan = plan(&["edf"]);
             plan.horizon = Time::from_ms(200);
-            plan.set.tasks.push(Task::periodic("c", Time::from_ms(10), Time::from_ms(1)));
+            plan.set.system.tasks_mut().push(Task::periodic("c", Time::from_ms(10), Time::from_ms(1)));
             change(&mut plan.set);
             plan.run(&Progress::new(1, plan.horizon)).unwrap().possible
         };
         assert!(possible(|_| ()).is_some_and(|found| found.factor > 1.0));
         let follow = |set: &mut TaskSet| {
-            set.tasks[2].after = vec![0];
-            set.follow_sources().unwrap();
+            set.system.tasks_mut()[2].after = vec![0];
+            set.system.follow_sources().unwrap();
         };
         assert_eq!(possible(follow), None);
-        assert_eq!(possible(|set| set.costs.context_switch = Time(1)), None);
+        assert_eq!(possible(|set| set.system.set_costs(Costs { context_switch: Time(1), ..Costs::default() })), None);
     }
 
     #[test]
     fn who_does_not_apply_is_named_and_unknown_names_are_errors() {
         let mut two = plan(&["edf", "d-over"]);
-        two.set.cores = 2;
+        two.set.system.set_cores(2);
         let found = two.run(&Progress::new(1, two.horizon)).unwrap();
         assert_eq!((found.rows.len(), found.skipped.len()), (1, 1));
         assert!(plan(&["eddf"]).run(&Progress::new(1, Time(1))).is_err());

@@ -24,7 +24,7 @@ fn run(
     mut see: impl FnMut(&SystemView<'_>, &Assignment),
 ) -> RunReport {
     let mut others = ["edf", "srpt"].map(|name| build(name).unwrap());
-    let system = set.system();
+    let system = set.system.clone();
     chooser.start(&system).unwrap();
     others.iter_mut().for_each(|other| other.start(&system).unwrap());
     let mut diagnostics = RunDiagnostics::new(model, &system, &["edf", "srpt"]);
@@ -33,10 +33,10 @@ fn run(
     let mut theirs = [(); 2].map(|()| Assignment::default());
     while engine.advance(&mut Unobserved) {
         let view = engine.view();
-        chosen.reset(set.cores);
+        chosen.reset(set.cores());
         chooser.decide(&view, &mut chosen);
         for (other, assignment) in others.iter_mut().zip(&mut theirs) {
-            assignment.reset(set.cores);
+            assignment.reset(set.cores());
             other.decide(&view, assignment);
         }
         diagnostics.add(&view, &chosen, &theirs);

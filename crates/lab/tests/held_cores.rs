@@ -10,17 +10,20 @@ fn set(cores: usize, on_miss: OnMiss) -> TaskSet {
     let task = |k: u64| {
         let preemption = [Preemption::None, Preemption::Free, Preemption::Every(ms(2))][k as usize % 3];
         let task = Task::periodic(format!("t{k}"), ms(9 + 4 * k), ms(4 + k));
-        Task { bcet: ms(1), execution: ExecutionModel::Uniform, criticality: (k % 2) as u8, preemption, ..task }
+        task.with_bcet(ms(1))
+            .with_execution(ExecutionModel::Uniform)
+            .with_criticality((k % 2) as u8)
+            .with_preemption(preemption)
     };
     let mut set = TaskSet::new("held", (0..4 * cores as u64).map(task).collect(), cores);
-    set.on_miss = on_miss;
+    set.system.set_on_miss(on_miss);
     set
 }
 
 #[test]
 fn no_scheduler_takes_a_job_off_the_core_it_holds() {
     let roster = Roster::with(Model::built_in().unwrap());
-    let slow = ["planner:futures=2", "pso:evaluations=20", "enf-s:evaluations=20"].map(String::from);
+    let slow = ["planner:futures=2".to_string()];
     let mut ran = 0;
     for (cores, on_miss) in [(1, OnMiss::Abort), (2, OnMiss::Abort), (2, OnMiss::Continue)] {
         let set = set(cores, on_miss);

@@ -25,8 +25,8 @@ fn tiny(rng: &mut Pcg32) -> TaskSet {
         tasks.push(task);
     }
     let mut set = TaskSet::new("tiny", tasks, rng.random_range(1..3));
-    set.on_miss = if rng.random_bool(0.5) { OnMiss::Abort } else { OnMiss::Continue };
-    set.follow_sources().unwrap();
+    set.system.set_on_miss(if rng.random_bool(0.5) { OnMiss::Abort } else { OnMiss::Continue });
+    set.system.follow_sources().unwrap();
     set
 }
 
@@ -46,7 +46,7 @@ impl Search<'_> {
             return 0;
         }
         let mut left = left.to_vec();
-        if self.set.on_miss == OnMiss::Abort {
+        if self.set.on_miss() == OnMiss::Abort {
             for (job, left) in self.jobs.iter().zip(&mut left) {
                 if job.deadline.0 <= now && *left > 0 {
                     *left = REMOVED;
@@ -63,12 +63,12 @@ impl Search<'_> {
         let is_ready = |index: &usize| {
             let job = &self.jobs[*index];
             let released = job.time.0 <= now && (1..REMOVED).contains(&left[*index]);
-            released && self.set.tasks[job.task as usize].after.iter().all(|before| is_done(*before, job.number))
+            released && self.set.tasks()[job.task as usize].after.iter().all(|before| is_done(*before, job.number))
         };
         let ready: Vec<usize> = (0..self.jobs.len()).filter(is_ready).collect();
         let mut best = 0;
         for chosen in 0..1u32 << ready.len() {
-            if chosen.count_ones() as usize > self.set.cores {
+            if chosen.count_ones() as usize > self.set.cores() {
                 continue;
             }
             let mut after = left.clone();
@@ -130,7 +130,7 @@ fn heads_count_the_longest_path_and_keep_the_places_of_jobs() {
     (tasks[1].after, tasks[2].after, tasks[3].after) = (vec![0], vec![0], vec![1, 2]);
     tasks[3].deadline = ms(8);
     let mut set = TaskSet::new("s", tasks, 2);
-    set.follow_sources().unwrap();
+    set.system.follow_sources().unwrap();
     let jobs = counted(&set, 0, ms(20));
     let of = |task: u32| jobs.iter().find(|job| job.task == task).unwrap();
     assert_eq!((of(1).time, of(2).time), (ms(3), ms(3)));

@@ -6,3 +6,4 @@ mod held_cores;
 mod precedence;
 mod shared_resources;
 mod unlike_cores;
+mod wrappers;

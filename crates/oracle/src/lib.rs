@@ -103,3 +103,8 @@ pub fn schedule(jobs: &[OracleJob], chosen: &[bool], cores: usize) -> Option<Vec
     pieces.iter_mut().for_each(|piece| piece.job = indices[piece.job]);
     Some(pieces)
 }
+
+/// The examples of the README, which are run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

@@ -4,7 +4,8 @@
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet_oracle::{Optimum, OracleJob, Piece, lawler, optimum, schedule};
-use temponet_sched::{ALL, build};
+use temponet_sched::build;
+use temponet_sched::catalog::all;
 use temponet_sim::generate::{Lengths, Rule, Spec, generate};
 use temponet_sim::{Release, SimError, Unobserved, Workload, simulate};
 use temponet_task::{Costs, ExecutionModel, OnMiss, TaskSet, Time};
@@ -145,7 +146,7 @@ fn any_set(seed: u64) -> TaskSet {
     spec.critical.share = 0.4;
     spec.critical.factor = [1.0, 1.8][rng.random_range(0..2)];
     let mut set = generate(&spec, rng.random()).unwrap();
-    for task in &mut set.tasks {
+    for task in set.system.tasks_mut().iter_mut() {
         let least = Time(task.bcet.0.max(1));
         let model = match rng.random_range(0..6) {
             0 => ExecutionModel::Wcet,
@@ -162,9 +163,13 @@ fn any_set(seed: u64) -> TaskSet {
         task.jitter = Time(rng.random_range(0..=task.deadline.0 / 10));
         task.offset = Time(rng.random_range(0..10_000_000));
     }
-    set.on_miss = [OnMiss::Abort, OnMiss::Continue][rng.random_range(0..2)];
+    set.system.set_on_miss([OnMiss::Abort, OnMiss::Continue][rng.random_range(0..2)]);
     if rng.random_range(0..3) == 0 {
-        set.costs = Costs { context_switch: Time::from_us(100), migration: Time::from_us(200), decision: Time::ZERO };
+        set.system.set_costs(Costs {
+            context_switch: Time::from_us(100),
+            migration: Time::from_us(200),
+            decision: Time::ZERO,
+        });
     }
     set
 }
@@ -176,20 +181,20 @@ fn no_scheduler_ever_beats_it() {
         let set = any_set(seed);
         let horizon = Time::from_ms(160);
         let releases = Workload::counted(&set, seed, horizon);
-        let solve = |weight: fn(&Release) -> f64| optimum(&with_hindsight(&releases, weight), set.cores, STEPS / 100);
+        let solve = |weight: fn(&Release) -> f64| optimum(&with_hindsight(&releases, weight), set.cores(), STEPS / 100);
         let most = solve(|_| 1.0);
         let value = solve(|release| release.value);
         let critical = solve(|release| if release.criticality > 0 { 1_000.0 } else { 1.0 });
         exact += usize::from(most.is_exact());
         let mut best = 0;
-        for entry in ALL {
-            let metrics = match simulate(&set, seed, horizon, &mut *build(entry.name).unwrap(), &mut Unobserved) {
+        for entry in all() {
+            let metrics = match simulate(&set, seed, horizon, &mut *build(&entry.name).unwrap(), &mut Unobserved) {
                 Ok(metrics) => metrics,
                 Err(SimError::NotApplicable(_)) => continue,
                 Err(error) => panic!("{}: {error}", entry.name),
             };
             assert_eq!(metrics.jobs.released, releases.len() as u64);
-            let name = entry.name;
+            let name = &entry.name;
             assert!(
                 metrics.jobs.met as f64 <= most.upper,
                 "{name}, seed {seed}: {} > {}",
@@ -255,21 +260,9 @@ fn bursts_where_the_best_online_rule_loses() {
         best += found.lower;
         let tasks = jobs.iter().enumerate().map(|(index, job)| {
             let OracleJob { release, deadline, execution, .. } = *job;
-            let listed = temponet_task::ListedJob {
-                release,
-                deadline,
-                execution,
-                wcet: execution,
-                bcet: execution,
-                criticality: 0,
-                value: 1.0,
-                estimate: None,
-            };
+            let listed = temponet_task::ListedJob::new(release, deadline, execution);
             let arrival = temponet_task::Arrival::Listed([listed].into());
-            temponet_task::Task {
-                arrival,
-                ..temponet_task::Task::periodic(format!("j{index}"), deadline - release, execution)
-            }
+            temponet_task::Task::periodic(format!("j{index}"), deadline - release, execution).with_arrival(arrival)
         });
         let set = TaskSet::new("bursts", tasks.collect(), 1);
         let mut scheduler = build("mh-edf").unwrap();

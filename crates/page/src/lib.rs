@@ -18,3 +18,8 @@ mod table;
 pub use escape::{escape, printable};
 pub use skeleton::Page;
 pub use table::{HtmlCell, HtmlTable};
+
+/// The examples of the README, which are run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

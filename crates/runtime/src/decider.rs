@@ -67,12 +67,12 @@ pub(crate) struct Decider {
 /// Makes both sides. The scheduler must have been started with the system.
 pub(crate) fn pair(scheduler: Box<dyn Scheduler>, system: System, doorbell: Arc<Doorbell>) -> (Mailbox, Decider) {
     let mut assignment = Assignment::default();
-    assignment.reset(system.cores);
+    assignment.reset(system.cores());
     let question = Question {
         now: Time::ZERO,
         active: Vec::with_capacity(ROOM),
         jobs: Vec::with_capacity(ROOM),
-        running: Vec::with_capacity(system.cores),
+        running: Vec::with_capacity(system.cores()),
         events: Vec::with_capacity(ROOM),
     };
     let shared = Arc::new(Shared {
@@ -155,17 +155,10 @@ impl Decider {
                 }
             }
             let Ok(question) = self.shared.question.try_lock() else { continue };
-            let view = SystemView {
-                now: question.now,
-                system: &self.system,
-                active: &question.active,
-                jobs: &question.jobs,
-                running: &question.running,
-                events: &question.events,
-                locks: None,
-            };
+            let view = SystemView::new(question.now, &self.system, &question.active, &question.jobs, &question.running)
+                .with_events(&question.events);
             let begin = now();
-            proposed.reset(self.system.cores);
+            proposed.reset(self.system.cores());
             self.scheduler.decide(&view, &mut proposed);
             // The fast scheduler would not learn that a job was given up. A job that gets no core leaves at its deadline.
             proposed.keep_all();

@@ -99,7 +99,7 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
         if mailbox.is_some() {
             ready.hold_ids();
         }
-        let (cores, room) = (plan.system.cores, plan.jobs + 1024);
+        let (cores, room) = (plan.system.cores(), plan.jobs + 1024);
         Ok(Dispatcher {
             platform,
             ready,
@@ -209,7 +209,7 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
         // A job whose code returns late under the rule that aborts late jobs would have been aborted at its deadline, unless
         // it held its core.
         let can_hold = self.can_hold(&live);
-        let aborts = self.plan.system.on_miss == temponet_task::OnMiss::Abort && !can_hold;
+        let aborts = self.plan.system.on_miss() == temponet_task::OnMiss::Abort && !can_hold;
         let is_late = done.end > live.due.release.deadline && aborts;
         let end = if is_late && end == End::Completed { End::Aborted } else { end };
         // A job that lost its core before its first instruction says nothing about how long a switch takes.
@@ -229,7 +229,7 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
 
     /// Whether the job's task limits preemption, so that the job leaves its core at its preemption points only.
     fn can_hold(&self, live: &Live) -> bool {
-        self.plan.system.tasks[live.due.task].preemption.is_limited()
+        self.plan.system.tasks()[live.due.task].preemption.is_limited()
     }
 
     /// Adds a job that has left to the results.
@@ -416,7 +416,7 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
             let Some(live) = self.live[slot].take() else { continue };
             let is_due = live.due.release.deadline <= horizon;
             let holds = live.handle.and_then(|handle| self.ready.job(handle)).is_some_and(|job| job.held);
-            let aborts = self.plan.system.on_miss == temponet_task::OnMiss::Abort && !holds;
+            let aborts = self.plan.system.on_miss() == temponet_task::OnMiss::Abort && !holds;
             let end = live.end.unwrap_or(if is_due && aborts { End::Aborted } else { End::Unfinished });
             let executed = live.handle.and_then(|handle| self.ready.job(handle)).map(|job| job.executed);
             let done = live.ordered.map(|start| Done {

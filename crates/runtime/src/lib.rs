@@ -62,3 +62,8 @@ pub use linux::die_with_parent;
 pub use report::{Counts, JobOutcome, Latencies, Report};
 pub use runtime::{OnOverrun, Runtime, TaskHandle};
 pub use temponet_task::{OnMiss, Scheduler, Time};
+
+/// The examples of the README, which are run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

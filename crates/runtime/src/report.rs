@@ -49,17 +49,15 @@ impl JobOutcome {
     /// The job as metrics and observers of the simulator take it.
     pub fn as_job(&self) -> Job {
         let task = Task::periodic("", Time(1), self.wcet);
-        Job {
-            task: self.task as u32,
-            criticality: self.criticality,
-            number: self.number,
-            release: self.release,
-            deadline: self.deadline,
-            executed: self.executed,
-            last_core: self.core,
-            value: self.value,
-            ..Job::first(self.task as u32, &task)
-        }
+        Job::first(self.task as u32, &task)
+            .with_task(self.task as u32)
+            .with_criticality(self.criticality)
+            .with_number(self.number)
+            .with_release(self.release)
+            .with_deadline(self.deadline)
+            .with_executed(self.executed)
+            .with_last_core(self.core)
+            .with_value(self.value)
     }
 }
 

@@ -135,7 +135,7 @@ impl Runtime {
         body: impl FnMut(&Job<'_>) + Send + 'static,
     ) -> Runtime {
         let arrival = Arrival::Sporadic { minimum, gap: Gap::Uniform { max: minimum } };
-        self.add(Task { arrival, ..Task::periodic(name, minimum, wcet) }, Box::new(body))
+        self.add(Task::periodic(name, minimum, wcet).with_arrival(arrival), Box::new(body))
     }
 
     fn add(mut self, task: Task, body: Body) -> Runtime {
@@ -202,8 +202,8 @@ impl Runtime {
     pub fn system(&self) -> System {
         let mut set =
             TaskSet::new(&*self.name, self.tasks.iter().map(|plan| plan.task.clone()).collect(), self.cpus.len());
-        set.on_miss = self.on_miss;
-        set.system()
+        set.system.set_on_miss(self.on_miss);
+        set.system.clone()
     }
 
     /// Runs in virtual time, without threads: a job takes the time that `execution` returns for its task's name and number, and its closure is called when it
@@ -222,7 +222,7 @@ impl Runtime {
             bodies[due.task](&Job { number, release, deadline, clock: None });
             execution(&names[due.task], due.number).max(Time(1))
         });
-        let platform = VirtualTime::new(plan.system.cores, begin);
+        let platform = VirtualTime::new(plan.system.cores(), begin);
         let (_, report) = dispatched(plan, platform, &mut *scheduler, Box::new(releases), None)?;
         Ok(report)
     }
@@ -290,7 +290,7 @@ pub(crate) fn dispatched<P: Platform>(
     releases: Box<dyn Releases>,
     mailbox: Option<Mailbox>,
 ) -> Result<(P, Report), RuntimeError> {
-    let (tasks, cores, horizon) = (plan.system.tasks.clone(), plan.system.cores, plan.horizon);
+    let (tasks, cores, horizon) = (plan.system.tasks().to_vec(), plan.system.cores(), plan.horizon);
     let mut dispatcher = Dispatcher::new(plan, platform, scheduler, releases, mailbox)?;
     dispatcher.run()?;
     let (platform, jobs, counts, latencies) = dispatcher.results();

@@ -115,14 +115,14 @@ impl Trial<'_> {
 
     /// Runs the trial on threads.
     pub fn run(self, chooser: Chooser) -> Result<TrialReport, RuntimeError> {
-        if self.set.cores != self.cpus.len() {
-            let (cores, cpus) = (self.set.cores, self.cpus.len());
+        if self.set.cores() != self.cpus.len() {
+            let (cores, cpus) = (self.set.cores(), self.cpus.len());
             return Err(RuntimeError::Setup(format!("the set has {cores} cores, and {cpus} processors are given")));
         }
-        if self.set.speeds != [Speed::FULL] {
+        if self.set.speeds() != [Speed::FULL] {
             return Err(RuntimeError::Setup("threads run at full speed only; the set states other speeds".into()));
         }
-        if !self.set.is_full_speed() {
+        if !self.set.machine().is_full_speed() {
             let why =
                 "threads run at the speed of their processors; the set states speeds of cores, which cannot be kept to";
             return Err(RuntimeError::Setup(why.into()));
@@ -133,26 +133,26 @@ impl Trial<'_> {
             return Err(RuntimeError::Setup(why));
         }
         let is_too_late = |task: &&temponet_task::Task| task.jitter >= task.deadline;
-        let keeps = self.set.on_miss == temponet_task::OnMiss::Continue;
-        if let Some(task) = self.set.tasks.iter().find(is_too_late).filter(|_| keeps) {
+        let keeps = self.set.on_miss() == temponet_task::OnMiss::Continue;
+        if let Some(task) = self.set.tasks().iter().find(is_too_late).filter(|_| keeps) {
             return Err(RuntimeError::Setup(format!(
                 "jitter can release a job of {:?} after its own deadline, and late jobs continue: such jobs cannot be run on threads",
                 task.name
             )));
         }
-        if let Some(task) = self.set.tasks.iter().find(|task| !task.after.is_empty()) {
+        if let Some(task) = self.set.tasks().iter().find(|task| !task.after.is_empty()) {
             return Err(RuntimeError::Setup(format!(
                 "task {:?} comes after others, and threads are released by dates only: simulate the set, or leave after out",
                 task.name
             )));
         }
-        if let Some(task) = self.set.tasks.iter().find(|task| !task.sections.is_empty()) {
+        if let Some(task) = self.set.tasks().iter().find(|task| !task.sections.is_empty()) {
             return Err(RuntimeError::Setup(format!(
                 "task {:?} has critical sections, which threads do not have: simulate the set, or leave section out",
                 task.name
             )));
         }
-        for task in &self.set.tasks {
+        for task in self.set.tasks() {
             let (name, preemption) = (&task.name, task.preemption);
             if matches!(preemption, Preemption::Every(_)) {
                 let why = format!("a thread cannot be stopped exactly at a preemption point, as task {name:?} asks");
@@ -169,9 +169,9 @@ impl Trial<'_> {
     /// Number of threads of each task: as many as it has jobs at once, and one more for a job that is just returning.
     #[cfg(target_os = "linux")]
     fn widths(&self, jobs: &[Due]) -> Vec<usize> {
-        let mut windows: Vec<Vec<(Time, Time)>> = vec![Vec::new(); self.set.tasks.len()];
+        let mut windows: Vec<Vec<(Time, Time)>> = vec![Vec::new(); self.set.tasks().len()];
         jobs.iter().for_each(|due| windows[due.task].push((due.release.release, due.release.deadline)));
-        let is_late_kept = self.set.on_miss == temponet_task::OnMiss::Continue;
+        let is_late_kept = self.set.on_miss() == temponet_task::OnMiss::Continue;
         let width = |(windows, task): (&Vec<(Time, Time)>, &temponet_task::Task)| {
             let at_once = |(place, (_, deadline)): (usize, &(Time, Time))| {
                 windows[place..].iter().take_while(|(release, _)| release < deadline).count()
@@ -180,7 +180,7 @@ impl Trial<'_> {
             // A job that holds its core may outlast its deadline, too.
             (most + if is_late_kept || task.preemption.is_limited() { 7 } else { 1 }).min(MOST_THREADS)
         };
-        windows.iter().zip(&self.set.tasks).map(width).collect()
+        windows.iter().zip(self.set.tasks()).map(width).collect()
     }
 
     #[cfg(not(target_os = "linux"))]
@@ -209,8 +209,8 @@ impl Trial<'_> {
                 let threads =
                     |width: usize| TaskThreads { requests: Default::default(), works: (0..width).map(work).collect() };
                 let dispatch = DispatchPlan {
-                    system: self.set.system(),
-                    on_overrun: vec![OnOverrun::Report; self.set.tasks.len()],
+                    system: self.set.system.clone(),
+                    on_overrun: vec![OnOverrun::Report; self.set.tasks().len()],
                     horizon: self.horizon,
                     jobs: releases.jobs().len(),
                 };
@@ -257,6 +257,6 @@ impl Trial<'_> {
 /// The scheduler whose choice is applied at once while a slow one thinks: the usual fallback of the learned scheduler, behind a shield of its own.
 pub fn fast_fallback(system: &temponet_task::System) -> Box<dyn Scheduler> {
     let importance = |task: &temponet_task::Task| (task.criticality, task.value.to_bits());
-    let differs = system.tasks.windows(2).any(|pair| importance(&pair[0]) != importance(&pair[1]));
+    let differs = system.tasks().windows(2).any(|pair| importance(&pair[0]) != importance(&pair[1]));
     Box::new(temponet_sched::shield::Shield::new(temponet_sched::fallback(differs)))
 }

@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::sync::{Arc, Mutex};
 
 use temponet_runtime::{Runtime, Scheduler, Time};
-use temponet_task::{Assignment, NotApplicable, System, SystemView};
+use temponet_task::{Assignment, SystemView};
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
@@ -38,9 +38,15 @@ struct Watched<S> {
     seen: Arc<Mutex<Vec<(u64, u64)>>>,
 }
 
-impl<S: Scheduler> Scheduler for Watched<S> {
-    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        self.inner.start(system)
+impl<S: Scheduler> temponet_task::Wrapper for Watched<S> {
+    type Inner = S;
+
+    fn inner(&self) -> &S {
+        &self.inner
+    }
+
+    fn inner_mut(&mut self) -> &mut S {
+        &mut self.inner
     }
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {

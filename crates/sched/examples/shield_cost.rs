@@ -6,14 +6,20 @@ use temponet_sched::build;
 use temponet_sched::shield::Shield;
 use temponet_sim::generate::{Lengths, Rule, Spec, generate};
 use temponet_sim::{Unobserved, simulate};
-use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Time};
+use temponet_task::{Assignment, Scheduler, SystemView, Time};
 
 /// A scheduler and the duration of each of its decisions, in nanoseconds.
 struct Timed<S>(S, Vec<u64>);
 
-impl<S: Scheduler> Scheduler for Timed<S> {
-    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        self.0.start(system)
+impl<S: Scheduler> temponet_task::Wrapper for Timed<S> {
+    type Inner = S;
+
+    fn inner(&self) -> &S {
+        &self.0
+    }
+
+    fn inner_mut(&mut self) -> &mut S {
+        &mut self.0
     }
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
@@ -41,7 +47,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let lengths = Lengths::Periods(Rule::LogUniform(Time::from_ms(1), Time::from_ms(1_000)));
             let spec = Spec { lengths, granularity: Time(100), ..Spec::new(tasks, cores, load * cores as f64) };
             let mut set = generate(&spec, 1)?;
-            set.tasks.iter_mut().step_by(3).for_each(|task| task.criticality = 1);
+            set.system.tasks_mut().iter_mut().step_by(3).for_each(|task| task.criticality = 1);
             for name in ["fcfs", "srpt", "rr"] {
                 let mut bare = Timed(build(name)?, Vec::new());
                 simulate(&set, 1, Time::from_secs(2), &mut bare, &mut Unobserved)?;

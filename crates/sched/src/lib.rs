@@ -1,6 +1,6 @@
 //! The schedulers, the catalog that names them, the proofs about them, and the shield.
 //!
-//! - [`build`] makes a scheduler from its name; [`ALL`] lists the catalog.
+//! - [`build`] makes a scheduler from its name; the [`catalog`] lists them all, and takes those of others.
 //! - [`proofs`] tells which schedulers are proved to meet every deadline of a set, and [`scalings`] how much execution
 //!   times may grow.
 //! - [`shield`] overrules any scheduler whose choice could cost a guaranteed deadline.
@@ -9,7 +9,7 @@
 //! The schedulability tests behind the proofs are in `temponet_analysis`.
 
 pub mod advice;
-mod catalog;
+pub mod catalog;
 mod proofs;
 mod schedulers;
 mod sensitivity;
@@ -17,7 +17,12 @@ mod shared;
 pub mod shield;
 
 pub use advice::{Panel, advisors, fallback, planners};
-pub use catalog::{ALL, Entry, SHIELD, SpecError, build, global_edf, is_classical};
-pub use proofs::{Proof, proofs};
+pub use catalog::{Entry, Kind, SpecError, build, global_edf};
+pub use proofs::{Facts, Proof, proofs};
 pub use schedulers::look_ahead::LookAhead;
 pub use sensitivity::{LARGEST_SCALING, Scaling, scalings};
+
+/// The examples of the README, which are run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

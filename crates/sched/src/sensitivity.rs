@@ -2,8 +2,8 @@
 
 use temponet_task::TaskSet;
 
-use crate::catalog::Entry;
-use crate::proofs::{Facts, sharing_proof};
+use crate::catalog::{Entry, find};
+use crate::proofs::Facts;
 
 /// Sensitivity of one scheduler.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,36 +23,42 @@ const MOST: u64 = 1_000 * WHOLE;
 /// Largest factor that [`scalings`] returns. A scheduler with this factor may be proved beyond it.
 pub const LARGEST_SCALING: f64 = (MOST - 1) as f64 / WHOLE as f64;
 
-/// The main schedulers whose proofs differ.
-const SCHEDULERS: &[&str] = &["edf", "rm", "dm", "fp", "p-edf", "p-rm", "edf-us", "fpedf", "cd-split", "dp-wrap"];
+/// The main schedulers whose proofs differ, and the sets on which they are asked for.
+const SCHEDULERS: &[(&str, fn(&TaskSet) -> bool)] = &[
+    ("edf", |_| true),
+    ("rm", |_| true),
+    ("dm", |_| true),
+    ("fp", |set| set.tasks().iter().any(|task| task.priority.is_some())),
+    ("p-edf", has_several_cores),
+    ("p-rm", has_several_cores),
+    ("edf-us", has_several_cores),
+    ("fpedf", has_several_cores),
+    ("cd-split", has_several_cores),
+    ("dp-wrap", has_several_cores),
+];
+
+fn has_several_cores(set: &TaskSet) -> bool {
+    set.cores() > 1
+}
 
 /// Returns the largest factor for each of the main schedulers, the greatest first. Schedulers that are not proved at
-/// any factor are left out.
+/// any factor are left out, and sets whose tasks come after each other have none.
 pub fn scalings(set: &TaskSet) -> Vec<Scaling> {
-    let one_core = |name: &str| matches!(name, "edf" | "rm" | "dm" | "fp");
-    let has_priorities = set.tasks.iter().any(|task| task.priority.is_some());
-    let asked = SCHEDULERS.iter().copied().filter(|name| set.cores > 1 || one_core(name));
-    let asked = asked.filter(|name| *name != "fp" || has_priorities);
-    let mut found: Vec<Scaling> = asked.filter_map(|scheduler| largest(set, scheduler)).collect();
+    if set.has_precedence() && !set.has_sections() {
+        return Vec::new();
+    }
+    let asked = SCHEDULERS.iter().filter(|(_, is_asked)| is_asked(set));
+    let mut found: Vec<Scaling> = asked.filter_map(|(name, _)| largest(set, find(name)?)).collect();
     found.sort_by(|a, b| b.factor.total_cmp(&a.factor));
     found
 }
 
 /// Finds the largest factor by bisection. Some sufficient tests are not monotonic, so a larger factor may exist; the
 /// one returned is proved.
-fn largest(set: &TaskSet, scheduler: &'static str) -> Option<Scaling> {
-    let entry = Entry::find(scheduler)?;
-    if !set.has_sections() {
-        Facts::of(set)?;
-    }
-    let at = |parts: u64| {
-        let scaled = set.with_work(parts, WHOLE);
-        match set.has_sections() {
-            true => sharing_proof(&scaled, entry),
-            false => entry.proof(&Facts::of(&scaled)?),
-        }
-    };
-    let fits = set.cores as f64 / set.utilization();
+fn largest(set: &TaskSet, entry: &'static Entry) -> Option<Scaling> {
+    Facts::of(set)?;
+    let at = |parts: u64| entry.proved_by(&Facts::of(&set.with_work(parts, WHOLE))?);
+    let fits = set.cores() as f64 / set.utilization();
     let mut above = ((fits * WHOLE as f64) as u64).saturating_add(2).min(MOST);
     let mut best = (0, None);
     while best.0 + 1 < above {
@@ -63,5 +69,5 @@ fn largest(set: &TaskSet, scheduler: &'static str) -> Option<Scaling> {
         }
     }
     let by = best.1?;
-    Some(Scaling { scheduler, factor: best.0 as f64 / WHOLE as f64, by })
+    Some(Scaling { scheduler: &entry.name, factor: best.0 as f64 / WHOLE as f64, by })
 }

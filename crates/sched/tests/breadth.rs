@@ -37,20 +37,9 @@ fn drawn(tasks: usize, cores: usize, utilization: f64, periods: (Time, Time), gr
 fn list(jobs: &[(u64, u64, u64, f64)]) -> TaskSet {
     let task = |(index, job): (usize, &(u64, u64, u64, f64))| {
         let (release, execution, deadline) = (ms(job.0), ms(job.1), ms(job.2));
-        let listed = ListedJob {
-            release,
-            deadline,
-            execution,
-            wcet: execution,
-            bcet: execution,
-            criticality: 0,
-            value: job.3,
-            estimate: None,
-        };
-        Task {
-            arrival: Arrival::Listed([listed].into()),
-            ..Task::periodic(format!("j{index}"), deadline - release, execution)
-        }
+        let listed = ListedJob::new(release, deadline, execution).with_value(job.3);
+        Task::periodic(format!("j{index}"), deadline - release, execution)
+            .with_arrival(Arrival::Listed([listed].into()))
     };
     TaskSet::new("list", jobs.iter().enumerate().map(task).collect(), 1)
 }
@@ -107,7 +96,7 @@ fn the_fluid_schedulers_miss_nothing_up_to_full_load() {
     let (mut edf_misses, mut full) = (0, 0);
     for seed in 0..1_500 {
         let set = feasible_set(2 + seed as usize % 4, seed);
-        full += u64::from(set.utilization() > set.cores as f64 - 1e-9);
+        full += u64::from(set.utilization() > set.cores() as f64 - 1e-9);
         for scheduler in ["dp-wrap", "llref", "lre-tl", "run"] {
             let metrics = run(scheduler, &set, horizon(&set));
             assert_eq!(metrics.missed(), 0, "{scheduler}, seed {seed}, {set:?}");
@@ -138,7 +127,7 @@ fn er_pd2_misses_nothing_up_to_full_load_and_answers_sooner_than_pd2() {
     let (mut early, mut strict) = (0.0, 0.0);
     for seed in (0..3_000).filter(|seed| seed % 3 != 0).take(1_000) {
         let set = feasible_set(2 + seed as usize % 4, seed);
-        if set.tasks.iter().any(|task| task.wcet.0 % 1_000_000 != 0) {
+        if set.tasks().iter().any(|task| task.wcet.0 % 1_000_000 != 0) {
             continue;
         }
         let metrics = run("er-pd2", &set, horizon(&set));
@@ -168,7 +157,7 @@ fn optimal_schedulers_are_best_effort_beyond_full_load() {
     let overloaded = set(&[(10, 9), (12, 10), (15, 14), (20, 18)], 3);
     for scheduler in ["dp-wrap", "llref", "lre-tl", "run", "er-pd2", "pd2", "cd-split"] {
         for on_miss in [OnMiss::Abort, OnMiss::Continue] {
-            let set = TaskSet { on_miss, ..overloaded.clone() };
+            let set = overloaded.clone().with_on_miss(on_miss);
             let metrics = run(scheduler, &set, ms(3_000));
             assert!(metrics.missed() > 0 && metrics.jobs.released > 100, "{scheduler}");
         }
@@ -191,11 +180,11 @@ fn mllf_is_as_good_as_llf_with_fewer_preemptions() {
 #[test]
 fn muf_keeps_the_critical_task_where_edf_loses_it() {
     let mut overloaded = set(&[(10, 6), (25, 15)], 1);
-    overloaded.tasks[1].criticality = 1;
+    overloaded.system.tasks_mut()[1].criticality = 1;
     assert_eq!(met("muf", &overloaded, 1), 1.0);
     assert!(met("edf", &overloaded, 1) < 1.0);
     // Without criticalities, the tasks with the shortest periods that fit together are the critical set.
-    overloaded.tasks[1].criticality = 0;
+    overloaded.system.tasks_mut()[1].criticality = 0;
     assert_eq!(met("muf", &overloaded, 0), 1.0);
 }
 
@@ -231,7 +220,7 @@ fn edf_us_and_fpedf_keep_their_bounds() {
 fn g_fl_has_less_lateness_than_global_edf() {
     let (mut fair, mut edf) = (0i64, 0i64);
     for seed in 0..200 {
-        let set = TaskSet { on_miss: OnMiss::Continue, ..feasible_set(3, seed) };
+        let set = feasible_set(3, seed).with_on_miss(OnMiss::Continue);
         fair += run("g-fl", &set, horizon(&set)).lateness.max().unwrap();
         edf += run("edf", &set, horizon(&set)).lateness.max().unwrap();
     }
@@ -277,17 +266,8 @@ fn value_schedulers_are_edf_when_everything_fits() {
 fn red_takes_a_rejected_job_back_when_time_comes_free() {
     // j1 is rejected at 0 because of j0's wcet of 6. j0 takes only 2, and then j1 fits.
     let mut set = list(&[(0, 6, 6, 5.0), (0, 4, 8, 1.0)]);
-    let short = ListedJob {
-        release: ms(0),
-        deadline: ms(6),
-        execution: ms(2),
-        wcet: ms(6),
-        bcet: Time(1),
-        criticality: 0,
-        value: 5.0,
-        estimate: None,
-    };
-    set.tasks[0].arrival = Arrival::Listed([short].into());
+    let short = ListedJob::new(ms(0), ms(6), ms(2)).with_wcet(ms(6)).with_bcet(Time(1)).with_value(5.0);
+    set.system.tasks_mut()[0].arrival = Arrival::Listed([short].into());
     assert_eq!(run("red", &set, ms(50)).value, 6.0);
 }
 
@@ -299,17 +279,8 @@ fn dasa_prefers_density_and_lbesa_and_dios_differ_where_they_should() {
     assert_eq!(run("lbesa", &set, ms(50)).value, 4.0);
     // Importance puts criticality before density.
     let mut critical = set.clone();
-    let job = ListedJob {
-        release: ms(0),
-        deadline: ms(10),
-        execution: ms(9),
-        wcet: ms(9),
-        bcet: ms(9),
-        criticality: 1,
-        value: 3.0,
-        estimate: None,
-    };
-    critical.tasks[0].arrival = Arrival::Listed([job].into());
+    let job = ListedJob::new(ms(0), ms(10), ms(9)).with_criticality(1).with_value(3.0);
+    critical.system.tasks_mut()[0].arrival = Arrival::Listed([job].into());
     assert_eq!(run("dios", &critical, ms(50)).value, 3.0);
     assert_eq!(run("dasa", &critical, ms(50)).value, 4.0);
 }
@@ -318,8 +289,8 @@ fn dasa_prefers_density_and_lbesa_and_dios_differ_where_they_should() {
 fn skip_over_meets_all_red_jobs_and_bwp_more_than_rto() {
     // U = 1.24. With one job in two and one in three skipped, the rest fits.
     let mut set = set(&[(10, 6), (25, 16)], 1);
-    set.tasks[0].skip = Some(2);
-    set.tasks[1].skip = Some(3);
+    set.system.tasks_mut()[0].skip = Some(2);
+    set.system.tasks_mut()[1].skip = Some(3);
     let outcomes = |scheduler: &str, task: u32| {
         let mut recorder = Recorder::until(Time::NEVER);
         simulate(&set, 0, ms(1_200), &mut *build(scheduler).unwrap(), &mut recorder).unwrap();
@@ -341,7 +312,7 @@ fn skip_over_meets_all_red_jobs_and_bwp_more_than_rto() {
 #[test]
 fn mk_dbp_keeps_m_of_k_where_edf_does_not() {
     let mut set = set(&[(10, 5), (10, 5), (10, 5)], 1);
-    set.tasks.iter_mut().for_each(|task| task.mk = Some((1, 2)));
+    set.system.tasks_mut().iter_mut().for_each(|task| task.mk = Some((1, 2)));
     let violations = |scheduler: &str| {
         let mut recorder = Recorder::until(Time::NEVER);
         simulate(&set, 0, ms(1_000), &mut *build(scheduler).unwrap(), &mut recorder).unwrap();
@@ -361,11 +332,11 @@ fn mk_dbp_keeps_m_of_k_where_edf_does_not() {
 /// A task of low criticality and a critical one that overruns at times. Under EDF the critical task misses, under the
 /// mixed-criticality schedulers it does not.
 fn mixed_criticality() -> TaskSet {
-    let mut set = set(&[(10, 6), (21, 4)], 1);
-    let critical = &mut set.tasks[1];
+    let mut tasks = set(&[(10, 6), (21, 4)], 1).tasks().to_vec();
+    let critical = &mut tasks[1];
     (critical.criticality, critical.wcet_high) = (1, Some(ms(11)));
     critical.execution = ExecutionModel::Overrun { probability: 0.5, below: Box::new(ExecutionModel::Wcet) };
-    set
+    TaskSet::new("test", tasks, 1)
 }
 
 #[test]
@@ -374,7 +345,7 @@ fn edf_vd_and_amc_save_critical_jobs_from_overruns() {
     assert!(met("edf", &set, 1) < 1.0, "{}", met("edf", &set, 1));
     assert_eq!(met("edf-vd", &set, 1), 1.0);
     // AMC needs the critical task at a high priority.
-    for (task, priority) in set.tasks.iter_mut().zip([1, 2]) {
+    for (task, priority) in set.system.tasks_mut().iter_mut().zip([1, 2]) {
         task.priority = Some(priority);
     }
     assert_eq!(met("amc", &set, 1), 1.0);
@@ -382,7 +353,7 @@ fn edf_vd_and_amc_save_critical_jobs_from_overruns() {
     simulate(&set, 0, ms(3_000), &mut *build("amc").unwrap(), &mut recorder).unwrap();
     let given_up = recorder.jobs.iter().filter(|job| job.end == End::Abandoned).count();
     assert!(given_up > 10, "low jobs are given up in high mode: {given_up}");
-    set.tasks[1].execution = ExecutionModel::Wcet;
+    set.system.tasks_mut()[1].execution = ExecutionModel::Wcet;
     assert_eq!(run("edf-vd", &set, ms(3_000)).missed(), 0, "without overruns nothing is dropped");
 }
 
@@ -393,13 +364,13 @@ fn edf_vd_guarantees_critical_jobs_within_its_bound() {
         let mut rng = Pcg64::seed_from_u64(seed);
         let load = rng.random_range(0.5..0.9);
         let mut set = drawn(5, 1, load, (ms(5), ms(60)), Time::from_us(100), seed);
-        for task in set.tasks.iter_mut().take(2) {
+        for task in set.system.tasks_mut().iter_mut().take(2) {
             let high = Time((task.wcet.0 as f64 * rng.random_range(1.2..2.5)) as u64).min(task.deadline);
             (task.criticality, task.wcet_high) = (1, Some(high.max(task.wcet)));
             task.execution = ExecutionModel::Overrun { probability: 0.3, below: Box::new(ExecutionModel::Wcet) };
         }
         let load = |critical: bool, high: bool| -> f64 {
-            let tasks = set.tasks.iter().filter(|task| (task.criticality > 0) == critical);
+            let tasks = set.tasks().iter().filter(|task| (task.criticality > 0) == critical);
             tasks.map(|task| if high { task.wcet_high.unwrap_or(task.wcet) } else { task.wcet }.0 as f64 / task.deadline.0 as f64).sum()
         };
         let x = load(true, false) / (1.0 - load(false, false));
@@ -417,8 +388,8 @@ fn edf_vd_guarantees_critical_jobs_within_its_bound() {
 fn slow_edf_saves_energy_and_misses_nothing() {
     for seed in 0..300 {
         let mut set = feasible_set(1, seed);
-        set.speeds = [250, 500, 750, 1000].map(Speed).to_vec();
-        for task in &mut set.tasks {
+        set.system.set_speeds([250, 500, 750, 1000].map(Speed).to_vec());
+        for task in set.system.tasks_mut().iter_mut() {
             task.wcet = Time((task.wcet.0 / 2).max(1));
             task.bcet = Time(task.wcet.0 / 4 + 1);
             task.execution = ExecutionModel::Uniform;
@@ -433,8 +404,9 @@ fn slow_edf_saves_energy_and_misses_nothing() {
 fn cbs_protects_hard_tasks_from_aperiodic_work() {
     let mut set = set(&[(10, 4), (20, 6), (50, 2)], 1);
     let aperiodic = Arrival::Burst { jobs: 8, every: ms(30), until: Time::NEVER };
-    set.tasks[2] = Task { arrival: aperiodic, server: Some(0), deadline: ms(12), ..set.tasks[2].clone() };
-    set.servers = vec![Server { name: "s".into(), budget: ms(3), period: ms(10) }];
+    set.system.tasks_mut()[2] =
+        set.tasks()[2].clone().with_arrival(aperiodic).with_server(Some(0)).with_deadline(ms(12));
+    set.system.set_servers(vec![Server { name: "s".into(), budget: ms(3), period: ms(10) }]);
     let hard = |scheduler: &str| (met(scheduler, &set, 0), met(scheduler, &set, 1));
     assert_eq!(hard("cbs"), (1.0, 1.0));
     assert!(hard("edf").0 < 1.0 || hard("edf").1 < 1.0);

@@ -4,8 +4,9 @@
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet_analysis::{NotAnalyzable, Outcome, PriorityRule, WorstCase, chain_bounds, dependent_response_times};
+use temponet_sched::catalog::all;
 use temponet_sched::shield::{Role, Shield};
-use temponet_sched::{ALL, build, proofs};
+use temponet_sched::{build, proofs};
 use temponet_sim::{End, Recorder, Unobserved, simulate};
 use temponet_task::{Arrival, Chain, Communication, ExecutionModel, Gap, OnMiss, Task, TaskSet, Time};
 
@@ -54,13 +55,13 @@ fn drawn(rng: &mut Pcg64, cores: usize, load: f64) -> TaskSet {
         chains.push(Chain { name: "after".into(), tasks: vec![before, index], deadline, communication });
     }
     let mut set = TaskSet::new("drawn", tasks, cores);
-    set.chains = chains;
-    if set.follow_sources().is_err() {
+    set.system.set_chains(chains);
+    if set.system.follow_sources().is_err() {
         // Sources of a join with different jitters are fine; different patterns are not.
-        set.tasks.iter_mut().for_each(|task| task.after.clear());
+        set.system.tasks_mut().iter_mut().for_each(|task| task.after.clear());
     }
-    set.on_miss = if rng.random_bool(0.5) { OnMiss::Abort } else { OnMiss::Continue };
-    assert_eq!(set.system().validate(), Ok(()));
+    set.system.set_on_miss(if rng.random_bool(0.5) { OnMiss::Abort } else { OnMiss::Continue });
+    assert_eq!(set.system.validate(), Ok(()));
     set
 }
 
@@ -96,7 +97,7 @@ fn response_times_and_chains_stay_within_their_bounds() {
     for case in 0..400 {
         let set = drawn(&mut rng, 1, 0.3 + 0.6 * (case % 10) as f64 / 10.0);
         let rules = [PriorityRule::RateMonotonic, PriorityRule::DeadlineMonotonic, PriorityRule::Given];
-        let deadlines: Vec<Option<Time>> = set.tasks.iter().map(|task| Some(task.deadline)).collect();
+        let deadlines: Vec<Option<Time>> = set.tasks().iter().map(|task| Some(task.deadline)).collect();
         for rule in rules {
             let found = dependent_response_times(&set, rule).unwrap();
             let mut recorder = Recorder::until(Time::NEVER);
@@ -106,10 +107,10 @@ fn response_times_and_chains_stay_within_their_bounds() {
                 continue;
             }
             for job in recorder.jobs.iter().filter(|job| job.end == End::Completed) {
-                let arrival = job.deadline - set.tasks[job.task as usize].deadline;
+                let arrival = job.deadline - set.tasks()[job.task as usize].deadline;
                 assert!(Some(job.left - arrival) <= found.bounds[job.task as usize], "{set:?}");
             }
-            for (chain, figures) in set.chains.iter().zip(&metrics.chains) {
+            for (chain, figures) in set.chains().iter().zip(&metrics.chains) {
                 let under = chain_bounds(&set, chain, &found.bounds, Some(rule));
                 let anyhow = chain_bounds(&set, chain, &deadlines, None);
                 for bound in under.iter().chain(&anyhow) {
@@ -138,16 +139,17 @@ fn every_scheduler_runs_dependent_tasks_or_says_why_not() {
     let mut rng = Pcg64::seed_from_u64(3);
     for case in 0..24 {
         let mut set = drawn(&mut rng, 1 + case % 3, 0.6 + 0.1 * (case % 8) as f64);
-        if case % 4 == 0 && set.tasks[0].jitter == Time::ZERO {
+        if case % 4 == 0 && set.tasks()[0].jitter == Time::ZERO {
             let source = |task: &Task| task.after.is_empty();
-            let alone: Vec<bool> = set.tasks.iter().map(source).collect();
-            if alone.iter().filter(|alone| **alone).count() == set.tasks.len() {
-                let minimum = set.tasks[0].period().unwrap();
-                set.tasks[0].arrival = Arrival::Sporadic { minimum, gap: Gap::Exponential { mean: minimum + minimum } };
+            let alone: Vec<bool> = set.tasks().iter().map(source).collect();
+            if alone.iter().filter(|alone| **alone).count() == set.tasks().len() {
+                let minimum = set.tasks()[0].period().unwrap();
+                set.system.tasks_mut()[0].arrival =
+                    Arrival::Sporadic { minimum, gap: Gap::Exponential { mean: minimum + minimum } };
             }
         }
-        for entry in ALL {
-            let run = simulate(&set, case as u64, ms(400), &mut *build(entry.name).unwrap(), &mut Unobserved);
+        for entry in all() {
+            let run = simulate(&set, case as u64, ms(400), &mut *build(&entry.name).unwrap(), &mut Unobserved);
             match run {
                 Ok(metrics) => assert!(metrics.jobs.met <= metrics.jobs.released),
                 Err(error) => assert!(error.is_about_the_set(), "{}: {error}", entry.name),
@@ -163,18 +165,18 @@ fn the_shield_guarantees_sources_and_nothing_that_comes_after_them() {
     let mut tasks = vec![Task::periodic("source", ms(10), ms(2)), Task::periodic("next", ms(10), ms(2))];
     tasks[1].after = vec![0];
     let mut set = TaskSet::new("s", tasks, 1);
-    set.follow_sources().unwrap();
-    let role = Role::on(&set.system());
+    set.system.follow_sources().unwrap();
+    let role = Role::on(&set.system);
     assert!(
         !matches!(role, Role::StealsSlack(_) | Role::StandIn(_)),
         "nothing is guaranteed where no task is critical"
     );
-    set.tasks[0].criticality = 1;
-    set.tasks[1].criticality = 1;
-    let Role::StealsSlack(guarantee) = Role::on(&set.system()) else { panic!("the source can be guaranteed") };
+    set.system.tasks_mut()[0].criticality = 1;
+    set.system.tasks_mut()[1].criticality = 1;
+    let Role::StealsSlack(guarantee) = Role::on(&set.system) else { panic!("the source can be guaranteed") };
     assert_eq!((guarantee.core_of(0), guarantee.core_of(1)), (Some(0), None));
     // A hog that nobody waits for does not cost the source a deadline, whatever chooses.
-    set.tasks.push(Task::periodic("hog", ms(50), ms(49)));
+    set.system.tasks_mut().push(Task::periodic("hog", ms(50), ms(49)));
     let mut shielded = Shield::new(build("fcfs").unwrap());
     let metrics = simulate(&set, 1, ms(2000), &mut shielded, &mut Unobserved).unwrap();
     assert_eq!(metrics.tasks[0].jobs.met, metrics.tasks[0].jobs.released);
@@ -191,15 +193,15 @@ fn edf_by_due_dates_meets_what_plain_edf_misses() {
     tasks[0].deadline = ms(19);
     tasks[2].after = vec![1];
     let mut set = TaskSet::new("s", tasks, 1);
-    set.tasks[1].deadline = ms(20);
-    set.follow_sources().unwrap();
+    set.system.tasks_mut()[1].deadline = ms(20);
+    set.system.follow_sources().unwrap();
     let missed =
         |scheduler| simulate(&set, 0, ms(200), &mut *build(scheduler).unwrap(), &mut Unobserved).unwrap().missed();
     assert_eq!((missed("edf-chain"), missed("egs")), (0, 0));
     let mut two = set.clone();
-    two.tasks[0].deadline = ms(20);
-    two.tasks[1].deadline = ms(30);
-    two.tasks[2].deadline = ms(12);
+    two.system.tasks_mut()[0].deadline = ms(20);
+    two.system.tasks_mut()[1].deadline = ms(30);
+    two.system.tasks_mut()[2].deadline = ms(12);
     let missed =
         |scheduler| simulate(&two, 0, ms(200), &mut *build(scheduler).unwrap(), &mut Unobserved).unwrap().missed();
     assert_eq!(missed("edf-chain"), 0);

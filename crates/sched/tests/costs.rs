@@ -2,7 +2,7 @@
 
 use temponet_sched::build;
 use temponet_sim::{Metrics, Unobserved, simulate};
-use temponet_task::{Server, Task, TaskSet, Time};
+use temponet_task::{Costs, Server, Task, TaskSet, Time};
 
 /// Load 0.5 with a critical task, which may overrun, first on one core and then on two, and a served task.
 fn set(cores: usize) -> TaskSet {
@@ -12,7 +12,7 @@ fn set(cores: usize) -> TaskSet {
     let mut served = Task::periodic("served", ms(40), ms(4));
     served.server = Some(0);
     let mut set = TaskSet::new("costs", vec![high, Task::periodic("low", ms(10), ms(2)), served], cores);
-    set.servers = vec![Server { name: "server".into(), budget: ms(1), period: ms(10) }];
+    set.system.set_servers(vec![Server { name: "server".into(), budget: ms(1), period: ms(10) }]);
     set
 }
 
@@ -28,7 +28,7 @@ fn the_cost_of_a_decision_does_not_ask_for_another_one() {
             let free = run(scheduler, &set(cores));
             for decision in [Time(1), Time::from_us(1)] {
                 let mut set = set(cores);
-                set.costs.decision = decision;
+                set.system.set_costs(Costs { decision: decision, ..set.costs() });
                 let dear = run(scheduler, &set);
                 assert_eq!(dear.jobs.released, dear.jobs.met, "{scheduler} on {cores} cores at {decision}");
                 assert!(dear.decisions <= 2 * free.decisions, "{scheduler}: {} > {}", dear.decisions, free.decisions);

@@ -4,10 +4,11 @@
 
 use std::collections::BTreeMap;
 
-use temponet_sched::{ALL, build, proofs};
+use temponet_sched::catalog::all;
+use temponet_sched::{build, proofs};
 use temponet_sim::generate::{Spec, generate};
 use temponet_sim::{JobRecord, Recorder, Unobserved, Workload, simulate};
-use temponet_task::{Arrival, Estimate, ExecutionModel, ListedJob, OnMiss, Task, TaskSet, Time};
+use temponet_task::{Arrival, Estimate, ExecutionModel, ListedJob, OnMiss, TaskSet, Time};
 
 /// Schedulers that plan with estimates.
 const PLANNING: [&str; 7] = ["srpt", "mh-edf", "look-ahead", "dasa", "lbesa", "dios", "red"];
@@ -32,24 +33,25 @@ fn drawn(seed: u64, error: Option<f64>) -> TaskSet {
 fn listed(set: &TaskSet, seed: u64, horizon: Time, describe: impl Fn(ListedJob) -> ListedJob) -> TaskSet {
     let mut lists: BTreeMap<u32, Vec<ListedJob>> = BTreeMap::new();
     for job in Workload::counted(set, seed, horizon) {
-        lists.entry(job.task).or_default().push(describe(ListedJob {
-            release: job.time,
-            deadline: job.deadline,
-            execution: job.execution,
-            wcet: job.wcet,
-            bcet: Time(1),
-            criticality: job.criticality,
-            value: job.value,
-            estimate: None,
-        }));
+        lists.entry(job.task).or_default().push(describe(
+            ListedJob::new(job.time, job.deadline, job.execution)
+                .with_wcet(job.wcet)
+                .with_bcet(Time(1))
+                .with_criticality(job.criticality)
+                .with_value(job.value),
+        ));
     }
     let task = |(task, jobs): (u32, Vec<ListedJob>)| {
-        let own = &set.tasks[task as usize];
+        let own = &set.tasks()[task as usize];
         let bcet = jobs.iter().map(|job| job.bcet).min().unwrap();
         let execution = ExecutionModel::Wcet;
-        Task { arrival: Arrival::Listed(jobs.into()), bcet, execution, estimate_error: None, ..own.clone() }
+        own.clone()
+            .with_arrival(Arrival::Listed(jobs.into()))
+            .with_bcet(bcet)
+            .with_execution(execution)
+            .with_estimate_error(None)
     };
-    TaskSet::new("list", lists.into_iter().map(task).collect(), set.cores)
+    TaskSet::new("list", lists.into_iter().map(task).collect(), set.cores())
 }
 
 #[test]
@@ -58,12 +60,12 @@ fn schedulers_that_do_not_plan_with_estimates_are_not_moved_by_them() {
     let mut moved = BTreeMap::new();
     for seed in 0..9 {
         let (plain, estimated) = (drawn(seed, None), drawn(seed, Some(0.4)));
-        for entry in ALL {
-            if build(entry.name).unwrap().start(&plain.system()).is_err() {
+        for entry in all() {
+            if build(&entry.name).unwrap().start(&plain.system).is_err() {
                 continue;
             }
-            let is_same = jobs(&plain, entry.name, seed, horizon) == jobs(&estimated, entry.name, seed, horizon);
-            *moved.entry(entry.name).or_insert(0) += u32::from(!is_same);
+            let is_same = jobs(&plain, &entry.name, seed, horizon) == jobs(&estimated, &entry.name, seed, horizon);
+            *moved.entry(&*entry.name).or_insert(0) += u32::from(!is_same);
         }
     }
     let moved: Vec<&str> = moved.into_iter().filter(|(_, times)| *times > 0).map(|(name, _)| name).collect();
@@ -78,7 +80,7 @@ fn an_estimate_of_the_wcet_changes_no_schedule() {
     for seed in 0..18 {
         let set = drawn(seed, None);
         let plain = listed(&set, seed, horizon, |job| job);
-        let whole = |job: ListedJob| ListedJob { estimate: Estimate::new(job.wcet, job.wcet), ..job };
+        let whole = |job: ListedJob| job.with_estimate(Estimate::new(job.wcet, job.wcet));
         let estimated = listed(&set, seed, horizon, whole);
         for name in ["srpt", "mh-edf", "dasa", "lbesa", "dios", "red", "look-ahead:caution=1"] {
             assert_eq!(jobs(&plain, name, seed, horizon), jobs(&estimated, name, seed, horizon), "{name}");
@@ -91,8 +93,8 @@ fn an_exact_estimate_is_as_good_as_a_known_execution_time() {
     let horizon = Time::from_ms(600);
     for seed in 0..18 {
         let set = drawn(seed, None);
-        let exact = |job: ListedJob| ListedJob { estimate: Estimate::new(job.execution, job.execution), ..job };
-        let known = |job: ListedJob| ListedJob { wcet: job.execution, bcet: job.execution, ..job };
+        let exact = |job: ListedJob| job.with_estimate(Estimate::new(job.execution, job.execution));
+        let known = |job: ListedJob| job.with_wcet(job.execution).with_bcet(job.execution);
         let (estimated, known) = (listed(&set, seed, horizon, exact), listed(&set, seed, horizon, known));
         for name in ["srpt", "mh-edf", "dasa", "lbesa", "dios", "red"] {
             assert_eq!(jobs(&estimated, name, seed, horizon), jobs(&known, name, seed, horizon), "{name}");
@@ -115,7 +117,7 @@ fn by_error(load: f64, figure: impl Fn(&TaskSet, u64) -> u64) -> [u64; 4] {
 #[test]
 fn better_estimates_shorten_the_mean_response_time_under_srpt() {
     let total = |set: &TaskSet, seed: u64| {
-        let set = TaskSet { on_miss: OnMiss::Continue, ..set.clone() };
+        let set = set.clone().with_on_miss(OnMiss::Continue);
         // What is left over at the end is a small part of what has been done.
         let jobs = jobs(&set, "srpt", seed, Time::from_secs(4));
         jobs.iter().map(|job| (job.left - job.release).0 / 1_000).sum()

@@ -3,8 +3,9 @@
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
+use temponet_sched::build;
+use temponet_sched::catalog::all;
 use temponet_sched::shield::{Guarantee, Role, Shield, ShieldCounters, WhyNot};
-use temponet_sched::{ALL, build};
 use temponet_sim::{Metrics, Unobserved, simulate};
 use temponet_task::{
     Arrival, Assignment, Core, CoreSet, Costs, Event, ExecutionModel, Gap, Job, JobId, ListedJob, Mode, NotApplicable,
@@ -23,38 +24,29 @@ fn overloaded(rng: &mut Pcg64) -> TaskSet {
         vary(rng, &mut set);
     }
     let (share, levels, asks) = (rng.random_range(0.1..0.6), rng.random_range(1..4), rng.random_bool(0.3));
-    for task in &mut set.tasks {
+    for task in set.system.tasks_mut().iter_mut() {
         let is_chosen = rng.random_bool(share);
         task.guarantee = asks && is_chosen;
         task.criticality = if is_chosen || asks { rng.random_range(0..=levels) } else { 0 };
     }
     if rng.random_bool(0.3) {
-        set.on_miss = OnMiss::Continue;
+        set.system.set_on_miss(OnMiss::Continue);
     }
     if rng.random_bool(0.2) {
-        let job = |release: u64| ListedJob {
-            release: Time::from_ms(release),
-            deadline: Time::from_ms(release + 2),
-            execution: Time::from_ms(1),
-            wcet: Time::from_ms(1),
-            bcet: Time::from_ms(1),
-            criticality: 0,
-            value: 1.0,
-            estimate: None,
-        };
+        let job = |release: u64| ListedJob::new(Time::from_ms(release), Time::from_ms(release + 2), Time::from_ms(1));
         let arrival = Arrival::Listed((0..50).map(job).collect());
-        set.tasks.push(Task { arrival, ..Task::periodic("log", Time::from_ms(1), Time::from_ms(1)) });
+        set.system.tasks_mut().push(Task::periodic("log", Time::from_ms(1), Time::from_ms(1)).with_arrival(arrival));
     }
     set
 }
 
 fn guarantee(set: &TaskSet) -> Option<Guarantee> {
-    Role::on(&set.system()).guarantee().cloned()
+    Role::on(&set.system).guarantee().cloned()
 }
 
 /// A horizon of some two hundred jobs.
 fn span(set: &TaskSet) -> Time {
-    let rate: f64 = set.tasks.iter().filter_map(Task::period).map(|period| 1.0 / period.0 as f64).sum();
+    let rate: f64 = set.tasks().iter().filter_map(Task::period).map(|period| 1.0 / period.0 as f64).sum();
     Time((200.0 / rate) as u64)
 }
 
@@ -73,12 +65,12 @@ fn defy(seed: u64, rounds: u64, change: fn(&mut Pcg64, &mut TaskSet)) -> (u64, u
     for round in 0..rounds {
         let mut set = overloaded(&mut rng);
         change(&mut rng, &mut set);
-        let is_limited = set.system().limited_task().is_some();
+        let is_limited = set.system.limited_task().is_some();
         let is_wanted = |guarantee: &Guarantee| is_limited || !guarantee.is_for_all();
         let Some(guarantee) = guarantee(&set).filter(is_wanted) else { continue };
-        for choice in [round as usize % BAD.len(), rng.random_range(0..BAD.len() + ALL.len())] {
+        for choice in [round as usize % BAD.len(), rng.random_range(0..BAD.len() + all().len())] {
             let (name, mut scheduler) = inner(choice, round);
-            if scheduler.start(&set.system()).is_err() {
+            if scheduler.start(&set.system).is_err() {
                 continue;
             }
             let (metrics, counters) = shielded(scheduler, &set, round, span(&set));
@@ -114,12 +106,13 @@ fn guaranteed_jobs_are_never_late_in_overload() {
 fn differ(rng: &mut Pcg64, set: &mut TaskSet) {
     if rng.random_bool(0.7) {
         let mut core = |_| Core { name: "c".into(), speed: Speed(rng.random_range(400..3_000)) };
-        set.machine = (0..set.cores).map(&mut core).collect();
+        set.system.set_machine((0..set.cores()).map(&mut core).collect());
     }
-    let share = if set.machine.is_empty() { 0.9 } else { 0.4 };
-    for task in &mut set.tasks {
+    let share = if set.machine().cores().is_empty() { 0.9 } else { 0.4 };
+    let cores = set.cores();
+    for task in set.system.tasks_mut().iter_mut() {
         if rng.random_bool(share) {
-            task.cores = CoreSet::of((0..set.cores).filter(|_| rng.random_bool(0.5)).collect::<Vec<_>>());
+            task.cores = CoreSet::of((0..cores).filter(|_| rng.random_bool(0.5)).collect::<Vec<_>>());
         }
     }
 }
@@ -130,9 +123,9 @@ fn guaranteed_jobs_are_never_late_on_cores_that_differ() {
     assert!(jobs > 30_000 && bare_missed * 5 > jobs, "{jobs} {bare_missed}");
     assert!(total.deviations * 10 > total.decisions, "{total:?}");
     let mut set = overloaded(&mut Pcg64::seed_from_u64(1));
-    set.machine = (0..set.cores).map(|_| Core { name: "c".into(), speed: Speed(1500) }).collect();
-    set.costs.context_switch = Time(1);
-    let nothing = Role::on(&set.system());
+    set.system.set_machine((0..set.cores()).map(|_| Core { name: "c".into(), speed: Speed(1500) }).collect());
+    set.system.set_costs(Costs { context_switch: Time(1), ..set.costs() });
+    let nothing = Role::on(&set.system);
     assert!(format!("{nothing:?}").contains("SpeedsWithCosts"), "{nothing:?}");
 }
 
@@ -145,7 +138,7 @@ fn guaranteed_jobs_are_never_late_whatever_dispatching_costs() {
         };
         let (context_switch, migration) = (cost(0.7), cost(0.7));
         let decision = if rng.random_bool(0.3) { Time(rng.random_range(1..20_000)) } else { Time::ZERO };
-        set.costs = Costs { context_switch, migration, decision };
+        set.system.set_costs(Costs { context_switch, migration, decision });
     });
     assert!(jobs > 50_000 && bare_missed * 5 > jobs, "{jobs} {bare_missed}");
     assert!(total.deviations * 5 > total.decisions, "{total:?}");
@@ -153,9 +146,9 @@ fn guaranteed_jobs_are_never_late_whatever_dispatching_costs() {
 
 /// Makes jobs hold the core. Sets are on one core, and guaranteed tasks are among those that hold it.
 fn limit(rng: &mut Pcg64, set: &mut TaskSet) {
-    set.cores = 1;
+    set.system.set_cores(1);
     let share = rng.random_range(0.1..1.0);
-    for task in &mut set.tasks {
+    for task in set.system.tasks_mut().iter_mut() {
         // Without shorter jobs, most sets could not wait for anybody.
         let parts = rng.random_range(1..30);
         task.wcet = Time((task.wcet.0 / parts).max(1));
@@ -169,7 +162,7 @@ fn limit(rng: &mut Pcg64, set: &mut TaskSet) {
             true => Preemption::Every(Time(rng.random_range(task.wcet.0.div_ceil(20)..=task.wcet.0))),
         };
     }
-    if let Some(task) = set.tasks.first_mut() {
+    if let Some(task) = set.system.tasks_mut().first_mut() {
         task.preemption = Preemption::None;
     }
 }
@@ -184,12 +177,12 @@ fn guaranteed_jobs_are_never_late_where_jobs_hold_the_core() {
 #[test]
 fn nothing_is_guaranteed_where_no_task_can_wait_for_a_long_job() {
     let ms = Time::from_ms;
-    let brake = Task { criticality: 1, deadline: ms(5), ..Task::periodic("brake", ms(10), ms(2)) };
-    let kernel = |wcet: u64| Task { preemption: Preemption::None, ..Task::periodic("kernel", ms(100), ms(wcet)) };
+    let brake = Task::periodic("brake", ms(10), ms(2)).with_criticality(1).with_deadline(ms(5));
+    let kernel = |wcet: u64| Task::periodic("kernel", ms(100), ms(wcet)).with_preemption(Preemption::None);
     let why = |wcet: u64, change: fn(&mut TaskSet)| {
         let mut set = TaskSet::new("set", vec![brake.clone(), kernel(wcet)], 1);
         change(&mut set);
-        match Role::on(&set.system()) {
+        match Role::on(&set.system) {
             Role::Disarmed(why) => Some(why.to_string()),
             _ => None,
         }
@@ -198,11 +191,15 @@ fn nothing_is_guaranteed_where_no_task_can_wait_for_a_long_job() {
     assert_eq!(why(3, |_| ()), None);
     let blocked = "no task that could be guaranteed can wait for as long as task \"kernel\" may hold the core";
     assert_eq!(why(4, |_| ()).as_deref(), Some(blocked));
-    let longer = |set: &mut TaskSet| set.tasks[1].preemption = Preemption::Every(Time::from_ms(3));
+    let longer = |set: &mut TaskSet| set.system.tasks_mut()[1].preemption = Preemption::Every(Time::from_ms(3));
     assert_eq!(why(40, longer), None, "with points it fits");
     let several = "task \"kernel\" limits preemption, which is covered on one core only";
-    assert_eq!(why(3, |set| set.cores = 2).as_deref(), Some(several));
-    assert!(why(3, |set| set.costs.context_switch = Time(1)).unwrap().contains("switches or decisions cost time"));
+    assert_eq!(why(3, |set| set.system.set_cores(2)).as_deref(), Some(several));
+    assert!(
+        why(3, |set| set.system.set_costs(Costs { context_switch: Time(1), ..Costs::default() }))
+            .unwrap()
+            .contains("switches or decisions cost time")
+    );
 }
 
 /// A kernel that announces more work than its task says is started only if nobody who arrives before its end has to wait
@@ -210,35 +207,32 @@ fn nothing_is_guaranteed_where_no_task_can_wait_for_a_long_job() {
 #[test]
 fn a_longer_job_than_the_proof_knows_does_not_break_the_guarantee() {
     let ms = Time::from_ms;
-    let brake = Task { criticality: 1, deadline: ms(5), ..Task::periodic("brake", ms(10), ms(2)) };
-    let job = |release: u64, wcet: u64| ListedJob {
-        release: ms(release),
-        deadline: ms(release + 60),
-        execution: ms(wcet),
-        wcet: ms(wcet),
-        bcet: ms(wcet),
-        criticality: 0,
-        value: 1.0,
-        estimate: None,
-    };
+    let brake = Task::periodic("brake", ms(10), ms(2)).with_criticality(1).with_deadline(ms(5));
+    let job = |release: u64, wcet: u64| ListedJob::new(ms(release), ms(release + 60), ms(wcet));
     let kernel = |jobs: Vec<ListedJob>| {
         let arrival = Arrival::Listed(jobs.into());
-        let task = Task { preemption: Preemption::None, ..Task::periodic("kernel", ms(100), ms(3)) };
-        TaskSet::new("set", vec![brake.clone(), Task { arrival, ..task }], 1)
+        let task = Task::periodic("kernel", ms(100), ms(3)).with_preemption(Preemption::None);
+        TaskSet::new("set", vec![brake.clone(), task.with_arrival(arrival)], 1)
     };
     // What the shield is told: kernels of 3 ms. What comes: kernels of 7 ms, which fit between two jobs of the brake only.
     let (told, real) = (kernel(vec![job(1, 3)]), kernel((0..10).map(|k| job(100 * k + 7, 7)).collect()));
     struct Told(Shield<Box<dyn Scheduler>>, System);
-    impl Scheduler for Told {
-        fn start(&mut self, _: &System) -> Result<(), NotApplicable> {
-            self.0.start(&self.1)
+    impl temponet_task::Wrapper for Told {
+        type Inner = Shield<Box<dyn Scheduler>>;
+
+        fn inner(&self) -> &Self::Inner {
+            &self.0
         }
 
-        fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
-            self.0.decide(view, assignment);
+        fn inner_mut(&mut self) -> &mut Self::Inner {
+            &mut self.0
+        }
+
+        fn start(&mut self, _: &System) -> Result<(), NotApplicable> {
+            Scheduler::start(&mut self.0, &self.1)
         }
     }
-    let mut scheduler = Told(Shield::new(build("fcfs").unwrap()), told.system());
+    let mut scheduler = Told(Shield::new(build("fcfs").unwrap()), told.system.clone());
     let metrics = simulate(&real, 0, ms(1_000), &mut scheduler, &mut Unobserved).unwrap();
     assert!(scheduler.0.is_armed());
     assert_eq!((metrics.tasks[0].jobs.released, metrics.tasks[0].jobs.met), (100, 100));
@@ -250,7 +244,8 @@ fn a_longer_job_than_the_proof_knows_does_not_break_the_guarantee() {
 #[test]
 fn the_most_critical_tasks_that_fit_are_guaranteed() {
     let ms = Time::from_ms;
-    let task = |name: &str, wcet: u64, criticality: u8| Task { criticality, ..Task::periodic(name, ms(10), ms(wcet)) };
+    let task =
+        |name: &str, wcet: u64, criticality: u8| Task::periodic(name, ms(10), ms(wcet)).with_criticality(criticality);
     let names = |set: &TaskSet| -> Vec<(String, Result<usize, WhyNot>)> {
         guarantee(set).unwrap().tasks().map(|(name, core)| (name.to_string(), core)).collect()
     };
@@ -290,10 +285,10 @@ fn the_most_critical_tasks_that_fit_are_guaranteed() {
 fn a_task_that_comes_after_others_is_named_with_that_reason() {
     let ms = Time::from_ms;
     let task = |name: &str, wcet: u64| Task::periodic(name, ms(10), ms(wcet));
-    let mut set = TaskSet::new("s", vec![task("a", 2), Task { after: vec![0], ..task("b", 2) }, task("c", 1)], 1);
+    let mut set = TaskSet::new("s", vec![task("a", 2), task("b", 2).with_after(vec![0]), task("c", 1)], 1);
     // It fits, but not every task can be guaranteed, and none is wanted more than others.
     assert!(guarantee(&set).is_none());
-    set.tasks[2].guarantee = true;
+    set.system.tasks_mut()[2].guarantee = true;
     let found = guarantee(&set).unwrap();
     let reasons: Vec<Result<usize, WhyNot>> = found.tasks().map(|(_, core)| core).collect();
     assert_eq!(reasons, [Err(WhyNot::OthersComeFirst), Err(WhyNot::Follows), Ok(0)]);
@@ -303,17 +298,17 @@ fn a_task_that_comes_after_others_is_named_with_that_reason() {
 fn growth_is_what_fits_and_not_more() {
     let ms = Time::from_ms;
     let mut set = TaskSet::new("s", vec![Task::periodic("a", ms(10), ms(2)), Task::periodic("b", ms(20), ms(4))], 1);
-    set.tasks.push(Task { criticality: 0, ..Task::periodic("rest", ms(10), ms(9)) });
-    set.tasks.iter_mut().take(2).for_each(|task| task.criticality = 1);
-    assert_eq!(guarantee(&set).unwrap().growth(&set.system(), 100.0), [Some(2.5)]);
+    set.system.tasks_mut().push(Task::periodic("rest", ms(10), ms(9)).with_criticality(0));
+    set.system.tasks_mut().iter_mut().take(2).for_each(|task| task.criticality = 1);
+    assert_eq!(guarantee(&set).unwrap().growth(&set.system, 100.0), [Some(2.5)]);
     let tiny = TaskSet::new("s", vec![Task::periodic("a", Time(10), Time(9))], 1);
-    assert_eq!(guarantee(&tiny).unwrap().growth(&tiny.system(), 100.0), [Some(1.111)], "times round up");
-    let two = TaskSet { cores: 2, ..set.clone() };
-    assert_eq!(guarantee(&two).unwrap().growth(&two.system(), 2.0).len(), 2);
+    assert_eq!(guarantee(&tiny).unwrap().growth(&tiny.system, 100.0), [Some(1.111)], "times round up");
+    let two = set.clone().with_cores(2);
+    assert_eq!(guarantee(&two).unwrap().growth(&two.system, 2.0).len(), 2);
     let mut grown = set.clone();
-    grown.tasks.iter_mut().take(2).for_each(|task| task.wcet = Time(task.wcet.0 * 5 / 2));
+    grown.system.tasks_mut().iter_mut().take(2).for_each(|task| task.wcet = Time(task.wcet.0 * 5 / 2));
     assert_eq!(guarantee(&grown).unwrap().core_of(0).zip(guarantee(&grown).unwrap().core_of(1)), Some((0, 0)));
-    grown.tasks[0].wcet += Time(1);
+    grown.system.tasks_mut()[0].wcet += Time(1);
     assert!(guarantee(&grown).unwrap().tasks().filter(|(_, core)| core.is_ok()).count() < 2);
 }
 
@@ -323,13 +318,23 @@ struct Misled<S> {
     inner: S,
 }
 
-impl<S: Scheduler> Scheduler for Misled<S> {
+impl<S: Scheduler> temponet_task::Wrapper for Misled<S> {
+    type Inner = S;
+
+    fn inner(&self) -> &S {
+        &self.inner
+    }
+
+    fn inner_mut(&mut self) -> &mut S {
+        &mut self.inner
+    }
+
     fn start(&mut self, _system: &System) -> Result<(), NotApplicable> {
         self.inner.start(&self.told)
     }
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
-        self.inner.decide(&SystemView { system: &self.told, ..*view }, assignment);
+        self.inner.decide(&view.with_system(&self.told), assignment);
     }
 }
 
@@ -341,13 +346,14 @@ fn a_job_that_breaks_its_word_loses_only_its_own_guarantee() {
         let mut set = overloaded(&mut rng);
         let mut cost = || Time(rng.random_range(0..20_000));
         if round % 2 == 0 {
-            set.costs = Costs { context_switch: cost(), migration: cost(), ..Costs::default() };
+            set.system.set_costs(Costs { context_switch: cost(), migration: cost(), ..Costs::default() });
         }
         let Some(guarantee) = guarantee(&set).filter(|guarantee| !guarantee.is_for_all()) else { continue };
-        let Some(culprit) = (0..set.tasks.len()).find(|task| guarantee.core_of(*task).is_some()) else { continue };
-        let told = set.system();
+        let Some(culprit) = (0..set.tasks().len()).find(|task| guarantee.core_of(*task).is_some()) else { continue };
+        let told = set.system.clone();
         // It takes longer than it says, comes more often, or both.
-        let task = &mut set.tasks[culprit];
+        let mut tasks = set.system.tasks_mut();
+        let task = &mut tasks[culprit];
         if round % 3 != 1 {
             task.wcet = task.wcet * 3;
             (task.bcet, task.execution) = (task.wcet, ExecutionModel::Wcet);
@@ -356,6 +362,7 @@ fn a_job_that_breaks_its_word_loses_only_its_own_guarantee() {
             let faster = Time((task.period().unwrap().0 / 3).max(1));
             (task.arrival, task.jitter) = (Arrival::Periodic { period: faster }, Time::ZERO);
         }
+        drop(tasks);
         let (name, inner) = inner(round as usize % BAD.len(), round);
         let mut scheduler = Misled { told, inner: Shield::new(inner) };
         let metrics = simulate(&set, round, span(&set), &mut scheduler, &mut Unobserved).unwrap();
@@ -363,7 +370,7 @@ fn a_job_that_breaks_its_word_loses_only_its_own_guarantee() {
         runs += 1;
         for (index, task) in metrics.tasks.iter().enumerate() {
             if index != culprit && guarantee.core_of(index).is_some() {
-                assert_eq!(task.jobs.met, task.jobs.released, "{name} {round}: {} of {set:?}", set.tasks[index].name);
+                assert_eq!(task.jobs.met, task.jobs.released, "{name} {round}: {} of {set:?}", set.tasks()[index].name);
                 jobs += task.jobs.released;
             }
         }
@@ -377,11 +384,11 @@ fn on_one_core_decisions_that_cost_time_are_demand() {
     // A burst with jitter releases its jobs one by one, and each release is a decision.
     let time = Time::from_us;
     let burst = |jitter: u64| {
-        let critical = Task { criticality: 1, ..Task::periodic("critical", time(1_000), time(600)) };
+        let critical = Task::periodic("critical", time(1_000), time(600)).with_criticality(1);
         let arrival = Arrival::Burst { jobs: 20, every: time(1_000), until: Time::NEVER };
-        let burst = Task { arrival, jitter: time(jitter), ..Task::periodic("burst", time(1_000), time(100)) };
+        let burst = Task::periodic("burst", time(1_000), time(100)).with_arrival(arrival).with_jitter(time(jitter));
         let costs = Costs { decision: time(20), ..Costs::default() };
-        TaskSet { costs, ..TaskSet::new("s", vec![critical, burst], 1) }
+        TaskSet::new("s", vec![critical, burst], 1).with_costs(costs)
     };
     assert!(guarantee(&burst(900)).is_none());
     let set = burst(0);
@@ -395,7 +402,8 @@ fn on_one_core_decisions_that_cost_time_are_demand() {
 #[test]
 fn what_cannot_fit_alone_takes_no_guarantee_from_others() {
     let ms = Time::from_ms;
-    let task = |name: &str, wcet: u64, criticality: u8| Task { criticality, ..Task::periodic(name, ms(10), ms(wcet)) };
+    let task =
+        |name: &str, wcet: u64, criticality: u8| Task::periodic(name, ms(10), ms(wcet)).with_criticality(criticality);
     let set = TaskSet::new("s", vec![task("brake", 2, 1), task("broken", 12, 2), task("video", 9, 0)], 1);
     let cores: Vec<_> = guarantee(&set).unwrap().tasks().map(|(_, core)| core).collect();
     assert_eq!(cores, [Ok(0), Err(WhyNot::DoesNotFit), Err(WhyNot::OthersComeFirst)]);
@@ -406,16 +414,13 @@ fn jobs_that_come_late_or_ask_for_less_keep_their_guarantee() {
     let ms = Time::from_ms;
     let mode =
         |at: u64, rate: f64, tasks: Option<Vec<usize>>| Mode { name: "m".into(), at: ms(at), work: 1.0, rate, tasks };
-    let critical = Task { guarantee: true, ..Task::periodic("critical", ms(10), ms(1)) };
-    let rest = Task { deadline: ms(130), ..Task::periodic("rest", ms(100), ms(120)) };
+    let critical = Task::periodic("critical", ms(10), ms(1)).with_guarantee(true);
+    let rest = Task::periodic("rest", ms(100), ms(120)).with_deadline(ms(130));
     let mut slower = TaskSet::new("slower", vec![critical, rest], 1);
     slower.modes = vec![mode(500, 0.5, None)];
     // A pattern that fits only because of its offsets, in which one task pauses.
-    let apart = |name: &str, offset: u64| Task {
-        deadline: ms(2),
-        offset: ms(offset),
-        guarantee: true,
-        ..Task::periodic(name, ms(4), ms(2))
+    let apart = |name: &str, offset: u64| {
+        Task::periodic(name, ms(4), ms(2)).with_deadline(ms(2)).with_offset(ms(offset)).with_guarantee(true)
     };
     let rest = Task::periodic("rest", ms(40), ms(20));
     let mut paused = TaskSet::new("paused", vec![apart("a", 0), apart("b", 2), rest], 1);
@@ -423,7 +428,7 @@ fn jobs_that_come_late_or_ask_for_less_keep_their_guarantee() {
     // Everything fits on two cores, but not divided; when the proof of the stand-in is void, two tasks are kept.
     let third = |name: &str, period: u64, wcet: u64| Task::periodic(name, ms(period), ms(wcet));
     let mut undivided = TaskSet::new("undivided", vec![third("a", 10, 7), third("b", 12, 8), third("x", 15, 9)], 2);
-    undivided.tasks.iter_mut().take(2).for_each(|task| task.guarantee = true);
+    undivided.system.tasks_mut().iter_mut().take(2).for_each(|task| task.guarantee = true);
     undivided.modes = vec![mode(600, 1.0, Some(vec![2])), mode(660, 1.0, None)];
     for (set, guaranteed) in [(&slower, 1), (&paused, 2), (&undivided, 2)] {
         for (choice, bad) in BAD.into_iter().enumerate() {
@@ -439,11 +444,11 @@ fn an_overruled_scheduler_is_not_asked_without_end() {
     let seconds = Time::from_secs;
     let task = |name: &str, period: u64, wcet: u64| Task::periodic(name, seconds(period), seconds(wcet));
     let mut set = TaskSet::new("s", vec![task("critical", 10, 7), task("x", 4, 5), task("y", 8, 4)], 2);
-    set.tasks[0].guarantee = true;
+    set.system.tasks_mut()[0].guarantee = true;
     let sporadic = Arrival::Sporadic { minimum: seconds(10), gap: Gap::Uniform { max: seconds(1_000) } };
     for (decision, arrival) in [(1, None), (0, None), (0, Some(sporadic))] {
-        set.costs.decision = Time(decision);
-        arrival.into_iter().for_each(|arrival| set.tasks[0].arrival = arrival);
+        set.system.set_costs(Costs { decision: Time(decision), ..set.costs() });
+        arrival.into_iter().for_each(|arrival| set.system.tasks_mut()[0].arrival = arrival);
         for name in ["llref", "lre-tl", "edf-vd", "cd-split", "rr", "edzl"] {
             let (_, counters) = shielded(build(name).unwrap(), &set, 1, seconds(60));
             assert!(counters.decisions < 5_000, "{name} with {decision} ns: {counters:?}");
@@ -479,28 +484,28 @@ fn malformed_views_do_no_harm() {
     let mut armed = 0;
     for round in 0..400u64 {
         let mut set = overloaded(&mut rng);
-        set.costs.context_switch = Time(rng.random_range(0..2));
-        set.costs.decision = Time(rng.random_range(0..2));
-        let system = set.system();
+        set.system.set_costs(Costs { context_switch: Time(rng.random_range(0..2)), ..set.costs() });
+        set.system.set_costs(Costs { decision: Time(rng.random_range(0..2)), ..set.costs() });
+        let system = set.system.clone();
         let mut shield = Shield::new(BadScheduler::new(Bad::Random, round));
         shield.start(&system).unwrap();
         armed += u64::from(shield.is_armed());
         let mut now = Time::ZERO;
         for _ in 0..20 {
             let mut time = || Time([0, 1, 1_000, 1_000_000, Time::MAX_INPUT.0][rng.random_range(0..5)]);
-            let mut job = |task: u32| Job {
-                task: task % (set.tasks.len() as u32 + 2),
-                release: time(),
-                deadline: time(),
-                wcet: time(),
-                executed: time(),
-                overhead: time(),
-                ..Job::first(0, &set.tasks[0])
+            let mut job = |task: u32| {
+                Job::first(0, &set.tasks()[0])
+                    .with_task(task % (set.tasks().len() as u32 + 2))
+                    .with_release(time())
+                    .with_deadline(time())
+                    .with_wcet(time())
+                    .with_executed(time())
+                    .with_overhead(time())
             };
             let mut jobs: Vec<Job> = (0..6).map(&mut job).collect();
             now = Time(now.0 + time().0 / 40);
             let active: Vec<JobId> = (0..6).filter(|_| rng.random()).map(JobId).collect();
-            let cores = if rng.random_bool(0.9) { set.cores } else { rng.random_range(1..9) };
+            let cores = if rng.random_bool(0.9) { set.cores() } else { rng.random_range(1..9) };
             let running: Vec<Option<JobId>> = (0..cores).map(|_| active.get(rng.random_range(0..8)).copied()).collect();
             for (core, id) in running.iter().enumerate().filter_map(|(core, id)| Some((core, (*id)?))) {
                 (jobs[id.index()].running, jobs[id.index()].last_core) =
@@ -512,16 +517,8 @@ fn malformed_views_do_no_harm() {
                     [rng.random_range(0..4)]
             };
             let events: Vec<Event> = (0..5).map(&mut event).collect();
-            let other = TaskSet { cores, ..set.clone() }.system();
-            let view = SystemView {
-                now,
-                system: &other,
-                active: &active,
-                jobs: &jobs,
-                running: &running,
-                events: &events,
-                locks: None,
-            };
+            let other = set.clone().with_cores(cores).system;
+            let view = SystemView::new(now, &other, &active, &jobs, &running).with_events(&events);
             let mut assignment = Assignment::default();
             assignment.reset(cores);
             shield.decide(&view, &mut assignment);
@@ -537,9 +534,13 @@ fn malformed_views_do_no_harm() {
 fn the_inner_scheduler_is_not_asked_where_nothing_is_left_to_choose() {
     /// Latest deadline first; counts how often it is asked and how often it only watches.
     struct Counting(BadScheduler, u64, u64);
-    impl Scheduler for Counting {
-        fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-            self.0.start(system)
+    impl temponet_task::Wrapper for Counting {
+        type Inner = BadScheduler;
+        fn inner(&self) -> &BadScheduler {
+            &self.0
+        }
+        fn inner_mut(&mut self) -> &mut BadScheduler {
+            &mut self.0
         }
         fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
             self.1 += 1;
@@ -550,7 +551,7 @@ fn the_inner_scheduler_is_not_asked_where_nothing_is_left_to_choose() {
         }
     }
     let ms = Time::from_ms;
-    let critical = Task { criticality: 1, ..Task::periodic("critical", ms(10), ms(9)) };
+    let critical = Task::periodic("critical", ms(10), ms(9)).with_criticality(1);
     let set = TaskSet::new("s", vec![critical, Task::periodic("rest", ms(20), ms(15))], 1);
     let mut shield = Shield::new(Counting(BadScheduler::new(Bad::LatestDeadline, 0), 0, 0));
     let metrics = simulate(&set, 0, ms(1_000), &mut shield, &mut Unobserved).unwrap();
@@ -567,10 +568,10 @@ fn jobs_that_announce_more_than_their_task_are_left_to_the_scheduler() {
     let (mut alone, mut behind) = (0, 0);
     for _ in 0..20 {
         let mut set = drawn(&mut rng, 1.8, 2);
-        for task in &mut set.tasks {
+        for task in set.system.tasks_mut().iter_mut() {
             (task.bcet, task.execution) = (Time(task.wcet.0.div_ceil(2)), ExecutionModel::Uniform);
         }
-        if !matches!(Role::on(&set.system()), Role::StealsSlack(_)) {
+        if !matches!(Role::on(&set.system), Role::StealsSlack(_)) {
             continue;
         }
         set.modes = vec![Mode { name: "busy".into(), at: Time::ZERO, work: 1.7, rate: 1.0, tasks: None }];

@@ -8,7 +8,7 @@ use rand_pcg::Pcg64;
 use temponet_analysis::{Outcome, PriorityRule, TESTS, demand_with_blocking, response_times};
 use temponet_sched::{build, proofs};
 use temponet_sim::{Metrics, Recorder, Unobserved, simulate};
-use temponet_task::{Arrival, Gap, Preemption, Task, TaskSet, Time};
+use temponet_task::{Arrival, Costs, Gap, Preemption, Task, TaskSet, Time};
 
 use crate::task_sets::{Kind, drawn, model, ms, set, uncovered_sets};
 
@@ -18,13 +18,13 @@ fn run(scheduler: &str, set: &TaskSet, seed: u64, horizon: Time) -> Metrics {
 
 /// Length of `times` longest periods.
 fn horizon(set: &TaskSet, times: u64) -> Time {
-    set.tasks.iter().filter_map(Task::period).max().unwrap() * times
+    set.tasks().iter().filter_map(Task::period).max().unwrap() * times
 }
 
 /// Makes the jobs of some tasks hold their cores. A task with a shorter wcet leaves more to prove.
 fn limit(rng: &mut Pcg64, set: &mut TaskSet) {
     let parts = rng.random_range(1..4);
-    for task in &mut set.tasks {
+    for task in set.system.tasks_mut().iter_mut() {
         if task.wcet_high.is_none() {
             task.wcet = Time((task.wcet.0 / parts).max(1));
             task.bcet = task.bcet.min(task.wcet);
@@ -35,8 +35,8 @@ fn limit(rng: &mut Pcg64, set: &mut TaskSet) {
             _ => Preemption::None,
         };
     }
-    if set.system().limited_task().is_none() {
-        set.tasks[0].preemption = Preemption::None;
+    if set.system.limited_task().is_none() {
+        set.system.tasks_mut()[0].preemption = Preemption::None;
     }
 }
 
@@ -49,7 +49,7 @@ fn what_is_proved_is_never_refuted() {
         let mut set = drawn(&mut rng, cores, if round % 3 == 0 { Kind::Plain } else { Kind::Wild });
         limit(&mut rng, &mut set);
         if round % 17 == 0 {
-            set.costs.context_switch = Time::from_us(rng.random_range(0..200));
+            set.system.set_costs(Costs { context_switch: Time::from_us(rng.random_range(0..200)), ..set.costs() });
         }
         for proof in proofs(&set) {
             let metrics = run(proof.scheduler, &set, round, horizon(&set, 30));
@@ -75,7 +75,7 @@ fn response_times_with_blocking_bound_every_response() {
     for round in 0..4_000u64 {
         let mut set = drawn(&mut rng, 1, Kind::Wild);
         limit(&mut rng, &mut set);
-        set.on_miss = temponet_task::OnMiss::Continue;
+        set.system.set_on_miss(temponet_task::OnMiss::Continue);
         let rule = rules[round as usize % 4];
         let bounds = response_times(&model(&set), rule).bounds;
         if bounds.iter().any(Option::is_none) {
@@ -84,7 +84,7 @@ fn response_times_with_blocking_bound_every_response() {
         let mut recorder = Recorder::until(Time::NEVER);
         simulate(&set, round, horizon(&set, 40), &mut *build(rule.scheduler()).unwrap(), &mut recorder).unwrap();
         for job in recorder.jobs.iter().filter(|job| job.end == temponet_sim::End::Completed) {
-            let task = &set.tasks[job.task as usize];
+            let task = &set.tasks()[job.task as usize];
             // The bound counts from the arrival, as the deadline does.
             let arrival = job.deadline - task.deadline;
             let bound = bounds[job.task as usize].unwrap();
@@ -116,9 +116,9 @@ fn patient(rng: &mut Pcg64, implicit: bool) -> TaskSet {
 /// Whether a deadline is missed when one task arrives alone and all others a nanosecond later, or all together, all as often
 /// as they may.
 fn misses_at_worst(set: &TaskSet, scheduler: &str) -> bool {
-    (0..=set.tasks.len()).any(|first| {
+    (0..=set.tasks().len()).any(|first| {
         let mut worst = set.clone();
-        for (index, task) in worst.tasks.iter_mut().enumerate() {
+        for (index, task) in worst.system.tasks_mut().iter_mut().enumerate() {
             task.arrival = Arrival::Periodic { period: task.period().unwrap() };
             task.offset = Time(u64::from(index != first));
         }
@@ -155,7 +155,7 @@ fn the_exact_tests_refuse_only_sets_that_miss_in_their_worst_case() {
 
 /// The condition of Jeffay, Stanat and Martel, word for word.
 fn jeffay(set: &TaskSet) -> bool {
-    let mut tasks: Vec<(u64, u64)> = set.tasks.iter().map(|task| (task.period().unwrap().0, task.wcet.0)).collect();
+    let mut tasks: Vec<(u64, u64)> = set.tasks().iter().map(|task| (task.period().unwrap().0, task.wcet.0)).collect();
     tasks.sort_unstable();
     let load: f64 = tasks.iter().map(|(period, wcet)| *wcet as f64 / *period as f64).sum();
     let fits = |i: usize, t: u64| {
@@ -181,7 +181,7 @@ fn the_demand_test_is_jeffays_condition_for_deadlines_equal_to_periods() {
 #[test]
 fn sets_that_cannot_be_analyzed_are_not_proved_without_preemption_either() {
     for mut set in uncovered_sets().1 {
-        set.tasks.iter_mut().for_each(|task| task.preemption = Preemption::None);
+        set.system.tasks_mut().iter_mut().for_each(|task| task.preemption = Preemption::None);
         assert_eq!(proofs(&set), []);
     }
 }
@@ -191,17 +191,17 @@ fn tests_that_assume_preemption_say_nothing() {
     // Proved with preemption, and with points every 2 ms; the long job alone would block the short ones.
     let mut limited = set(&[(1, 5, 5), (8, 40, 40)], 1);
     assert!(proofs(&limited).iter().any(|proof| proof.scheduler == "edf"));
-    limited.tasks[1].preemption = Preemption::None;
+    limited.system.tasks_mut()[1].preemption = Preemption::None;
     assert_eq!(proofs(&limited), []);
     for test in TESTS {
         let outcome = (test.run)(&limited, &model(&limited));
         assert_ne!(outcome, Outcome::Schedulable, "{} for {}", test.name, test.scheduler);
     }
-    limited.tasks[1].preemption = Preemption::Every(ms(2));
+    limited.system.tasks_mut()[1].preemption = Preemption::Every(ms(2));
     let proved: Vec<(&str, String)> = proofs(&limited).into_iter().map(|proof| (proof.scheduler, proof.by)).collect();
     assert!(proved.contains(&("edf", "demand with blocking".into())), "{proved:?}");
     assert!(proved.contains(&("rm", "response times with blocking".into())), "{proved:?}");
-    limited.cores = 2;
+    limited.system.set_cores(2);
     for test in TESTS.iter().filter(|test| !test.scheduler.starts_with("partitioned")) {
         if (test.concerns)(&limited) {
             let outcome = (test.run)(&limited, &model(&limited));

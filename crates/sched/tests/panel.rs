@@ -39,14 +39,17 @@ fn a_panel_chooses_what_its_members_choose() {
         let mut set = generate(&spec, seed).unwrap();
         if seed % 2 == 0 {
             // Late jobs stay ready.
-            set.on_miss = OnMiss::Continue;
+            set.system.set_on_miss(OnMiss::Continue);
         }
         if seed % 4 == 1 {
             // Execution times that are known, so that members with different estimates agree.
-            set.tasks.iter_mut().for_each(|task| (task.bcet, task.execution) = (task.wcet, ExecutionModel::Wcet));
+            set.system
+                .tasks_mut()
+                .iter_mut()
+                .for_each(|task| (task.bcet, task.execution) = (task.wcet, ExecutionModel::Wcet));
         }
         if seed % 3 == 0 {
-            for (task, index) in set.tasks.iter_mut().zip(0u64..) {
+            for (task, index) in set.system.tasks_mut().iter_mut().zip(0u64..) {
                 let minimum = Time(task.deadline.0 / 2);
                 match index % 4 {
                     0 => task.arrival = Arrival::Sporadic { minimum, gap: Gap::Exponential { mean: task.deadline } },
@@ -57,9 +60,9 @@ fn a_panel_chooses_what_its_members_choose() {
             }
         }
         if seed % 5 == 0 {
-            set.tasks.iter_mut().step_by(2).for_each(|task| task.estimate_error = Some(0.5));
+            set.system.tasks_mut().iter_mut().step_by(2).for_each(|task| task.estimate_error = Some(0.5));
         }
-        let system = set.system();
+        let system = set.system.clone();
         let (mut panel, mut advisors, mut planners) = (Panel::default(), advisors(), planners());
         panel.start(&system);
         advisors.iter_mut().for_each(|advisor| advisor.start(&system).unwrap());
@@ -113,7 +116,7 @@ fn drawn_system(rng: &mut Pcg64) -> System {
         let wcet = time(1, 6);
         let gap = time(4, 60);
         let deadline = wcet + time(0, 80);
-        let mut task = Task { deadline, offset: time(0, 20), ..Task::periodic(format!("t{index}"), gap, wcet) };
+        let mut task = Task::periodic(format!("t{index}"), gap, wcet).with_deadline(deadline).with_offset(time(0, 20));
         task.bcet = [wcet, Time(wcet.0 / 2)][(time(0, 1).0 / 500 % 2) as usize];
         match time(0, 5).0 / 1_000 {
             0 => task.arrival = Arrival::Sporadic { minimum: gap, gap: Gap::Exponential { mean: gap * 2 } },
@@ -123,7 +126,7 @@ fn drawn_system(rng: &mut Pcg64) -> System {
         }
         tasks.push(task);
     }
-    TaskSet::new("drawn", tasks, [1, 2, 3, 8][rng.random_range(0..4)]).system()
+    TaskSet::new("drawn", tasks, [1, 2, 3, 8][rng.random_range(0..4)]).system
 }
 
 /// The ready jobs of a system during a run in which anything may happen: ids are reused at once, jobs run or not, and
@@ -147,18 +150,16 @@ impl Drawn {
             }
         }
         for _ in 0..rng.random_range(0..5) {
-            let index = rng.random_range(0..system.tasks.len());
-            let task = &system.tasks[index];
+            let index = rng.random_range(0..system.tasks().len());
+            let task = &system.tasks()[index];
             let free = (0..).map(JobId).find(|id| !self.active.contains(id)).unwrap();
             // Some jobs are released late, after their deadlines.
             let release = Time(self.now.0.saturating_sub(rng.random_range(0..3) * rng.random_range(0..9_000)));
             self.released += 1;
-            let job = Job {
-                number: self.released,
-                release,
-                deadline: release + task.deadline,
-                ..Job::first(index as u32, task)
-            };
+            let job = Job::first(index as u32, task)
+                .with_number(self.released)
+                .with_release(release)
+                .with_deadline(release + task.deadline);
             match self.jobs.get_mut(free.index()) {
                 Some(old) => *old = job,
                 None => self.jobs.push(job),
@@ -185,15 +186,14 @@ fn advice_does_not_depend_on_earlier_decisions() {
         let mut run = Drawn { now: Time::ZERO, jobs: Vec::new(), active: Vec::new(), released: 0 };
         for _ in 0..150 {
             run.step(&mut rng, &system);
-            let running = vec![None; system.cores];
+            let running = vec![None; system.cores()];
             let Drawn { now, jobs, active, .. } = &run;
-            let view =
-                SystemView { now: *now, system: &system, active, jobs, running: &running, events: &[], locks: None };
+            let view = SystemView::new(*now, &system, active, jobs, &running);
             let mut fresh = Panel::default();
             fresh.start(&system);
             assert_eq!(said(&mut panel, &view), said(&mut fresh, &view));
             decisions += 1;
-            crowded += usize::from(active.len() > 3 * system.cores);
+            crowded += usize::from(active.len() > 3 * system.cores());
         }
     }
     assert!(decisions == 9_000 && crowded > 3_000, "{crowded} of {decisions}");

@@ -40,9 +40,9 @@ fn a_utilization_of_exactly_one_is_proved() {
 #[test]
 fn jitter_that_takes_all_the_time_leaves_nothing_to_prove() {
     let mut late = set(&[(1, 4, 4)], 3);
-    late.tasks[0].jitter = ms(9);
+    late.system.tasks_mut()[0].jitter = ms(9);
     assert!(proofs(&late).is_empty());
-    late.tasks[0].jitter = ms(3);
+    late.system.tasks_mut()[0].jitter = ms(3);
     assert!(is_proved(&late, "edf"));
 }
 
@@ -60,7 +60,7 @@ fn dhalls_effect_is_not_proved_for_global_edf_but_for_its_remedies() {
 fn offsets_are_relied_on_where_the_cycle_is_short() {
     // Released together, one task misses; released half a period apart, none does.
     let mut apart = set(&[(2, 2, 4), (2, 2, 4)], 1);
-    apart.tasks[1].offset = ms(2);
+    apart.system.tasks_mut()[1].offset = ms(2);
     assert!(is_proved(&apart, "dm") && is_proved(&apart, "edf") && is_proved(&apart, "edf-skip"));
 }
 
@@ -69,12 +69,12 @@ fn nothing_is_proved_beyond_what_the_tests_cover() {
     let (plain, uncovered) = uncovered_sets();
     assert!(uncovered.iter().all(|set| proofs(set).is_empty()));
     let mut skipping = plain.clone();
-    skipping.tasks[0].skip = Some(2);
+    skipping.system.tasks_mut()[0].skip = Some(2);
     assert!(is_proved(&plain, "skip-over-rto") && !is_proved(&skipping, "skip-over-rto"));
     let mut overrunning = plain;
-    overrunning.tasks[0].wcet_high = Some(ms(3));
+    overrunning.system.tasks_mut()[0].wcet_high = Some(ms(3));
     let below = Box::new(ExecutionModel::Wcet);
-    overrunning.tasks[0].execution = ExecutionModel::Overrun { probability: 0.5, below };
+    overrunning.system.tasks_mut()[0].execution = ExecutionModel::Overrun { probability: 0.5, below };
     assert!(is_proved(&overrunning, "edf") && !is_proved(&overrunning, "mh-edf") && !is_proved(&overrunning, "edf-vd"));
 }
 
@@ -85,18 +85,22 @@ fn awkward_sets_end_as_undecided_and_soon() {
     let task = |index: u64| Task::periodic(format!("t{index}"), period(index), Time(period(index).0 / 4_000));
     for cores in [1, 8] {
         let mut full = TaskSet::new("full", (0..4_000).map(task).collect(), cores);
-        full.tasks[0].jitter = ms(1);
-        full.tasks[1].offset = ms(1);
+        full.system.tasks_mut()[0].jitter = ms(1);
+        full.system.tasks_mut()[1].offset = ms(1);
         let proved = proofs(&full).len();
         assert!(TESTS.iter().filter(|test| (test.concerns)(&full)).count() > 5, "{proved}");
     }
     let huge = Time::MAX_INPUT;
     let mut largest =
         TaskSet::new("largest", vec![Task::periodic("a", Time(1), huge), Task::periodic("b", huge, Time(1))], 1);
-    largest.tasks[0].arrival = Arrival::Burst { jobs: u32::MAX, every: Time(1), until: Time::NEVER };
-    (largest.tasks[1].jitter, largest.tasks[1].offset, largest.tasks[1].deadline) = (huge, huge, huge);
+    largest.system.tasks_mut()[0].arrival = Arrival::Burst { jobs: u32::MAX, every: Time(1), until: Time::NEVER };
+    (
+        largest.system.tasks_mut()[1].jitter,
+        largest.system.tasks_mut()[1].offset,
+        largest.system.tasks_mut()[1].deadline,
+    ) = (huge, huge, huge);
     for cores in [1, 2, 4096] {
-        let set = TaskSet { cores, ..largest.clone() };
+        let set = largest.clone().with_cores(cores);
         assert!(proofs(&set).is_empty());
     }
     // Cycles that end just before and just after the largest representable date.
@@ -104,9 +108,9 @@ fn awkward_sets_end_as_undecided_and_soon() {
         let tasks = [16, 15, 14, 13]
             .map(|part| Task::periodic(format!("t{part}"), Time(period.0 / 16 * part), Time(period.0 / 5)));
         let mut long = TaskSet::new("long", tasks.to_vec(), 1);
-        long.tasks[1].offset = huge;
+        long.system.tasks_mut()[1].offset = huge;
         for cores in [1, 2] {
-            long.cores = cores;
+            long.system.set_cores(cores);
             proofs(&long);
             scalings(&long);
         }
@@ -116,7 +120,7 @@ fn awkward_sets_end_as_undecided_and_soon() {
 
 /// Length of `times` longest periods.
 fn horizon(set: &TaskSet, times: u64) -> Time {
-    set.tasks.iter().filter_map(Task::period).max().unwrap() * times
+    set.tasks().iter().filter_map(Task::period).max().unwrap() * times
 }
 
 #[test]
@@ -128,11 +132,11 @@ fn what_is_proved_is_never_refuted() {
         let kind = if round % 2 == 0 { Kind::Wild } else { Kind::Plain };
         let mut set = drawn(&mut rng, cores, kind);
         if round % 17 == 0 {
-            set.costs.context_switch = Time::from_us(rng.random_range(0..200));
-            set.costs.migration = Time::from_us(rng.random_range(0..200));
+            set.system.set_costs(Costs { context_switch: Time::from_us(rng.random_range(0..200)), ..set.costs() });
+            set.system.set_costs(Costs { migration: Time::from_us(rng.random_range(0..200)), ..set.costs() });
         }
         if round % 11 == 0 {
-            set.speeds = vec![Speed(330), Speed(500), Speed(777), Speed::FULL];
+            set.system.set_speeds(vec![Speed(330), Speed(500), Speed(777), Speed::FULL]);
         }
         for proof in proofs(&set) {
             let metrics = run(proof.scheduler, &set, round, horizon(&set, 12));
@@ -142,8 +146,8 @@ fn what_is_proved_is_never_refuted() {
     }
     // The last three are for tasks that come after each other (`chains.rs`).
     let silent = ["rr", "srpt", "mllf", "muf", "mk-dbp", "look-ahead", "edf-chain", "hlfet", "egs"];
-    for entry in temponet_sched::ALL.iter().filter(|entry| !silent.contains(&entry.name)) {
-        let times = proved_by_name.get(entry.name).copied().unwrap_or(0);
+    for entry in temponet_sched::catalog::all().into_iter().filter(|entry| !silent.contains(&&*entry.name)) {
+        let times = proved_by_name.get(&*entry.name).copied().unwrap_or(0);
         assert!(times >= 20, "{} is proved {times} times only: {proved_by_name:?}", entry.name);
     }
 }
@@ -163,16 +167,16 @@ fn what_is_proved_on_cores_that_differ_is_never_refuted() {
             let speed = if is_even { first } else { rng.random_range(300..4_000) };
             Core { name: "c".into(), speed: Speed(speed) }
         };
-        set.machine = (0..cores).map(&mut core).collect();
+        set.system.set_machine((0..cores).map(&mut core).collect());
         if rng.random_bool(0.3) {
-            for task in &mut set.tasks {
+            for task in set.system.tasks_mut().iter_mut() {
                 task.cores = CoreSet::of((0..cores).filter(|_| rng.random_bool(0.5)).collect::<Vec<_>>());
             }
         }
         for proof in proofs(&set) {
             let metrics = run(proof.scheduler, &set, round, horizon(&set, 12));
             assert_eq!(metrics.missed(), 0, "{} by {:?}: {set:?}", proof.scheduler, proof.by);
-            *proved_by_name.entry((proof.scheduler, set.is_unequal(), proof.by == "FGB")).or_insert(0) += 1;
+            *proved_by_name.entry((proof.scheduler, set.machine().is_unequal(), proof.by == "FGB")).or_insert(0) += 1;
         }
     }
     let times = |name: &'static str, by_fgb: bool| proved_by_name.get(&(name, true, by_fgb)).copied().unwrap_or(0);
@@ -229,10 +233,10 @@ fn response_times_bound_every_response() {
         let analysis = response_times(&model(&set), rule);
         let mut recorder = Recorder::until(Time::NEVER);
         simulate(&set, round, horizon(&set, 12), &mut *build(rule.scheduler()).unwrap(), &mut recorder).unwrap();
-        let mut longest = vec![Time::ZERO; set.tasks.len()];
+        let mut longest = vec![Time::ZERO; set.tasks().len()];
         for job in &recorder.jobs {
             // Aborted jobs have no completion and are left out.
-            let arrival = job.deadline - set.tasks[job.task as usize].deadline;
+            let arrival = job.deadline - set.tasks()[job.task as usize].deadline;
             if let Some(completion) = job.completion() {
                 let seen = &mut longest[job.task as usize];
                 *seen = (*seen).max(completion - arrival);
@@ -259,7 +263,10 @@ fn exact_tests_are_exact() {
     for _ in 0..2_000 {
         let mut set = drawn(&mut rng, 1, Kind::Plain);
         if rng.random_bool(0.5) {
-            set.tasks.iter_mut().for_each(|task| task.offset = Time(rng.random_range(0..12) * task.deadline.0 / 12));
+            set.system
+                .tasks_mut()
+                .iter_mut()
+                .for_each(|task| task.offset = Time(rng.random_range(0..12) * task.deadline.0 / 12));
         }
         let model = model(&set);
         let tests = [
@@ -285,7 +292,7 @@ fn mixed_criticality_tests_hold_in_overruns() {
     let mut counts = [0; 2];
     for round in 0..1_500 {
         let mut set = drawn(&mut rng, 1, Kind::Plain);
-        for task in &mut set.tasks {
+        for task in set.system.tasks_mut().iter_mut() {
             if round % 2 == 0 {
                 task.deadline = task.period().unwrap();
             }
@@ -306,7 +313,7 @@ fn mixed_criticality_tests_hold_in_overruns() {
                     assert_eq!(critical.met, critical.released, "{scheduler}: {set:?}");
                 }
                 let mut calm = set.clone();
-                calm.tasks.iter_mut().for_each(|task| task.execution = ExecutionModel::Wcet);
+                calm.system.tasks_mut().iter_mut().for_each(|task| task.execution = ExecutionModel::Wcet);
                 assert_eq!(run(scheduler, &calm, 0, horizon(&set, 24)).missed(), 0, "{scheduler}: {set:?}");
             }
         }
@@ -330,11 +337,11 @@ fn the_largest_scaling_is_the_edge() {
             let at_edge = set.with_work(parts, 10_000);
             assert!(is_proved(&at_edge, scaling.scheduler), "{scaling:?}");
             assert_eq!(run(scaling.scheduler, &at_edge, 1, horizon(&set, 8)).missed(), 0, "{scaling:?} {set:?}");
-            if set.cores == 1 {
+            if set.cores() == 1 {
                 assert!(!is_proved(&set.with_work(parts + 1, 10_000), scaling.scheduler), "{scaling:?} {set:?}");
             }
         }
     }
-    let costly = TaskSet { costs: Costs { decision: Time(1), ..Costs::default() }, ..harmonic };
+    let costly = harmonic.with_costs(Costs { decision: Time(1), ..Costs::default() });
     assert!(scalings(&costly).is_empty());
 }

@@ -7,28 +7,30 @@ use std::collections::{BTreeMap, HashMap};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet_analysis::{Outcome, PriorityRule, response_times, sharing_response_times};
-use temponet_sched::{ALL, build, proofs};
+use temponet_sched::catalog::all;
+use temponet_sched::{build, proofs};
 use temponet_sim::{End, Recorder, SimError, Unobserved, simulate};
-use temponet_task::{Arrival, ExecutionModel, Gap, OnMiss, Preemption, Protocol, Section, Task, TaskSet, Time};
+use temponet_task::{Arrival, Costs, ExecutionModel, Gap, OnMiss, Preemption, Protocol, Section, Task, TaskSet, Time};
 
 use crate::task_sets::{Kind, drawn, model, ms, set, uncovered_sets};
 
 /// Gives tasks critical sections, so that some are nested.
 fn share(rng: &mut Pcg64, set: &mut TaskSet, most: u64) {
-    set.resources = (0..rng.random_range(1..4)).map(|index| format!("r{index}")).collect();
-    for task in &mut set.tasks {
+    set.system.set_resources((0..rng.random_range(1..4)).map(|index| format!("r{index}")).collect());
+    let resources = set.resources().to_vec();
+    for task in set.system.tasks_mut().iter_mut() {
         for _ in 0..rng.random_range(0..4) {
             let at = rng.random_range(0..task.wcet.0);
             let length = rng.random_range(1..=(task.wcet.0 - at).min(most.max(1)));
-            let resource = rng.random_range(0..set.resources.len());
+            let resource = rng.random_range(0..resources.len());
             task.sections.push(Section { resource, at: Time(at), length: Time(length) });
-            if task.section_problem(&set.resources).is_some() {
+            if task.section_problem(&resources).is_some() {
                 task.sections.pop();
             }
         }
     }
-    if set.tasks.iter().all(|task| task.sections.is_empty()) {
-        set.tasks[0].sections = vec![Section { resource: 0, at: Time::ZERO, length: Time(1) }];
+    if set.tasks().iter().all(|task| task.sections.is_empty()) {
+        set.system.tasks_mut()[0].sections = vec![Section { resource: 0, at: Time::ZERO, length: Time(1) }];
     }
 }
 
@@ -53,10 +55,10 @@ fn sharing_set(rng: &mut Pcg64) -> TaskSet {
     });
     let mut set = TaskSet::new("sharing", tasks.collect(), 1);
     share(rng, &mut set, 8);
-    set.protocol = [Protocol::Inheritance, Protocol::Ceiling][rng.random_range(0..2)];
+    set.system.set_protocol([Protocol::Inheritance, Protocol::Ceiling][rng.random_range(0..2)]);
     if rng.random_bool(0.5) {
         // The levels are then the relative deadlines.
-        set.tasks[0].priority = None;
+        set.system.tasks_mut()[0].priority = None;
     }
     set
 }
@@ -69,28 +71,29 @@ fn one_job_at_a_time_holds_a_resource_under_every_scheduler() {
         let cores = [1, 1, 2, 3][round as usize % 4];
         let mut set = drawn(&mut rng, cores, if round % 3 == 0 { Kind::Plain } else { Kind::Wild });
         share(&mut rng, &mut set, 20_000_000);
-        set.protocol = Protocol::ALL[rng.random_range(0..if cores > 1 { 2 } else { 3 })];
-        set.on_miss = [OnMiss::Abort, OnMiss::Continue][rng.random_range(0..2)];
+        set.system.set_protocol(Protocol::ALL[rng.random_range(0..if cores > 1 { 2 } else { 3 })]);
+        set.system.set_on_miss([OnMiss::Abort, OnMiss::Continue][rng.random_range(0..2)]);
         if rng.random_bool(0.3) {
-            set.tasks[0].preemption = [Preemption::None, Preemption::Every(Time::from_ms(1))][rng.random_range(0..2)];
+            set.system.tasks_mut()[0].preemption =
+                [Preemption::None, Preemption::Every(Time::from_ms(1))][rng.random_range(0..2)];
         }
         if rng.random_bool(0.2) {
-            set.costs.context_switch = Time::from_us(rng.random_range(0..200));
+            set.system.set_costs(Costs { context_switch: Time::from_us(rng.random_range(0..200)), ..set.costs() });
         }
-        assert_eq!(set.system().validate(), Ok(()));
-        let horizon = set.tasks.iter().filter_map(Task::period).max().unwrap() * 4;
-        for entry in ALL {
+        assert_eq!(set.system.validate(), Ok(()));
+        let horizon = set.tasks().iter().filter_map(Task::period).max().unwrap() * 4;
+        for entry in all() {
             let mut recorder = Recorder::until(Time::NEVER);
-            match simulate(&set, round, horizon, &mut *build(entry.name).unwrap(), &mut recorder) {
-                Ok(_) => *runs.entry(entry.name).or_insert(0) += 1,
+            match simulate(&set, round, horizon, &mut *build(&entry.name).unwrap(), &mut recorder) {
+                Ok(_) => *runs.entry(&*entry.name).or_insert(0) += 1,
                 Err(SimError::NotApplicable(_)) => {
-                    *refused.entry(entry.name).or_insert(0) += 1;
+                    *refused.entry(&*entry.name).or_insert(0) += 1;
                     continue;
                 }
                 Err(error) => panic!("{}: {error}: {set:?}", entry.name),
             }
             waits += recorder.waits.len();
-            for resource in 0..set.resources.len() as u32 {
+            for resource in 0..set.resources().len() as u32 {
                 let mut holds: Vec<_> = recorder.holds.iter().filter(|hold| hold.resource == resource).collect();
                 holds.sort_by_key(|hold| (hold.start, hold.end));
                 let overlaps = holds.windows(2).find(|pair| pair[0].end > pair[1].start);
@@ -136,11 +139,11 @@ fn under_the_ceiling_protocol_a_job_waits_once_and_before_it_starts() {
     let mut waited = 0;
     for round in 0..3_000u64 {
         let mut set = sharing_set(&mut rng);
-        set.protocol = Protocol::Ceiling;
-        set.tasks.iter_mut().for_each(|task| task.jitter = Time::ZERO);
-        set.on_miss = [OnMiss::Abort, OnMiss::Continue][round as usize % 2];
+        set.system.set_protocol(Protocol::Ceiling);
+        set.system.tasks_mut().iter_mut().for_each(|task| task.jitter = Time::ZERO);
+        set.system.set_on_miss([OnMiss::Abort, OnMiss::Continue][round as usize % 2]);
         // Fixed priorities in the order of the levels; EDF and DM where these are the relative deadlines.
-        let by_priority = set.tasks.iter().all(|task| task.priority.is_some());
+        let by_priority = set.tasks().iter().all(|task| task.priority.is_some());
         for scheduler in if by_priority { &["fp", "fcfs"][..] } else { &["edf", "dm", "fcfs"][..] } {
             let mut recorder = Recorder::until(Time::NEVER);
             simulate(&set, round, Time(600), &mut *build(scheduler).unwrap(), &mut recorder).unwrap();
@@ -167,7 +170,7 @@ fn no_response_exceeds_its_bound() {
         [PriorityRule::RateMonotonic, PriorityRule::DeadlineMonotonic, PriorityRule::Given, PriorityRule::Equal];
     for round in 0..12_000u64 {
         let mut set = sharing_set(&mut rng);
-        set.on_miss = OnMiss::Continue;
+        set.system.set_on_miss(OnMiss::Continue);
         let rule = rules[round as usize % 4];
         let bounds = sharing_response_times(&set, rule).unwrap().bounds;
         if bounds.iter().any(Option::is_none) {
@@ -175,9 +178,9 @@ fn no_response_exceeds_its_bound() {
         }
         let mut recorder = Recorder::until(Time::NEVER);
         simulate(&set, round, Time(1_500), &mut *build(rule.scheduler()).unwrap(), &mut recorder).unwrap();
-        let which = usize::from(set.protocol == Protocol::Ceiling);
+        let which = usize::from(set.protocol() == Protocol::Ceiling);
         for job in recorder.jobs.iter().filter(|job| job.end == End::Completed) {
-            let arrival = job.deadline - set.tasks[job.task as usize].deadline;
+            let arrival = job.deadline - set.tasks()[job.task as usize].deadline;
             let bound = bounds[job.task as usize].unwrap();
             assert!(job.left - arrival <= bound, "{rule:?} {job:?} {bound}: {set:?}");
             checked[which] += 1;
@@ -197,7 +200,7 @@ fn what_is_proved_is_never_refuted() {
         for proof in proofs(&set) {
             let run = simulate(&set, round, Time(1_500), &mut *build(proof.scheduler).unwrap(), &mut Unobserved);
             assert_eq!(run.unwrap().missed(), 0, "{} by {:?}: {set:?}", proof.scheduler, proof.by);
-            *proved.entry((proof.scheduler, set.protocol.name())).or_insert(0) += 1;
+            *proved.entry((proof.scheduler, set.protocol().name())).or_insert(0) += 1;
         }
     }
     for name in ["edf", "rm", "dm", "fp", "fcfs"] {
@@ -219,11 +222,11 @@ fn sets_beyond_the_tests_are_not_proved() {
         }
         changed += 1;
         let mut limited = set.clone();
-        limited.tasks[0].preemption = Preemption::None;
+        limited.system.tasks_mut()[0].preemption = Preemption::None;
         let mut costly = set.clone();
-        costly.costs.context_switch = Time(1);
-        let several = TaskSet { cores: 2, protocol: Protocol::Inheritance, ..set.clone() };
-        let without = TaskSet { protocol: Protocol::None, ..set.clone() };
+        costly.system.set_costs(Costs { context_switch: Time(1), ..costly.costs() });
+        let several = set.clone().with_cores(2).with_protocol(Protocol::Inheritance);
+        let without = set.clone().with_protocol(Protocol::None);
         for other in [limited, costly, several, without] {
             assert_eq!(proofs(&other), []);
             let found = sharing_response_times(&other, PriorityRule::RateMonotonic).unwrap();
@@ -238,16 +241,16 @@ fn resources_that_are_not_shared_delay_nobody() {
     let plain = set(&[(1, 5, 5), (3, 12, 12), (6, 40, 40)], 1);
     let bounds = response_times(&model(&plain), PriorityRule::RateMonotonic).bounds;
     let mut own = plain.clone();
-    own.resources = ["a", "b", "c"].map(String::from).to_vec();
-    for (resource, task) in own.tasks.iter_mut().enumerate() {
+    own.system.set_resources(["a", "b", "c"].map(String::from).to_vec());
+    for (resource, task) in own.system.tasks_mut().iter_mut().enumerate() {
         task.sections = vec![Section { resource, at: Time::ZERO, length: task.wcet }];
     }
     for protocol in [Protocol::Inheritance, Protocol::Ceiling] {
-        let own = TaskSet { protocol, ..own.clone() };
+        let own = own.clone().with_protocol(protocol);
         assert_eq!(sharing_response_times(&own, PriorityRule::RateMonotonic).unwrap().bounds, bounds);
         // The longest task shares two milliseconds with the shortest, which waits for them at worst.
         let mut shared = own.clone();
-        shared.tasks[2].sections = vec![Section { resource: 0, at: ms(1), length: ms(2) }];
+        shared.system.tasks_mut()[2].sections = vec![Section { resource: 0, at: ms(1), length: ms(2) }];
         let found = sharing_response_times(&shared, PriorityRule::RateMonotonic).unwrap().bounds;
         assert_eq!((found[0], found[2]), (bounds[0].map(|bound| bound + ms(2)), bounds[2]));
     }
@@ -256,8 +259,9 @@ fn resources_that_are_not_shared_delay_nobody() {
 #[test]
 fn sets_that_cannot_be_analyzed_are_not_proved_with_sections_either() {
     let share = |mut set: TaskSet| {
-        set.resources = vec!["r".into()];
-        set.tasks
+        set.system.set_resources(vec!["r".into()]);
+        set.system
+            .tasks_mut()
             .iter_mut()
             .for_each(|task| task.sections = vec![Section { resource: 0, at: Time::ZERO, length: Time(9) }]);
         set
@@ -275,12 +279,12 @@ fn a_deadlock_is_possible_with_inheritance_and_impossible_with_the_ceiling() {
     let section = |resource, at, length| Section { resource, at: Time(at), length: Time(length) };
     let mut low = Task::periodic("low", Time(100), Time(10));
     low.sections = vec![section(0, 0, 8), section(1, 4, 2)];
-    let mut high = Task { offset: Time(2), deadline: Time(60), ..Task::periodic("high", Time(100), Time(10)) };
+    let mut high = Task::periodic("high", Time(100), Time(10)).with_offset(Time(2)).with_deadline(Time(60));
     high.sections = vec![section(1, 0, 8), section(0, 4, 2)];
     let mut set = TaskSet::new("circle", vec![low, high], 1);
-    set.resources = vec!["a".into(), "b".into()];
+    set.system.set_resources(vec!["a".into(), "b".into()]);
     let missed = |protocol: Protocol| {
-        let set = TaskSet { protocol, ..set.clone() };
+        let set = set.clone().with_protocol(protocol);
         (
             simulate(&set, 0, Time(100), &mut *build("edf").unwrap(), &mut Unobserved).unwrap().missed(),
             proofs(&set).len(),

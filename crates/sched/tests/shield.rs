@@ -3,8 +3,9 @@
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
+use temponet_sched::build;
+use temponet_sched::catalog::all;
 use temponet_sched::shield::{Role, Shield, ShieldCounters};
-use temponet_sched::{ALL, build};
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{
     Arrival, Assignment, Costs, ExecutionModel, JobId, Mode, NotApplicable, OnMiss, Scheduler, System, SystemView,
@@ -16,7 +17,7 @@ use crate::bad::{BAD, Bad, BadScheduler, bare, drawn, horizon, inner, shielded, 
 /// Whether the shield can be armed on this set.
 fn is_proved(set: &TaskSet) -> bool {
     let mut shield = Shield::new(BadScheduler::new(Bad::Idle, 0));
-    shield.start(&set.system()).unwrap();
+    shield.start(&set.system).unwrap();
     shield.why_disarmed().is_none()
 }
 
@@ -49,19 +50,19 @@ fn on_one_core_nothing_is_missed_whoever_chooses() {
             vary(&mut rng, &mut set);
         }
         if rng.random_bool(0.3) {
-            set.on_miss = OnMiss::Continue;
+            set.system.set_on_miss(OnMiss::Continue);
         }
         if !is_proved(&set) {
             continue;
         }
-        let (horizon, choices) = (horizon(&set), BAD.len() + ALL.len());
+        let (horizon, choices) = (horizon(&set), BAD.len() + all().len());
         for choice in [round as usize % BAD.len(), rng.random_range(0..choices), rng.random_range(0..choices)] {
             let (name, scheduler) = inner(choice, round);
             let (metrics, counters) = shielded(scheduler, &set, round, horizon);
             assert_eq!(metrics.missed(), 0, "{name} on {set:?}");
             assert_eq!((counters.lapses, counters.decisions), (0, counters.armed), "{name} on {set:?}");
             runs += 1;
-            sporadic += u64::from(set.tasks.iter().any(|task| matches!(task.arrival, Arrival::Sporadic { .. })));
+            sporadic += u64::from(set.tasks().iter().any(|task| matches!(task.arrival, Arrival::Sporadic { .. })));
             bare_missed += u64::from(bare(inner(choice, round).1, &set, round, horizon).missed() > 0);
             total.decisions += counters.decisions;
             total.deviations += counters.deviations;
@@ -79,9 +80,9 @@ fn on_one_core_nothing_is_missed_whoever_chooses() {
 fn offsets_that_make_a_set_schedulable_are_relied_on_as_long_as_they_hold() {
     let ms = Time::from_ms;
     let task =
-        |name: &str, offset: u64| Task { deadline: ms(2), offset: ms(offset), ..Task::periodic(name, ms(8), ms(2)) };
+        |name: &str, offset: u64| Task::periodic(name, ms(8), ms(2)).with_deadline(ms(2)).with_offset(ms(offset));
     // Released together they would miss; one after the other they fill three quarters of the time.
-    let slow = Task { deadline: ms(16), ..Task::periodic("slow", ms(16), ms(4)) };
+    let slow = Task::periodic("slow", ms(16), ms(4)).with_deadline(ms(16));
     let mut set = TaskSet::new("apart", vec![task("a", 0), task("b", 2), slow], 1);
     assert!(is_proved(&set));
     for (choice, bad) in BAD.into_iter().enumerate() {
@@ -132,14 +133,14 @@ fn on_several_cores_nothing_proved_is_missed() {
             let known = matches!(task.arrival, Arrival::Periodic { .. }) && task.offset.0.is_multiple_of(1_000);
             known && Some(task.deadline) == task.period() && task.jitter == Time::ZERO
         };
-        let is_light = set.utilization() < cores as f64 && set.tasks.iter().all(|task| task.utilization() > 2e-3);
-        assert!(is_proved(&set) || !is_light || !set.tasks.iter().all(is_plain), "{set:?}");
+        let is_light = set.utilization() < cores as f64 && set.tasks().iter().all(|task| task.utilization() > 2e-3);
+        assert!(is_proved(&set) || !is_light || !set.tasks().iter().all(is_plain), "{set:?}");
         if !is_proved(&set) {
             continue;
         }
-        for choice in [round as usize % BAD.len(), rng.random_range(0..BAD.len() + ALL.len())] {
+        for choice in [round as usize % BAD.len(), rng.random_range(0..BAD.len() + all().len())] {
             let (name, mut scheduler) = inner(choice, round);
-            if scheduler.start(&set.system()).is_err() {
+            if scheduler.start(&set.system).is_err() {
                 continue;
             }
             let (metrics, counters) = shielded(scheduler, &set, round, horizon(&set));
@@ -161,7 +162,7 @@ fn after_an_overload_it_is_armed_again_at_the_first_idle_instant() {
     set.modes = vec![mode(100, 2.0), mode(150, 1.0)];
     for (choice, bad) in BAD.into_iter().enumerate() {
         for on_miss in [OnMiss::Abort, OnMiss::Continue] {
-            set.on_miss = on_miss;
+            set.system.set_on_miss(on_miss);
             let mut shield = Shield::new(BadScheduler::new(bad, 1));
             let long = simulate(&set, 0, ms(1_000), &mut shield, &mut Unobserved).unwrap();
             assert_eq!(shield.why_disarmed(), None);
@@ -204,7 +205,7 @@ fn in_overload_the_inner_scheduler_rules_but_impossible_jobs_make_way() {
         let mut set = drawn(&mut rng, 1.3 * cores as f64, cores);
         let horizon = horizon(&set).min(Time::from_ms(200));
         if round % 3 == 0 {
-            set.on_miss = OnMiss::Continue;
+            set.system.set_on_miss(OnMiss::Continue);
         }
         for (place, met) in met.iter_mut().enumerate() {
             let scheduler = || -> Box<dyn Scheduler> {
@@ -231,17 +232,17 @@ fn what_it_cannot_rely_on_is_said() {
     let ms = Time::from_ms;
     let why = |set: &TaskSet| {
         let mut shield = Shield::new(build("edf").unwrap());
-        shield.start(&set.system()).unwrap();
+        shield.start(&set.system).unwrap();
         shield.why_disarmed().map(ToString::to_string).unwrap_or_default()
     };
     let set = TaskSet::new("s", vec![Task::periodic("a", ms(10), ms(11))], 1);
     assert!(why(&set).contains("overloaded"));
-    let task = Task { jitter: ms(12), deadline: ms(40), ..Task::periodic("late", ms(10), ms(1)) };
+    let task = Task::periodic("late", ms(10), ms(1)).with_jitter(ms(12)).with_deadline(ms(40));
     assert!(why(&TaskSet::new("s", vec![task], 1)).contains("\"late\" can overtake"));
     let arrival = Arrival::Burst { jobs: 2, every: ms(10), until: Time::NEVER };
-    let task = Task { arrival, jitter: ms(1), ..Task::periodic("peak", ms(10), ms(1)) };
+    let task = Task::periodic("peak", ms(10), ms(1)).with_arrival(arrival).with_jitter(ms(1));
     assert!(why(&TaskSet::new("s", vec![task], 1)).contains("\"peak\" are released one by one"));
-    let task = Task { arrival: Arrival::Listed([].into()), ..Task::periodic("a", ms(10), ms(1)) };
+    let task = Task::periodic("a", ms(10), ms(1)).with_arrival(Arrival::Listed([].into()));
     assert!(why(&TaskSet::new("s", vec![task], 1)).contains("list"));
 }
 
@@ -272,11 +273,11 @@ fn what_switches_and_decisions_cost_is_provided_for() {
             vary(&mut rng, &mut set);
         }
         let mut cost = || Time::from_us(rng.random_range(0..10));
-        set.costs = Costs { context_switch: cost(), decision: cost(), ..Costs::default() };
+        set.system.set_costs(Costs { context_switch: cost(), decision: cost(), ..Costs::default() });
         if !is_proved(&set) {
             continue;
         }
-        let choice = rng.random_range(0..BAD.len() + ALL.len());
+        let choice = rng.random_range(0..BAD.len() + all().len());
         let (name, scheduler) = inner(choice, round);
         let (metrics, counters) = shielded(scheduler, &set, round, horizon(&set));
         assert_eq!((metrics.missed(), counters.lapses), (0, 0), "{name} on {set:?}");
@@ -294,16 +295,16 @@ fn its_role_is_said() {
     let costs = Costs { context_switch: Time::from_us(10), ..Costs::default() };
     let one = TaskSet::new("one core", tasks(3), 1);
     let two = TaskSet::new("two cores", tasks(6), 2);
-    let costly = TaskSet { costs, ..TaskSet::new("costly", tasks(3), 1) };
+    let costly = TaskSet::new("costly", tasks(3), 1).with_costs(costs);
     let thirds = (0..3).map(|task| Task::periodic(format!("t{task}"), ms(9), ms(6))).collect();
     let indivisible = TaskSet::new("not divisible", thirds, 2);
     let over = TaskSet::new("overloaded", tasks(9), 1);
     let mut critical = TaskSet::new("critical", tasks(9), 1);
-    critical.tasks[1].criticality = 1;
+    critical.system.tasks_mut()[1].criticality = 1;
     let mut asked = critical.clone();
-    asked.tasks[0].guarantee = true;
+    asked.system.tasks_mut()[0].guarantee = true;
     let mut too_much = TaskSet::new("too much", tasks(9), 1);
-    too_much.tasks.iter_mut().for_each(|task| task.guarantee = true);
+    too_much.system.tasks_mut().iter_mut().for_each(|task| task.guarantee = true);
     for (set, sentence, stands_in) in [
         (&one, "guarantees every deadline by slack stealing", false),
         (&two, "guarantees every deadline by slack stealing", false),
@@ -317,7 +318,7 @@ fn its_role_is_said() {
         let mut shield = Shield::new(build("srpt").unwrap());
         simulate(set, 0, ms(200), &mut shield, &mut Unobserved).unwrap();
         assert_eq!(shield.role().sentence("the network"), sentence, "{}", set.name);
-        assert_eq!(Role::on(&set.system()), shield.role());
+        assert_eq!(Role::on(&set.system), shield.role());
         let ShieldCounters { decisions, stand_in, .. } = shield.counters();
         assert_eq!(stand_in, if stands_in { decisions } else { 0 }, "{}", set.name);
         assert!(Scheduler::counters(&shield).contains(&("stand_in_decisions", stand_in)));

@@ -63,7 +63,7 @@ fn rm_misses_nothing_under_the_hyperbolic_bound_and_something_above() {
     let (mut within, mut missed_above) = (0, 0);
     for seed in 0..4_000 {
         let set = feasible_set(1, seed);
-        let product: f64 = set.tasks.iter().map(|task| task.utilization() + 1.0).product();
+        let product: f64 = set.tasks().iter().map(|task| task.utilization() + 1.0).product();
         let missed = run("rm", &set, horizon(&set)).missed();
         if product <= 2.0 {
             within += 1;
@@ -111,25 +111,16 @@ fn job_list(seed: u64) -> Vec<ListedJob> {
             let deadline = release + length + rng.random_range(0..=4);
             let (execution, wcet) = (Time::from_ms(length), Time::from_ms(length));
             let (release, deadline) = (Time::from_ms(release), Time::from_ms(deadline));
-            ListedJob {
-                release,
-                deadline,
-                execution,
-                wcet,
-                bcet: Time(1),
-                criticality: 0,
-                value: length as f64,
-                estimate: None,
-            }
+            ListedJob::new(release, deadline, execution).with_wcet(wcet).with_bcet(Time(1)).with_value(length as f64)
         })
         .collect()
 }
 
 /// A set with one task per job, so that any subset is a task set.
 fn as_set(jobs: &[ListedJob]) -> TaskSet {
-    let task = |(index, job): (usize, &ListedJob)| Task {
-        arrival: Arrival::Listed([*job].into()),
-        ..Task::periodic(format!("j{index}"), job.deadline - job.release, job.wcet)
+    let task = |(index, job): (usize, &ListedJob)| {
+        Task::periodic(format!("j{index}"), job.deadline - job.release, job.wcet)
+            .with_arrival(Arrival::Listed([*job].into()))
     };
     TaskSet::new("list", jobs.iter().enumerate().map(task).collect(), 1)
 }
@@ -168,7 +159,7 @@ fn d_over_is_not_edf_in_overload() {
     let ms = Time::from_ms;
     let job = |release: u64, length: u64, deadline: u64, value: f64| {
         let (release, deadline, execution, wcet) = (ms(release), ms(deadline), ms(length), ms(length));
-        ListedJob { release, deadline, execution, wcet, bcet: Time(1), criticality: 0, value, estimate: None }
+        ListedJob::new(release, deadline, execution).with_wcet(wcet).with_bcet(Time(1)).with_value(value)
     };
     let set = as_set(&[job(0, 10, 10, 10.0), job(1, 2, 9, 2.0), job(2, 2, 9, 2.0)]);
     assert_eq!(run("d-over", &set, ms(50)).value, 10.0);

@@ -11,3 +11,8 @@ pub mod curves;
 pub mod preparation;
 pub mod recipe_file;
 pub mod verdict;
+
+/// The examples of the README, which are run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

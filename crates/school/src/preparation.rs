@@ -83,7 +83,7 @@ const ORACLE_SECONDS: f64 = 0.5;
 
 /// Whether a set is a trace: a list of jobs and nothing else.
 pub fn is_trace(set: &TaskSet) -> bool {
-    set.tasks.iter().all(|task| matches!(task.arrival, Arrival::Listed(_)))
+    set.tasks().iter().all(|task| matches!(task.arrival, Arrival::Listed(_)))
 }
 
 /// Returns how a trace is divided; `None` for other sets. A trace that is too short to be divided is rejected.
@@ -126,7 +126,7 @@ pub fn trials(recipe: &Recipe, set: Option<TaskSet>, count: u32) -> Result<Vec<C
     let trial = |number: u64| -> Result<Case, GenerateError> {
         let seed = trial_seed(recipe.seed, number);
         let set = source.set(seed)?;
-        let horizon = Time((Scale::of(&tokenizer, &set.system()).unit * TRIAL_LENGTH) as u64);
+        let horizon = Time((Scale::of(&tokenizer, &set.system).unit * TRIAL_LENGTH) as u64);
         Ok(Case { set: (*set).clone(), seed, horizon })
     };
     (0..u64::from(count)).map(trial).collect()

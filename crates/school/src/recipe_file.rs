@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use temponet_formats::{LoadError, read_bytes};
+use temponet_formats::{LoadError, line_of, read_bytes, read_settings};
 use temponet_train::Recipe;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -17,13 +17,14 @@ pub fn read(path: &Path) -> Result<Recipe, LoadError> {
 
 /// Reads and checks the text of a recipe. Messages name it `origin`.
 pub fn parse(text: &str, origin: &Path) -> Result<Recipe, LoadError> {
-    let in_line = |at: Option<usize>, message: &str| {
-        let line = at.map(|at| 1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count());
-        LoadError { file: origin.display().to_string(), line, message: message.replace('\n', " ") }
+    let in_line = |at: Option<usize>, message: &str| LoadError {
+        file: origin.display().to_string(),
+        line: at.map(|at| line_of(text, at)),
+        message: message.replace('\n', " "),
     };
-    let recipe: Recipe = toml::from_str(text).map_err(|error| {
-        let start = error.span().map(|span| span.start);
-        in_line(start.map(|start| key_in(text, start, error.message()).unwrap_or(start)), error.message())
+    let recipe: Recipe = read_settings(text).map_err(|error| {
+        let at = error.at.map(|start| key_in(text, start, &error.message).unwrap_or(start));
+        in_line(at, &error.message)
     })?;
     match recipe.problem() {
         Some(problem) => Err(in_line(place_of(text, &problem), &problem)),
@@ -124,9 +125,7 @@ mod tests {
 
     #[test]
     fn a_problem_is_found_at_the_line_of_its_key() {
-        let line = |problem: &str| {
-            place_of(TEXT, problem).map(|at| 1 + TEXT[..at].bytes().filter(|byte| *byte == b'\n').count())
-        };
+        let line = |problem: &str| place_of(TEXT, problem).map(|at| line_of(TEXT, at));
         assert_eq!(line("episode.length = -1 is not positive"), Some(3));
         assert_eq!(line("validation.length = 3 is not positive"), Some(7));
         assert_eq!(line("adam.beta1 = 2 is not from 0 to 1"), Some(5));

@@ -63,8 +63,8 @@ pub fn judge(
     trials: &[Case],
     oracle: f64,
 ) -> Result<TrainingVerdict, CompareError> {
-    let goal = Goal::of_sets(&[], trials.iter().map(|trial| &trial.set));
-    let is_one_set = trials.windows(2).all(|pair| pair[0].set.tasks == pair[1].set.tasks);
+    let goal = Goal::of_systems(&[], trials.iter().map(|trial| &trial.set.system));
+    let is_one_set = trials.windows(2).all(|pair| pair[0].set.tasks() == pair[1].set.tasks());
     let judged = |name: &str| -> Result<JudgedScheduler, CompareError> {
         let one = |trial: &Case| {
             let metrics = simulate(&trial.set, trial.seed, trial.horizon, &mut *roster.build(name)?, &mut Unobserved);
@@ -75,7 +75,7 @@ pub fn judge(
         let scores: Vec<Vec<f64>> = runs.iter().map(|run| run.scores(&goal)).collect();
         let mut starved = Vec::new();
         if let (true, Some(trial)) = (is_one_set, trials.first()) {
-            for (index, task) in trial.set.tasks.iter().enumerate() {
+            for (index, task) in trial.set.tasks().iter().enumerate() {
                 let (released, met) = runs.iter().fold((0, 0), |(released, met), run| {
                     let jobs = run.tasks[index].jobs;
                     (released + jobs.released, met + jobs.met)
@@ -182,7 +182,7 @@ mod tests {
     fn a_rival_that_cannot_handle_the_backlog_is_left_out() {
         let task = Task::periodic("t", Time::from_ms(1), Time::from_ms(8));
         let mut set = TaskSet::new("backlog", vec![task], 1);
-        set.on_miss = OnMiss::Continue;
+        set.system.set_on_miss(OnMiss::Continue);
         let trials = [Case { set, seed: 1, horizon: Time::from_secs(5) }];
         let roster = Roster::with(Model::random(Tokenizer::paper(), 1));
         let verdict = judge(&roster, &["llref".into(), "edf".into()], &trials, 0.01).unwrap();

@@ -23,7 +23,7 @@ use crate::trace::Observer;
 /// Whether jobs of `reader` read the value of `read` when they start, and not only at the dates of LET: unless every chain over this step is LET.
 pub fn is_read_at_start(set: &TaskSet, read: usize, reader: usize) -> bool {
     let mut over =
-        set.chains.iter().filter(|chain| chain.tasks.windows(2).any(|step| step == [read, reader])).peekable();
+        set.chains().iter().filter(|chain| chain.tasks.windows(2).any(|step| step == [read, reader])).peekable();
     over.peek().is_none() || over.any(|chain| chain.communication != Communication::Let)
 }
 
@@ -219,24 +219,24 @@ pub struct ChainMeter {
 impl ChainMeter {
     /// Creates a meter for a run of `set` until `horizon`. An instance counts if its end-to-end deadline is within the horizon.
     pub fn new(set: &TaskSet, horizon: Time) -> ChainMeter {
-        let mut places = vec![Vec::new(); set.tasks.len()];
-        for (index, chain) in set.chains.iter().enumerate() {
+        let mut places = vec![Vec::new(); set.tasks().len()];
+        for (index, chain) in set.chains().iter().enumerate() {
             chain.tasks.iter().enumerate().for_each(|(place, task)| places[*task].push((index, place)));
         }
         let meter = |chain: &temponet_task::Chain| Meter {
             deadline: chain.deadline,
             communication: chain.communication,
-            is_triggered: chain.is_triggered(&set.tasks),
-            follows: std::iter::once(false).chain(chain.steps(&set.tasks)).collect(),
+            is_triggered: chain.is_triggered(set.tasks()),
+            follows: std::iter::once(false).chain(chain.steps(set.tasks())).collect(),
             // Modes change relative deadlines. A source job's release stands for its arrival then.
-            first_deadline: set.modes.is_empty().then(|| set.tasks[chain.tasks[0]].deadline),
+            first_deadline: set.modes.is_empty().then(|| set.tasks()[chain.tasks[0]].deadline),
             taken: vec![BTreeMap::new(); chain.tasks.len()],
             written: vec![Vec::new(); chain.tasks.len()],
             outputs: BTreeMap::new(),
             open: BTreeMap::new(),
             counted: ChainMetrics { has_deadline: chain.deadline.is_some(), ..ChainMetrics::default() },
         };
-        ChainMeter { horizon, chains: set.chains.iter().map(meter).collect(), places }
+        ChainMeter { horizon, chains: set.chains().iter().map(meter).collect(), places }
     }
 
     /// Returns what has been measured up to `now` since the last call. Instances that are late by then are counted as missed.

@@ -90,7 +90,7 @@ pub fn simulate(
     scheduler: &mut dyn Scheduler,
     mut observer: &mut dyn Observer,
 ) -> Result<Metrics, SimError> {
-    if !set.chains.is_empty() {
+    if !set.chains().is_empty() {
         let mut observers = (ChainMeter::new(set, horizon), observer);
         let mut metrics = run(set, seed, horizon, scheduler, &mut observers)?;
         metrics.chains = observers.0.finish();
@@ -118,7 +118,7 @@ fn run<O: Observer>(
         if engine.active.len() > most {
             return Err(error::too_many(set, engine.now, most));
         }
-        assignment.reset(set.cores);
+        assignment.reset(set.cores());
         scheduler.decide(&engine.view(), &mut assignment);
         engine.apply(&assignment, observer)?;
     }
@@ -221,37 +221,28 @@ struct Core {
 
 /// Creates the cores of a machine, which have been idle since the run began at `since`.
 fn idle_cores(system: &System, since: Time) -> Vec<Core> {
-    let core = |core: usize| Core { speed: system.machine.speed(core), completion: Time::NEVER, since, previous: None };
-    (0..system.cores).map(core).collect()
+    let core =
+        |core: usize| Core { speed: system.machine().speed(core), completion: Time::NEVER, since, previous: None };
+    (0..system.cores()).map(core).collect()
 }
 
 /// Creates the job that schedulers see at a release.
 fn new_job(release: &Release, system: &System) -> Job {
-    Job {
-        task: release.task,
-        criticality: release.criticality,
-        running: false,
-        held: false,
-        fastest: system.machine.fastest(release.task),
-        last_core: None,
-        number: release.number,
-        release: release.time,
-        deadline: release.deadline,
-        wcet: release.wcet,
-        bcet: release.bcet,
-        executed: Time::ZERO,
-        overhead: Time::ZERO,
-        value: release.value,
-        estimate: release.estimate,
-    }
+    Job::new(release.task, release.time, release.deadline, release.wcet)
+        .with_criticality(release.criticality)
+        .with_fastest(system.machine().fastest(release.task))
+        .with_number(release.number)
+        .with_bcet(release.bcet)
+        .with_value(release.value)
+        .with_estimate(release.estimate)
 }
 
 impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
     /// Creates a run that has not begun. `set` is a reference or a shared pointer to a task set.
     pub fn new(set: S, seed: u64, horizon: Time) -> Engine<S> {
-        let system = Arc::new(set.system());
+        let system = Arc::new(set.system.clone());
         Engine {
-            costs: set.costs,
+            costs: set.costs(),
             horizon,
             now: Time::ZERO,
             workload: Workload::until(set.clone(), seed, horizon),
@@ -261,20 +252,20 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             free: Vec::new(),
             leaving: Vec::new(),
             deadlines: DeadlineQueue::new(),
-            running: vec![None; set.cores],
+            running: vec![None; set.cores()],
             cores: idle_cores(&system, Time::ZERO),
             next_completion: Time::NEVER,
             wake: Time::NEVER,
-            is_limited: system.is_limited,
-            points: vec![Time::NEVER; set.cores],
+            is_limited: system.is_limited(),
+            points: vec![Time::NEVER; set.cores()],
             next_point: Time::NEVER,
-            waiting: Waiting::of(&set.tasks),
+            waiting: Waiting::of(set.tasks()),
             sections: Sections::of(&system),
             all_full: true,
-            is_bound: system.machine.is_bound(),
+            is_bound: system.machine().is_bound(),
             system,
             events: Vec::new(),
-            metrics: Metrics::new(&set.tasks),
+            metrics: Metrics::new(set.tasks()),
             set,
             busy_full: 0,
             busy_slow: 0,
@@ -295,15 +286,9 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
 
     /// Returns the state that a scheduler sees now.
     pub fn view(&self) -> SystemView<'_> {
-        SystemView {
-            now: self.now,
-            system: &self.system,
-            active: &self.active,
-            jobs: &self.jobs,
-            running: &self.running,
-            events: &self.events,
-            locks: self.sections.as_ref().map(|sections| &sections.locks),
-        }
+        SystemView::new(self.now, &self.system, &self.active, &self.jobs, &self.running)
+            .with_events(&self.events)
+            .with_locks(self.sections.as_ref().map(|sections| &sections.locks))
     }
 
     /// Returns the current time.

@@ -66,7 +66,6 @@ impl Sampler {
             _ if task.bcet == task.wcet && !matches!(model, ExecutionModel::Overrun { .. }) => {
                 Sampler::Fixed(task.wcet)
             }
-            ExecutionModel::Wcet => Sampler::Fixed(task.wcet),
             ExecutionModel::Uniform => Sampler::Uniform { least: task.bcet, most: task.wcet },
             ExecutionModel::Normal { deviation } => {
                 let mean = task.acet.map_or((least + most) / 2.0, |acet| acet.0 as f64);
@@ -99,6 +98,7 @@ impl Sampler {
                 below: Box::new(Self::of_model(below, task)),
                 above: Box::new(Sampler::Uniform { least: task.wcet, most: task.wcet_high.unwrap_or(task.wcet) }),
             },
+            _ => Sampler::Fixed(task.wcet),
         }
     }
 
@@ -269,7 +269,7 @@ mod tests {
 
     fn task(execution: ExecutionModel) -> Task {
         let (bcet, acet, wcet) = (Time::from_us(100), Time::from_us(250), Time::from_us(1_000));
-        Task { bcet, acet: Some(acet), execution, ..Task::periodic("t", Time::from_ms(1), wcet) }
+        Task::periodic("t", Time::from_ms(1), wcet).with_bcet(bcet).with_acet(Some(acet)).with_execution(execution)
     }
 
     fn draws(task: &Task) -> Vec<f64> {
@@ -342,7 +342,7 @@ mod tests {
             ExecutionModel::Bimodal { levels: [150, 800].map(Time::from_us), probability: 0.3, spread: 0.2 },
             overrun,
         ] {
-            let task = Task { wcet_high: Some(Time::from_us(2_000)), ..task(model) };
+            let task = task(model).with_wcet_high(Some(Time::from_us(2_000)));
             let drawn = mean(&draws(&task)) / 1e6;
             assert!((drawn / task.mean_utilization() - 1.0).abs() < 0.02, "{:?} {drawn}", task.execution);
         }
@@ -363,7 +363,7 @@ mod tests {
             ExecutionModel::Empirical { samples },
             overrun,
         ] {
-            let task = Task { wcet_high: Some(Time::from_us(2_000)), ..task(model) };
+            let task = task(model).with_wcet_high(Some(Time::from_us(2_000)));
             let sampler = Sampler::new(&task);
             let mut rng = Pcg32::new(9, 1);
             for executed in [Time::ZERO, Time::from_us(90), Time::from_us(250), Time::from_us(600)] {
@@ -389,7 +389,7 @@ mod tests {
     #[test]
     fn overruns_come_as_often_as_said() {
         let model = ExecutionModel::Overrun { probability: 0.2, below: Box::new(ExecutionModel::Wcet) };
-        let drawn = draws(&Task { wcet_high: Some(Time::from_us(2_000)), ..task(model) });
+        let drawn = draws(&task(model).with_wcet_high(Some(Time::from_us(2_000))));
         assert!((share_beyond(&drawn, 1e6) - 0.2).abs() < 0.01);
     }
 }

@@ -40,7 +40,7 @@ impl<'a, W: Write> JobsCsv<'a, W> {
 
     /// Writes the row of a job that left.
     fn row(&mut self, job: &Job, first_start: Option<Time>, end: End, now: Time) -> io::Result<()> {
-        let name = quoted(&self.set.tasks[job.task as usize].name);
+        let name = quoted(&self.set.tasks()[job.task as usize].name);
         let optional = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
         let completion = (end == End::Completed).then_some(now);
         let met = completion.is_some_and(|completion| completion <= job.deadline);
@@ -59,7 +59,7 @@ impl<'a, W: Write> JobsCsv<'a, W> {
 
     /// Returns the tasks that held the cores instead of `job`, as `name 3ms; other 1ms`.
     fn instead_of(&mut self, job: &Job, now: Time) -> String {
-        let named = |(task, time): (u32, Time)| format!("{} {time}", self.set.tasks[task as usize].name);
+        let named = |(task, time): (u32, Time)| format!("{} {time}", self.set.tasks()[task as usize].name);
         self.holders.instead_of(job, now).into_iter().map(named).collect::<Vec<_>>().join("; ")
     }
 }
@@ -134,20 +134,20 @@ impl<'a, W: Write> ChromeTrace<'a, W> {
         let process =
             |number: u32, name: &str| json!({"ph": "M", "pid": number, "name": "process_name", "args": {"name": name}});
         write!(out, "{{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n{}", process(1, "cores"))?;
-        let graph = Precedence::of(&set.tasks).ok().flatten();
+        let graph = Precedence::of(set.tasks()).ok().flatten();
         let read_at_start = |reader: usize| {
-            let reads = set.tasks[reader].reads.iter().copied();
+            let reads = set.tasks()[reader].reads.iter().copied();
             reads.filter(|read| is_read_at_start(set, *read, reader)).collect()
         };
-        let reads = (0..set.tasks.len()).map(read_at_start).collect();
-        let newest = vec![None; set.tasks.len()];
+        let reads = (0..set.tasks().len()).map(read_at_start).collect();
+        let newest = vec![None; set.tasks().len()];
         let mut trace = ChromeTrace { set, horizon, out, failed: None, graph, reads, newest };
-        for core in 0..set.cores {
+        for core in 0..set.cores() {
             let args = json!({"name": set.core_label(core)});
             trace.write(&json!({"ph": "M", "pid": 1, "tid": core, "name": "thread_name", "args": args}));
         }
         trace.write(&process(2, "missed deadlines"));
-        for (index, task) in set.tasks.iter().enumerate() {
+        for (index, task) in set.tasks().iter().enumerate() {
             let labels: Vec<String> = task.preemption.label().into_iter().chain(task.estimate_label()).collect();
             let name = match labels.is_empty() {
                 false => format!("{} ({})", task.name, labels.join(", ")),
@@ -157,11 +157,11 @@ impl<'a, W: Write> ChromeTrace<'a, W> {
         }
         if set.has_sections() {
             trace.write(&process(3, "resources"));
-            for (index, name) in set.resources.iter().enumerate() {
+            for (index, name) in set.resources().iter().enumerate() {
                 trace.write(&json!({"ph": "M", "pid": 3, "tid": index, "name": "thread_name", "args": {"name": name}}));
             }
             trace.write(&process(4, "waiting for resources"));
-            for (index, task) in set.tasks.iter().enumerate() {
+            for (index, task) in set.tasks().iter().enumerate() {
                 let args = json!({"name": task.name});
                 trace.write(&json!({"ph": "M", "pid": 4, "tid": index, "name": "thread_name", "args": args}));
             }
@@ -207,7 +207,7 @@ impl<W: Write> Observer for ChromeTrace<'_, W> {
     fn ran(&mut self, core: usize, job: &Job, start: Time, end: Time, speed: Speed) {
         if start < end {
             self.write(&json!({
-                "ph": "X", "pid": 1, "tid": core, "cat": "job", "name": self.set.tasks[job.task as usize].name,
+                "ph": "X", "pid": 1, "tid": core, "cat": "job", "name": self.set.tasks()[job.task as usize].name,
                 "ts": us(start), "dur": us(end - start),
                 "args": {"job": job.number, "speed": f64::from(speed.0) / 1000.0},
             }));
@@ -216,7 +216,7 @@ impl<W: Write> Observer for ChromeTrace<'_, W> {
 
     fn held(&mut self, resource: usize, job: &Job, start: Time, end: Time) {
         self.write(&json!({
-            "ph": "X", "pid": 3, "tid": resource, "cat": "section", "name": self.set.tasks[job.task as usize].name,
+            "ph": "X", "pid": 3, "tid": resource, "cat": "section", "name": self.set.tasks()[job.task as usize].name,
             "ts": us(start), "dur": us(end - start), "args": {"job": job.number},
         }));
     }
@@ -224,7 +224,7 @@ impl<W: Write> Observer for ChromeTrace<'_, W> {
     fn blocked(&mut self, resource: usize, job: &Job, start: Time, end: Time) {
         if start < end {
             self.write(&json!({
-                "ph": "X", "pid": 4, "tid": job.task, "cat": "wait", "name": self.set.resources[resource],
+                "ph": "X", "pid": 4, "tid": job.task, "cat": "wait", "name": self.set.resources()[resource],
                 "ts": us(start), "dur": us(end - start), "args": {"job": job.number},
             }));
         }
@@ -235,7 +235,7 @@ impl<W: Write> Observer for ChromeTrace<'_, W> {
             return;
         }
         let task = job.task as usize;
-        for before in &self.set.tasks[task].after {
+        for before in &self.set.tasks()[task].after {
             self.flow("f", "after", (*before as u32, job.task, job.number), core as u32, us(now));
         }
         for at in 0..self.reads[task].len() {
@@ -261,7 +261,7 @@ impl<W: Write> Observer for ChromeTrace<'_, W> {
         }
         let met = end == End::Completed && now <= job.deadline;
         if !met && job.deadline <= self.horizon {
-            let name = format!("{} missed", self.set.tasks[job.task as usize].name);
+            let name = format!("{} missed", self.set.tasks()[job.task as usize].name);
             self.write(&json!({
                 "ph": "i", "s": "t", "pid": 2, "tid": job.task, "cat": "miss", "name": name, "ts": us(job.deadline),
                 "args": {"job": job.number, "release_us": us(job.release), "executed_us": us(job.executed), "why": end.name()},
@@ -341,7 +341,7 @@ mod tests {
     #[test]
     fn a_row_says_why_its_job_was_late() {
         let ms = Time::from_ms;
-        let tight = Task { deadline: ms(1), ..Task::periodic("tight", ms(12), ms(2)) };
+        let tight = Task::periodic("tight", ms(12), ms(2)).with_deadline(ms(1));
         let tasks = vec![Task::periodic("first", ms(4), ms(4)), tight, Task::periodic("starved", ms(12), ms(1))];
         let set = TaskSet::new("s", tasks, 1);
         let rows = |scheduler: &str| {
@@ -359,7 +359,10 @@ mod tests {
     fn a_job_with_work_left_after_its_wcet_overran_it() {
         let ms = Time::from_ms;
         let execution = ExecutionModel::Overrun { probability: 1.0, below: Box::new(ExecutionModel::Wcet) };
-        let task = Task { wcet_high: Some(ms(9)), execution, deadline: ms(4), ..Task::periodic("a", ms(10), ms(4)) };
+        let task = Task::periodic("a", ms(10), ms(4))
+            .with_wcet_high(Some(ms(9)))
+            .with_execution(execution)
+            .with_deadline(ms(4));
         let set = TaskSet::new("s", vec![task], 1);
         let mut csv = JobsCsv::new(&set, ms(10), Vec::new()).unwrap();
         simulate(&set, 0, ms(10), &mut *temponet_sched::build("edf").unwrap(), &mut csv).unwrap();
@@ -370,7 +373,7 @@ mod tests {
     #[test]
     fn flows_lead_from_values_to_their_readers_unless_they_are_let() {
         let ms = Time::from_ms;
-        let reader = Task { reads: vec![0], offset: ms(5), ..Task::periodic("reader", ms(10), ms(1)) };
+        let reader = Task::periodic("reader", ms(10), ms(1)).with_reads(vec![0]).with_offset(ms(5));
         let mut set = TaskSet::new("s", vec![Task::periodic("writer", ms(10), ms(2)), reader], 1);
         let flows = |set: &TaskSet| -> Vec<(String, f64)> {
             let mut trace = ChromeTrace::new(set, ms(20), Vec::new()).unwrap();
@@ -387,9 +390,9 @@ mod tests {
             deadline: None,
             communication,
         };
-        set.chains = vec![chain(Communication::Let)];
+        set.system.set_chains(vec![chain(Communication::Let)]);
         assert!(flows(&set).is_empty());
-        set.chains.push(chain(Communication::Implicit));
+        set.system.set_chains(vec![chain(Communication::Implicit)]);
         assert_eq!(flows(&set).len(), 4);
     }
 }

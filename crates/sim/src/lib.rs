@@ -34,3 +34,8 @@ pub use survival::Survival;
 pub use trace::{JobRecord, Observer, Recorder, Slice, Stretch, Unobserved};
 pub use windows::{WindowCounter, Windows};
 pub use workload::{Release, Workload};
+
+/// The examples of the README, which are run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

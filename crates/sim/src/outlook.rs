@@ -70,12 +70,12 @@ impl Outlook {
     /// Creates the outlook on a system of which no job has been seen.
     pub fn new(system: &System) -> Outlook {
         let no_jobs = |task: &Task| match task.arrival {
-            Arrival::Listed(_) => Task { arrival: Arrival::Listed([].into()), ..task.clone() },
+            Arrival::Listed(_) => task.clone().with_arrival(Arrival::Listed([].into())),
             _ => task.clone(),
         };
-        let tasks = system.tasks.iter().map(no_jobs).collect();
-        let set = TaskSet { tasks, ..TaskSet::of_system("outlook", system) };
-        let tasks = set.tasks.iter().map(|task| TaskOutlook {
+        let tasks = system.tasks().iter().map(no_jobs).collect();
+        let set = TaskSet::of_system("outlook", system.described_by(tasks));
+        let tasks = set.tasks().iter().map(|task| TaskOutlook {
             sampler: Sampler::new(task),
             stream: JobStream::new(task, 0, 0, 0),
             latest: None,
@@ -83,15 +83,15 @@ impl Outlook {
         });
         Outlook {
             tasks: tasks.collect(),
-            graph: Precedence::of(&set.tasks).ok().flatten(),
-            system: Arc::new(System { tasks: set.tasks.clone(), ..system.clone() }),
+            graph: Precedence::of(set.tasks()).ok().flatten(),
+            system: Arc::new(set.system.clone()),
             set: Arc::new(set),
         }
     }
 
     /// Returns the tasks as their latest jobs show them, without lists of jobs.
     pub fn tasks(&self) -> &[Task] {
-        &self.set.tasks
+        self.set.tasks()
     }
 
     /// Returns the number of jobs per second that have come lately of tasks that are lists of jobs; zero before two of a task
@@ -117,14 +117,14 @@ impl Outlook {
                         remember(&mut listed.shares, job.executed.0 as f64 / job.wcet.0.max(1) as f64);
                     }
                 }
-                Event::Aborted(_) | Event::DeadlinePassed(_) => {}
+                _ => {}
             }
         }
     }
 
     fn released(&mut self, job: &Job) {
         let index = job.task as usize;
-        let described = &self.system.tasks[index];
+        let described = &self.system.tasks()[index];
         let known = &mut self.tasks[index];
         if let Arrival::Listed(_) = described.arrival {
             let gap = known.latest.map_or(Time::ZERO, |(last, _)| job.release.saturating_sub(last));
@@ -134,16 +134,16 @@ impl Outlook {
         }
         let relative = job.deadline.saturating_sub(job.release);
         let is_delayed = described.jitter > Time::ZERO || !described.after.is_empty();
-        let task = &self.set.tasks[index];
+        let task = &self.set.tasks()[index];
         if job.wcet != task.wcet || (!is_delayed && relative != task.deadline) {
             let deadline = if is_delayed { task.deadline } else { relative };
             let changed = changed(described, job.wcet, deadline);
             known.sampler = Sampler::new(&changed);
             known.stream = JobStream::new(&changed, 0, 0, 0);
-            Arc::make_mut(&mut self.set).tasks[index] = changed;
+            Arc::make_mut(&mut self.set).system.tasks_mut()[index] = changed;
         }
         if known.latest.is_none_or(|(_, number)| number < job.number) {
-            let arrival = job.deadline.saturating_sub(self.set.tasks[index].deadline);
+            let arrival = job.deadline.saturating_sub(self.set.tasks()[index].deadline);
             known.latest = Some((arrival.min(job.release), job.number));
         }
     }
@@ -153,7 +153,7 @@ impl Outlook {
     pub fn draw(&self, view: &SystemView<'_>, seed: u64, horizon: Time) -> Engine<Arc<TaskSet>> {
         let mut delayed = Vec::new();
         let (mut streams, mut next) = (Vec::with_capacity(self.tasks.len()), Vec::with_capacity(self.tasks.len()));
-        for (index, (known, task)) in self.tasks.iter().zip(&self.set.tasks).enumerate() {
+        for (index, (known, task)) in self.tasks.iter().zip(self.set.tasks()).enumerate() {
             let mut stream = known.stream.clone();
             stream.restart(seed, index as u64, known.latest.map_or(0, |(_, number)| number + 1));
             next.push(match task.arrival {
@@ -181,14 +181,14 @@ impl Outlook {
         streams: &mut [JobStream],
     ) -> Option<Box<Waiting>> {
         let graph = self.graph.as_ref()?;
-        for index in (0..streams.len()).filter(|index| !self.set.tasks[*index].after.is_empty()) {
+        for index in (0..streams.len()).filter(|index| !self.set.tasks()[*index].after.is_empty()) {
             let next = graph.sources(index).iter().map(|source| streams[*source].next_number()).min();
             streams[index].continue_with(next.unwrap_or(0));
         }
         let next: Vec<u64> = streams.iter().map(JobStream::next_number).collect();
-        Waiting::resumed(&self.set.tasks, view, delayed, &next, |index, number, arrival| {
+        Waiting::resumed(self.set.tasks(), view, delayed, &next, |index, number, arrival| {
             let mut rng = self.random_stream_of(index, number, seed);
-            self.tasks[index].job(&self.set.tasks[index], index as u32, number, arrival, arrival, &mut rng)
+            self.tasks[index].job(&self.set.tasks()[index], index as u32, number, arrival, arrival, &mut rng)
         })
     }
 
@@ -207,11 +207,11 @@ impl Outlook {
         {
             return drawn;
         }
-        if let Arrival::Listed(_) = self.set.tasks[job.task as usize].arrival {
+        if let Arrival::Listed(_) = self.set.tasks()[job.task as usize].arrival {
             return known.listed.execution(job, &mut rng);
         }
         // A job from before a change of mode has another wcet than those to come.
-        let factor = job.wcet.0 as f64 / self.set.tasks[job.task as usize].wcet.0.max(1) as f64;
+        let factor = job.wcet.0 as f64 / self.set.tasks()[job.task as usize].wcet.0.max(1) as f64;
         if factor == 1.0 {
             return known.sampler.draw_beyond(job.executed, &mut rng);
         }
@@ -227,7 +227,7 @@ impl Outlook {
         stream: &mut JobStream,
         delayed: &mut Vec<Release>,
     ) -> Option<Time> {
-        let (task, known) = (&self.set.tasks[index], &self.tasks[index]);
+        let (task, known) = (&self.set.tasks()[index], &self.tasks[index]);
         if let Arrival::Periodic { period } = task.arrival {
             let after = |(last, number): (Time, u64)| (last + period, number + 1);
             let (mut next, mut number) = known.latest.map_or((task.offset, 0), after);
@@ -250,7 +250,7 @@ impl Outlook {
                 Some(last + gap_beyond(now - last.min(now), minimum, gap, &mut stream.rng)?)
             }
             Arrival::Burst { every, until, .. } => Some(last + every).filter(|next| *next < until && *next > now),
-            Arrival::Periodic { .. } | Arrival::Listed(_) => None,
+            _ => None,
         }
     }
 }
@@ -287,7 +287,7 @@ impl TaskOutlook {
         let mut number = number + 1;
         while time < horizon && out.len() < MOST_DRAWN {
             let (like, _) = jobs[rng.random_range(0..jobs.len())];
-            let fresh = Job { executed: Time::ZERO, ..like };
+            let fresh = like.with_executed(Time::ZERO);
             let execution = self.listed.execution(&fresh, rng);
             // The predictor is assumed to be as good as it said to be about the other job.
             let error = like.estimate.map(Estimate::error);
@@ -350,8 +350,7 @@ fn gap_beyond(waited: Time, minimum: Time, gap: Gap, rng: &mut Pcg32) -> Option<
 /// Returns the task with another wcet and relative deadline. Its other execution times change by the same factor as the
 /// wcet, its time between arrivals by the same factor as the deadline, as in a mode.
 fn changed(task: &Task, wcet: Time, deadline: Time) -> Task {
-    let worked = TaskSet::new("changed", vec![task.clone()], 1).with_work(wcet.0, task.wcet.0.max(1));
-    let mut changed = worked.tasks.into_iter().next().unwrap_or_else(|| task.clone());
+    let mut changed = task.with_work(wcet.0, task.wcet.0.max(1));
     let rate = task.deadline.0 as f64 / deadline.0.max(1) as f64;
     (changed.wcet, changed.deadline) = (wcet, deadline);
     match &mut changed.arrival {
@@ -364,7 +363,7 @@ fn changed(task: &Task, wcet: Time, deadline: Time) -> Task {
             }
         }
         Arrival::Burst { every, .. } => *every = divided(*every, rate),
-        Arrival::Listed(_) => {}
+        _ => {}
     }
     changed
 }

@@ -219,7 +219,11 @@ mod tests {
     fn task(execution: ExecutionModel) -> Task {
         let (bcet, acet, wcet) = (Time::from_us(100), Time::from_us(250), Time::from_us(1_000));
         let wcet_high = Some(Time::from_us(1_700));
-        Task { bcet, acet: Some(acet), wcet_high, execution, ..Task::periodic("t", Time::from_ms(1), wcet) }
+        Task::periodic("t", Time::from_ms(1), wcet)
+            .with_bcet(bcet)
+            .with_acet(Some(acet))
+            .with_wcet_high(wcet_high)
+            .with_execution(execution)
     }
 
     fn models() -> Vec<ExecutionModel> {

@@ -161,9 +161,9 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
     /// With jitter, finding the next release takes drawing every arrival that could precede it. The horizon bounds how
     /// far ahead arrivals are drawn if the jitter is longer than the run.
     pub fn until(set: S, seed: u64, horizon: Time) -> Workload<S> {
-        let mut arrivals = BinaryHeap::with_capacity(set.tasks.len());
-        let mut streams = Vec::with_capacity(set.tasks.len());
-        for (index, task) in set.tasks.iter().enumerate() {
+        let mut arrivals = BinaryHeap::with_capacity(set.tasks().len());
+        let mut streams = Vec::with_capacity(set.tasks().len());
+        for (index, task) in set.tasks().iter().enumerate() {
             streams.push(JobStream::new(task, seed, index as u64, 0));
             if !task.after.is_empty() {
                 continue;
@@ -178,7 +178,7 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
             }
         }
         let is_plain = is_plain(&set);
-        let (delayed, next_time, followers) = (BinaryHeap::new(), Time::ZERO, Followers::of(&set.tasks));
+        let (delayed, next_time, followers) = (BinaryHeap::new(), Time::ZERO, Followers::of(set.tasks()));
         let mut workload =
             Workload { set, streams, arrivals, delayed, modes_begun: 0, is_plain, next_time, followers, horizon };
         workload.settle();
@@ -198,7 +198,7 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
         let arrivals: BinaryHeap<_> = next.collect();
         let delayed: BinaryHeap<_> = delayed.map(|release| Reverse(Delayed(release))).collect();
         let is_plain = delayed.is_empty() && is_plain(&set);
-        let (next_time, mut followers) = (Time::ZERO, Followers::of(&set.tasks));
+        let (next_time, mut followers) = (Time::ZERO, Followers::of(set.tasks()));
         if let Some(followers) = &mut followers {
             followers.resume(streams.iter().map(|stream| stream.next_number));
         }
@@ -277,7 +277,7 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
                 self.modes_begun += 1;
             }
             let silent = self.is_silent(task);
-            let jitter = self.set.tasks[task as usize].jitter;
+            let jitter = self.set.tasks()[task as usize].jitter;
             if !silent && jitter == Time::ZERO {
                 return;
             }
@@ -310,7 +310,7 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
     /// Moves the next arrival of a task that the current mode silences to the end of the mode, on the task's own period
     /// grid. This is a single step, however long the mode lasts.
     fn skip_silence(&mut self, time: Time, index: u32) {
-        let task = &self.set.tasks[index as usize];
+        let task = &self.set.tasks()[index as usize];
         let stream = &mut self.streams[index as usize];
         let mode_end = self.set.modes.get(self.modes_begun).map(|mode| mode.at);
         let next = match (&task.arrival, task.period(), mode_end) {
@@ -345,7 +345,7 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
         let number = stream.next_number;
         stream.next_number += 1;
         let rate = self.modes_begun.checked_sub(1).map_or(1.0, |index| self.set.modes[index].rate);
-        let next = match &self.set.tasks[task as usize].arrival {
+        let next = match &self.set.tasks()[task as usize].arrival {
             Arrival::Periodic { period } => Some(time + divided(*period, rate)),
             Arrival::Sporadic { minimum, gap } => Some(time + divided(draw_gap(*minimum, *gap, &mut stream.rng), rate)),
             Arrival::Burst { jobs, every, until } => {
@@ -358,6 +358,7 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
                 }
             }
             Arrival::Listed(jobs) => jobs.get(stream.next_number as usize).map(|job| job.release),
+            _ => None,
         };
         self.replace_head(next, task);
         number
@@ -379,7 +380,7 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
     /// Creates the job with this number that arrives at `arrived` and is released at `time`.
     #[inline]
     fn job(&mut self, index: u32, number: u64, arrived: Time, time: Time) -> Release {
-        let task = &self.set.tasks[index as usize];
+        let task = &self.set.tasks()[index as usize];
         if let Arrival::Listed(jobs) = &task.arrival {
             let job = &jobs[number as usize];
             return Release {
@@ -432,7 +433,7 @@ pub(crate) fn random_stream(seed: u64, index: u64) -> Pcg32 {
 
 /// Returns whether a set has neither modes, jitter nor precedence, so that every arrival is a release.
 fn is_plain(set: &TaskSet) -> bool {
-    set.modes.is_empty() && set.tasks.iter().all(|task| task.jitter == Time::ZERO && task.after.is_empty())
+    set.modes.is_empty() && set.tasks().iter().all(|task| task.jitter == Time::ZERO && task.after.is_empty())
 }
 
 /// Number of jobs that arrive together.

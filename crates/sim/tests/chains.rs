@@ -18,12 +18,11 @@ fn ms(n: u64) -> Time {
 
 /// Periodic tasks with these periods and wcets in milliseconds; a task with predecessors takes their period.
 fn set(cores: usize, given: &[(u64, u64, &[usize])]) -> TaskSet {
-    let task = |(index, (period, wcet, after)): (usize, &(u64, u64, &[usize]))| Task {
-        after: after.to_vec(),
-        ..Task::periodic(format!("t{index}"), ms(*period), ms(*wcet))
+    let task = |(index, (period, wcet, after)): (usize, &(u64, u64, &[usize]))| {
+        Task::periodic(format!("t{index}"), ms(*period), ms(*wcet)).with_after(after.to_vec())
     };
     let mut set = TaskSet::new("test", given.iter().enumerate().map(task).collect(), cores);
-    set.follow_sources().unwrap();
+    set.system.follow_sources().unwrap();
     set
 }
 
@@ -54,8 +53,8 @@ fn a_job_is_released_in_the_instant_in_which_its_last_predecessor_completes() {
 #[test]
 fn what_comes_after_a_lost_job_is_never_released_and_counts_as_missed() {
     let mut lossy = set(1, &[(20, 9, &[]), (20, 3, &[0]), (20, 1, &[1]), (20, 1, &[])]);
-    lossy.tasks[0].deadline = ms(5);
-    lossy.chains = vec![chain(&[0, 1, 2], Some(20), Communication::Implicit)];
+    lossy.system.tasks_mut()[0].deadline = ms(5);
+    lossy.system.set_chains(vec![chain(&[0, 1, 2], Some(20), Communication::Implicit)]);
     let (metrics, jobs) = run(&lossy, "edf", 0, ms(40));
     let ends: Vec<End> = jobs[..4].iter().map(|job| job.end).collect();
     assert_eq!(ends, [End::Aborted, End::Unreleased, End::Unreleased, End::Completed]);
@@ -63,11 +62,11 @@ fn what_comes_after_a_lost_job_is_never_released_and_counts_as_missed() {
     assert_eq!((metrics.jobs.released, metrics.jobs.met, metrics.unreleased), (8, 2, 4));
     assert_eq!((metrics.chains[0].instances.released, metrics.chains[0].instances.met), (2, 0));
     assert_eq!((metrics.chains[0].reaction.count(), metrics.chains[0].lost), (0, 2));
-    lossy.chains[0].deadline = None;
+    lossy.system.set_chains(vec![chain(&[0, 1, 2], None, Communication::Implicit)]);
     let (metrics, _) = run(&lossy, "edf", 0, ms(40));
     assert_eq!((metrics.chains[0].instances.released, metrics.chains[0].lost), (0, 2));
-    lossy.chains[0].deadline = Some(ms(20));
-    lossy.on_miss = OnMiss::Continue;
+    lossy.system.set_chains(vec![chain(&[0, 1, 2], Some(20), Communication::Implicit)]);
+    lossy.system.set_on_miss(OnMiss::Continue);
     let (metrics, _) = run(&lossy, "edf", 0, ms(40));
     assert_eq!((metrics.jobs.met, metrics.unreleased), (6, 0), "a late predecessor still releases its successors");
     assert_eq!((metrics.chains[0].instances.met, metrics.chains[0].reaction.max()), (2, Some(14_000_000)));
@@ -77,8 +76,8 @@ fn what_comes_after_a_lost_job_is_never_released_and_counts_as_missed() {
 #[test]
 fn a_join_arrives_with_its_latest_source_and_remembers_early_ones() {
     let mut join = set(1, &[(20, 2, &[]), (20, 2, &[]), (20, 2, &[0, 1])]);
-    join.tasks[1].offset = ms(6);
-    join.follow_sources().unwrap();
+    join.system.tasks_mut()[1].offset = ms(6);
+    join.system.follow_sources().unwrap();
     let (_, jobs) = run(&join, "edf", 0, ms(60));
     assert_eq!((jobs[2].task, jobs[2].release, jobs[2].deadline), (2, ms(8), ms(26)));
     assert!(jobs.iter().filter(|job| job.deadline <= ms(60)).all(|job| job.met()));
@@ -87,10 +86,10 @@ fn a_join_arrives_with_its_latest_source_and_remembers_early_ones() {
 #[test]
 fn sporadic_sources_take_their_followers_along_and_modes_silence_whole_graphs() {
     let mut sporadic = set(1, &[(10, 1, &[]), (10, 1, &[])]);
-    sporadic.tasks[0].arrival = Arrival::Sporadic { minimum: ms(10), gap: Gap::Uniform { max: ms(30) } };
-    sporadic.tasks[0].jitter = ms(3);
-    sporadic.tasks[1].after = vec![0];
-    sporadic.follow_sources().unwrap();
+    sporadic.system.tasks_mut()[0].arrival = Arrival::Sporadic { minimum: ms(10), gap: Gap::Uniform { max: ms(30) } };
+    sporadic.system.tasks_mut()[0].jitter = ms(3);
+    sporadic.system.tasks_mut()[1].after = vec![0];
+    sporadic.system.follow_sources().unwrap();
     let quiet = Mode { name: "quiet".into(), at: ms(300), work: 2.0, rate: 1.0, tasks: Some(vec![]) };
     let loud = Mode { name: "loud".into(), at: ms(500), work: 1.0, rate: 2.0, tasks: None };
     sporadic.modes = vec![quiet, loud];
@@ -104,10 +103,10 @@ fn sporadic_sources_take_their_followers_along_and_modes_silence_whole_graphs() 
 #[test]
 fn jobs_do_not_depend_on_the_schedule() {
     let mut random = set(2, &[(10, 6, &[]), (10, 5, &[0]), (10, 4, &[0]), (10, 3, &[1, 2])]);
-    for task in &mut random.tasks {
+    for task in random.system.tasks_mut().iter_mut() {
         (task.bcet, task.execution) = (ms(1), ExecutionModel::Uniform);
     }
-    random.on_miss = OnMiss::Continue;
+    random.system.set_on_miss(OnMiss::Continue);
     let executed = |scheduler| {
         let (_, jobs) = run(&random, scheduler, 5, ms(2000));
         let done = jobs.into_iter().filter(|job| job.number < 100 && job.end == End::Completed);
@@ -125,8 +124,8 @@ fn jobs_do_not_depend_on_the_schedule() {
 fn reaction_time_and_data_age_of_readers() {
     // The writer needs 4 of 10 ms; the reader comes every 15 ms, from 1 ms on, and needs 1 ms.
     let mut readers = set(2, &[(10, 4, &[]), (15, 1, &[])]);
-    (readers.tasks[1].reads, readers.tasks[1].offset) = (vec![0], ms(1));
-    readers.chains = vec![chain(&[0, 1], Some(15), Communication::Implicit)];
+    (readers.system.tasks_mut()[1].reads, readers.system.tasks_mut()[1].offset) = (vec![0], ms(1));
+    readers.system.set_chains(vec![chain(&[0, 1], Some(15), Communication::Implicit)]);
     let (metrics, _) = run(&readers, "edf", 0, ms(60));
     // Reads at 1 (nothing), 16 (written 14, arrived 10), 31 (written 24, arrived 20), 46 (written 44, arrived 40).
     let figures = &metrics.chains[0];
@@ -135,7 +134,7 @@ fn reaction_time_and_data_age_of_readers() {
     assert_eq!((figures.reaction.count(), figures.reaction.max()), (5, Some(17_000_000)));
     // Those that arrive until 45 count, and within 15 ms are jobs 1, 2 and 4.
     assert_eq!((figures.instances.released, figures.instances.met), (5, 3));
-    readers.chains[0].communication = Communication::Let;
+    readers.system.set_chains(vec![chain(&[0, 1], Some(15), Communication::Let)]);
     let (metrics, _) = run(&readers, "edf", 0, ms(60));
     // Written at 10, 20, 30, …; read at 1, 16, 31, 46; written again at 16, 31, 46, 61.
     assert_eq!((metrics.chains[0].age.max(), metrics.chains[0].age.count()), (Some(31_000_000), 2));
@@ -148,9 +147,9 @@ fn reaction_time_and_data_age_of_readers() {
 
 /// Figures of a chain, by brute force from the jobs of a run: reaction times and data ages, in nanoseconds, sorted.
 fn by_hand(set: &TaskSet, chain: &Chain, jobs: &[JobRecord]) -> (Vec<u64>, Vec<u64>) {
-    let is_let = chain.communication == Communication::Let && !chain.is_triggered(&set.tasks);
+    let is_let = chain.communication == Communication::Let && !chain.is_triggered(set.tasks());
     let of = |task: usize| jobs.iter().filter(move |job| job.task as usize == task);
-    let arrival = |job: &JobRecord| job.deadline.0 - set.tasks[job.task as usize].deadline.0;
+    let arrival = |job: &JobRecord| job.deadline.0 - set.tasks()[job.task as usize].deadline.0;
     let written = |job: &JobRecord| {
         let completion = job.completion()?.0;
         Some(if is_let { completion.max(job.deadline.0) } else { completion })
@@ -177,7 +176,7 @@ fn by_hand(set: &TaskSet, chain: &Chain, jobs: &[JobRecord]) -> (Vec<u64>, Vec<u
         };
         origin(place - 1, value, steps, of, read, written)
     }
-    let steps: Vec<bool> = chain.steps(&set.tasks).collect();
+    let steps: Vec<bool> = chain.steps(set.tasks()).collect();
     let at = |place: usize| of(chain.tasks[place]).collect::<Vec<_>>();
     let read = |job: &JobRecord| if is_let { Some(job.release.0) } else { Some(job.start?.0) };
     let last = chain.tasks.len() - 1;
@@ -189,7 +188,7 @@ fn by_hand(set: &TaskSet, chain: &Chain, jobs: &[JobRecord]) -> (Vec<u64>, Vec<u
         }
     }
     let mut ages: Vec<u64> = outputs.iter().map(|(.., age)| *age).collect();
-    let is_triggered = chain.is_triggered(&set.tasks);
+    let is_triggered = chain.is_triggered(set.tasks());
     let reacts = |job: &JobRecord| {
         let fits = |number: u64| if is_triggered { number == job.number } else { number >= job.number };
         let first = outputs.iter().filter(|(_, number, _)| fits(*number)).map(|(date, ..)| *date).min()?;
@@ -222,10 +221,10 @@ fn any_chained_set() -> impl Strategy<Value = TaskSet> {
             }
             let all: Vec<usize> = (0..tasks.len()).collect();
             let mut set = TaskSet::new("random", tasks, cores);
-            set.on_miss = if aborts { OnMiss::Abort } else { OnMiss::Continue };
+            set.system.set_on_miss(if aborts { OnMiss::Abort } else { OnMiss::Continue });
             let communication = if is_let { Communication::Let } else { Communication::Implicit };
-            set.chains = vec![chain(&all, Some(40), communication), chain(&all[..2], None, communication)];
-            set.follow_sources().unwrap();
+            set.system.set_chains(vec![chain(&all, Some(40), communication), chain(&all[..2], None, communication)]);
+            set.system.follow_sources().unwrap();
             set
         },
     )
@@ -236,10 +235,10 @@ proptest! {
 
     #[test]
     fn chains_are_measured_as_the_record_of_the_run_says(set in any_chained_set(), seed in 0u64..1000) {
-        prop_assert_eq!(set.system().validate(), Ok(()));
+        prop_assert_eq!(set.system.validate(), Ok(()));
         for scheduler in ["edf", "fcfs", "srpt", "llf"] {
             let (metrics, jobs) = run(&set, scheduler, seed, HORIZON);
-            for (chain, figures) in set.chains.iter().zip(&metrics.chains) {
+            for (chain, figures) in set.chains().iter().zip(&metrics.chains) {
                 let (reactions, ages) = by_hand(&set, chain, &jobs);
                 prop_assert_eq!(figures.age.count(), ages.len() as u64, "{} ages", scheduler);
                 prop_assert_eq!(figures.age.max(), ages.last().map(|age| *age as i64), "{} age", scheduler);
@@ -258,9 +257,9 @@ proptest! {
     #[test]
     fn the_outlook_knows_which_jobs_wait(set in any_chained_set(), until in 1u64..120) {
         let mut set = set;
-        set.tasks.iter_mut().for_each(|task| (task.bcet, task.execution) = (task.wcet, ExecutionModel::Wcet));
+        set.system.tasks_mut().iter_mut().for_each(|task| (task.bcet, task.execution) = (task.wcet, ExecutionModel::Wcet));
         // A predecessor that leaves without completing is not known to have.
-        set.on_miss = OnMiss::Continue;
+        set.system.set_on_miss(OnMiss::Continue);
         let set = Arc::new(set);
         let mut scheduler = build("edf").unwrap();
         let mut engine = Engine::new(set.clone(), 0, HORIZON);
@@ -272,7 +271,7 @@ proptest! {
             if engine.now() >= ms(until) {
                 break;
             }
-            assignment.reset(set.cores);
+            assignment.reset(set.cores());
             scheduler.decide(&engine.view(), &mut assignment);
             engine.apply(&assignment, &mut Unobserved).unwrap();
         }
@@ -311,7 +310,7 @@ fn follow(engine: &mut Engine<Arc<TaskSet>>, recorder: &mut Recorder) {
 #[test]
 fn traces_and_job_lists_show_precedence() {
     let mut lossy = set(1, &[(20, 4, &[]), (20, 3, &[0]), (20, 9, &[]), (20, 1, &[2])]);
-    lossy.tasks[2].deadline = ms(5);
+    lossy.system.tasks_mut()[2].deadline = ms(5);
     let horizon = ms(20);
     let mut watchers =
         (ChromeTrace::new(&lossy, horizon, Vec::new()).unwrap(), JobsCsv::new(&lossy, horizon, Vec::new()).unwrap());

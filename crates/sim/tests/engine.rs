@@ -25,10 +25,10 @@ fn record(set: &TaskSet, scheduler: &str, horizon: u64) -> (Metrics, Recorder) {
 /// Draws a schedule: one row per core, one letter per millisecond, `.` for idle.
 fn picture(set: &TaskSet, scheduler: &str, horizon: u64) -> String {
     let (_, recorder) = record(set, scheduler, horizon);
-    let mut rows = vec![vec!['.'; horizon as usize]; set.cores];
+    let mut rows = vec![vec!['.'; horizon as usize]; set.cores()];
     for slice in &recorder.slices {
         for at in slice.start.0 / 1_000_000..slice.end.0 / 1_000_000 {
-            rows[slice.core as usize][at as usize] = set.tasks[slice.task as usize].name.chars().next().unwrap();
+            rows[slice.core as usize][at as usize] = set.tasks()[slice.task as usize].name.chars().next().unwrap();
         }
     }
     rows.iter().map(|row| row.iter().collect::<String>()).collect::<Vec<_>>().join("\n")
@@ -75,17 +75,17 @@ fn abort_removes_and_continue_keeps() {
         (metrics.missed(), recorder.jobs.iter().filter(late).count())
     };
     assert_eq!(ends(&set), (4, 0), "B gets one millisecond in four and never completes");
-    set.on_miss = OnMiss::Continue;
+    set.system.set_on_miss(OnMiss::Continue);
     let (missed, late) = ends(&set);
     assert!(missed > 0 && late > 0, "{missed} {late}");
 }
 
 #[test]
 fn a_release_beyond_its_own_deadline_is_missed() {
-    let task = Task { jitter: ms(50), deadline: ms(2), ..Task::periodic("A", ms(10), ms(1)) };
+    let task = Task::periodic("A", ms(10), ms(1)).with_jitter(ms(50)).with_deadline(ms(2));
     for on_miss in [OnMiss::Abort, OnMiss::Continue] {
         let mut set = TaskSet::new("test", vec![task.clone()], 1);
-        set.on_miss = on_miss;
+        set.system.set_on_miss(on_miss);
         let (metrics, recorder) = record(&set, "edf", 1_000);
         let stillborn = recorder.jobs.iter().filter(|job| job.release >= job.deadline).count();
         assert!(stillborn > 50);
@@ -107,10 +107,10 @@ fn switching_and_migrating_cost_work() {
     let mut set = set(&[(4, 2), (12, 5)], 1);
     let end = |set: &TaskSet| record(set, "rm", 12).1.jobs.iter().find(|job| job.task == 1).unwrap().left;
     assert_eq!(end(&set), ms(11));
-    set.costs = Costs { context_switch: Time::from_us(100), ..Costs::default() };
+    set.system.set_costs(Costs { context_switch: Time::from_us(100), ..Costs::default() });
     // A at 0, B, A at 4, B, A at 8, B: six context switches before B ends.
     assert_eq!(end(&set), ms(11) + Time::from_us(600));
-    set.costs = Costs { decision: Time::from_us(10), ..Costs::default() };
+    set.system.set_costs(Costs { decision: Time::from_us(10), ..Costs::default() });
     // Core 0 takes the decisions: at 0, 2.01, 4, 6.01, 8 and 10.01, the job that it then runs waits for the decision.
     assert_eq!(end(&set), ms(11) + Time::from_us(60));
 }
@@ -119,12 +119,12 @@ fn switching_and_migrating_cost_work() {
 fn a_migration_adds_its_delay_to_the_work() {
     // C waits for a core, starts on core 1, is preempted by B at 6 and resumes on core 0.
     let mut set = set(&[(20, 7), (6, 3), (30, 6)], 2);
-    set.tasks[0].priority = Some(2);
-    set.tasks[1].priority = Some(3);
+    set.system.tasks_mut()[0].priority = Some(2);
+    set.system.tasks_mut()[1].priority = Some(3);
     let (metrics, recorder) = record(&set, "fp", 30);
     let end = |recorder: &Recorder| recorder.jobs.iter().find(|job| job.task == 2).unwrap().left;
     assert_eq!((metrics.migrations, end(&recorder)), (1, ms(10)));
-    set.costs.migration = Time::from_us(500);
+    set.system.set_costs(Costs { migration: Time::from_us(500), ..set.costs() });
     let (metrics, recorder) = record(&set, "fp", 30);
     assert_eq!((metrics.migrations, end(&recorder)), (1, ms(10) + Time::from_us(500)));
 }
@@ -148,7 +148,7 @@ impl Scheduler for AtSpeed {
 #[test]
 fn half_speed_takes_twice_as_long_for_an_eighth_of_the_power() {
     let mut set = set(&[(10, 3)], 1);
-    set.speeds = vec![Speed(333), Speed(500), Speed::FULL];
+    set.system.set_speeds(vec![Speed(333), Speed(500), Speed::FULL]);
     let run = |speed| simulate(&set, 0, ms(100), &mut AtSpeed(speed), &mut Recorder::until(Time::NEVER)).unwrap();
     let (full, half) = (run(Speed::FULL), run(Speed(500)));
     assert!((full.energy - 0.030).abs() < 1e-12, "{}", full.energy);
@@ -217,13 +217,15 @@ fn a_job_given_up_leaves_and_counts_as_missed() {
 /// EDF that accepts at most a hundred ready jobs.
 struct Slow(Box<dyn Scheduler>);
 
-impl Scheduler for Slow {
-    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        self.0.start(system)
+impl temponet_task::Wrapper for Slow {
+    type Inner = Box<dyn Scheduler>;
+
+    fn inner(&self) -> &Box<dyn Scheduler> {
+        &self.0
     }
 
-    fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
-        self.0.decide(view, assignment);
+    fn inner_mut(&mut self) -> &mut Box<dyn Scheduler> {
+        &mut self.0
     }
 
     fn most_ready(&self) -> usize {
@@ -235,14 +237,14 @@ impl Scheduler for Slow {
 #[test]
 fn a_backlog_without_end_is_an_error_with_the_load_in_it() {
     let mut set = set(&[(10, 30)], 1);
-    set.on_miss = OnMiss::Continue;
+    set.system.set_on_miss(OnMiss::Continue);
     let mut slow = Slow(temponet_sched::build("edf").unwrap());
     let error = simulate(&set, 0, Time::MAX_INPUT, &mut slow, &mut Unobserved).unwrap_err();
     // At 1490 ms, the 150th job is released and 49 jobs are complete.
     assert!(matches!(error, SimError::TooManyReady { most: 100, time, .. } if time == ms(1490)), "{error}");
     let text = error.to_string();
     assert!(text.contains("load 3.00 per core, and late jobs stay") && text.contains("abort"), "{text}");
-    set.on_miss = OnMiss::Abort;
+    set.system.set_on_miss(OnMiss::Abort);
     assert!(simulate(&set, 0, ms(5_000), &mut slow, &mut Unobserved).is_ok());
 }
 
@@ -250,7 +252,7 @@ fn a_backlog_without_end_is_an_error_with_the_load_in_it() {
 #[test]
 fn a_burst_of_billions_is_refused_before_memory_is_full() {
     let arrival = Arrival::Burst { jobs: u32::MAX, every: ms(1_000), until: Time::NEVER };
-    let set = TaskSet::new("test", vec![Task { arrival, ..Task::periodic("A", ms(1_000), ms(1)) }], 1);
+    let set = TaskSet::new("test", vec![Task::periodic("A", ms(1_000), ms(1)).with_arrival(arrival)], 1);
     let mut engine = Engine::new(&set, 0, ms(2_000));
     assert!(engine.advance(&mut Unobserved));
     assert_eq!(engine.view().active.len(), MOST_READY + 1);

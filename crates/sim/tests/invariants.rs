@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use proptest::prelude::*;
+use temponet_sched::catalog::Need;
 use temponet_sim::{End, Engine, Recorder, Unobserved, Workload, simulate};
-use temponet_task::{Arrival, Assignment, ExecutionModel, Gap, Mode, OnMiss, Scheduler, Task, TaskSet, Time};
+use temponet_task::{Arrival, Assignment, Costs, ExecutionModel, Gap, Mode, OnMiss, Scheduler, Task, TaskSet, Time};
 
 const HORIZON: Time = Time::from_ms(400);
 
@@ -58,15 +59,15 @@ fn any_set() -> impl Strategy<Value = TaskSet> {
             }
         }
         let mut set = TaskSet::new("random", tasks, cores);
-        set.on_miss = if aborts { OnMiss::Abort } else { OnMiss::Continue };
-        set.costs.context_switch = Time::from_us(costs.0);
-        set.costs.migration = Time::from_us(costs.1);
-        set.costs.decision = Time::from_us(costs.2);
+        set.system.set_on_miss(if aborts { OnMiss::Abort } else { OnMiss::Continue });
+        set.system.set_costs(Costs { context_switch: Time::from_us(costs.0), ..set.costs() });
+        set.system.set_costs(Costs { migration: Time::from_us(costs.1), ..set.costs() });
+        set.system.set_costs(Costs { decision: Time::from_us(costs.2), ..set.costs() });
         if modes {
             let mode = |at, work, rate, tasks| Mode { name: "m".into(), at: Time::from_ms(at), work, rate, tasks };
             set.modes = vec![mode(50, 1.7, 0.8, None), mode(120, 0.5, 1.5, Some(vec![0]))];
         }
-        set.follow_sources().unwrap();
+        set.system.follow_sources().unwrap();
         set
     })
 }
@@ -85,12 +86,13 @@ proptest! {
                 truth.insert((release.task, release.number), release);
             }
         }
-        for entry in temponet_sched::ALL {
-            let mut scheduler = temponet_sched::build(entry.name).unwrap();
+        for entry in temponet_sched::catalog::all() {
+            let mut scheduler = temponet_sched::build(&entry.name).unwrap();
             let mut recorder = Recorder::until(Time::NEVER);
             let Ok(metrics) = simulate(&set, seed, HORIZON, &mut *scheduler, &mut recorder) else {
-                let is_for_graphs = ["edf-chain", "hlfet", "egs"].contains(&entry.name);
-                prop_assert!(entry.name == "d-over" && set.cores > 1 || is_for_graphs && !set.has_precedence());
+                let is_for_graphs = entry.needs.iter().any(|need| matches!(need, Need::Precedence));
+                let is_for_one = entry.needs.iter().any(|need| matches!(need, Need::OneCore));
+                prop_assert!(is_for_one && set.cores() > 1 || is_for_graphs && !set.has_precedence());
                 continue;
             };
             // Neither the slices of a core nor the slices of a job overlap.
@@ -110,13 +112,13 @@ proptest! {
             let done: HashMap<(u32, u64), Time> =
                 recorder.jobs.iter().filter_map(|job| Some(((job.task, job.number), job.completion()?))).collect();
             for (job, start) in recorder.jobs.iter().filter_map(|job| Some((job, job.start?))) {
-                let before = set.tasks[job.task as usize].after.iter();
+                let before = set.tasks()[job.task as usize].after.iter();
                 let mut ends = before.map(|before| done.get(&(*before as u32, job.number)));
                 prop_assert!(ends.all(|end| end.is_some_and(|end| *end <= start)), "{}", entry.name);
             }
             // Every released job leaves exactly once, and its slices cover the work it did.
             prop_assert_eq!(recorder.jobs.len(), truth.len(), "{}", entry.name);
-            let without_costs = set.costs == Default::default();
+            let without_costs = set.costs() == Default::default();
             for job in &recorder.jobs {
                 let release = &truth[&(job.task, job.number)];
                 let time = worked.get(&(job.task, job.number)).copied().unwrap_or(0);
@@ -124,7 +126,7 @@ proptest! {
                 prop_assert!(!without_costs || time == job.executed.0);
                 prop_assert!(job.end != End::Completed || job.executed == release.execution);
                 prop_assert!(job.start.is_none_or(|start| start >= release.time));
-                if set.on_miss == OnMiss::Abort {
+                if set.on_miss() == OnMiss::Abort {
                     // A job that waits for others is not there, and so it is not removed.
                     let waits = job.end == End::Unreleased || job.end == End::Unfinished && job.start.is_none();
                     prop_assert!(waits || job.left <= job.deadline.max(job.release));
@@ -135,7 +137,7 @@ proptest! {
             prop_assert_eq!(metrics.jobs.released, counted.len() as u64);
             prop_assert_eq!(metrics.jobs.met, counted.iter().filter(|job| job.met()).count() as u64);
             let busy: u64 = worked.values().sum();
-            prop_assert_eq!(metrics.idle_ns + u128::from(busy), u128::from(HORIZON.0) * set.cores as u128);
+            prop_assert_eq!(metrics.idle_ns + u128::from(busy), u128::from(HORIZON.0) * set.cores() as u128);
             prop_assert_eq!(metrics.lateness.count(), metrics.jobs.released);
             prop_assert_eq!(metrics.tasks.iter().map(|task| task.jobs.met).sum::<u64>(), metrics.jobs.met);
         }
@@ -152,10 +154,10 @@ proptest! {
             while engine.advance(&mut Unobserved) {
                 prop_assert!(engine.now() >= last);
                 last = engine.now();
-                assignment.reset(set.cores);
+                assignment.reset(set.cores());
                 scheduler.decide(&engine.view(), &mut assignment);
                 let busy = assignment.cores().iter().flatten().count();
-                prop_assert_eq!(busy, set.cores.min(engine.view().active.len()), "{}", name);
+                prop_assert_eq!(busy, set.cores().min(engine.view().active.len()), "{}", name);
                 engine.apply(&assignment, &mut Unobserved).unwrap();
             }
         }

@@ -27,7 +27,7 @@ fn seen(set: &TaskSet, seed: u64, until: Time) -> (Engine<Arc<TaskSet>>, Outlook
         if engine.now() >= until {
             break;
         }
-        assignment.reset(set.cores);
+        assignment.reset(set.cores());
         scheduler.decide(&engine.view(), &mut assignment);
         engine.apply(&assignment, &mut Unobserved).unwrap();
     }
@@ -60,8 +60,7 @@ fn followed(mut future: Engine<Arc<TaskSet>>, name: &str) -> Vec<Job> {
 }
 
 fn uniform(name: &str, period: u64, wcet: u64) -> Task {
-    let task = Task::periodic(name, ms(period), ms(wcet));
-    Task { bcet: Time(task.wcet.0 / 5), execution: ExecutionModel::Uniform, ..task }
+    Task::periodic(name, ms(period), ms(wcet)).with_bcet(Time(ms(wcet).0 / 5)).with_execution(ExecutionModel::Uniform)
 }
 
 #[test]
@@ -86,9 +85,9 @@ fn a_future_continues_the_present_and_hides_what_is_hidden() {
 
 #[test]
 fn a_job_with_an_estimate_takes_what_it_says() {
-    let estimated = |error: f64| Task { estimate_error: Some(error), ..uniform("a", 10, 9) };
+    let estimated = |error: f64| uniform("a", 10, 9).with_estimate_error(Some(error));
     for (error, low, high) in [(0.0, 1.0, 1.0), (0.2, 0.3, 2.5)] {
-        let set = TaskSet::new("s", vec![estimated(error), Task { name: "b".into(), ..estimated(error) }], 1);
+        let set = TaskSet::new("s", vec![estimated(error), estimated(error).with_name("b".into())], 1);
         let (engine, outlook) = seen(&set, 3, ms(400));
         let view = engine.view();
         let (mut near, mut all) = (0, 0);
@@ -113,7 +112,7 @@ fn a_job_with_an_estimate_takes_what_it_says() {
 
 #[test]
 fn arrivals_are_known_where_they_are_periodic_and_do_not_depend_on_decisions() {
-    let set = TaskSet::new("s", vec![uniform("a", 10, 6), Task { offset: ms(3), ..uniform("b", 14, 9) }], 1);
+    let set = TaskSet::new("s", vec![uniform("a", 10, 6), uniform("b", 14, 9).with_offset(ms(3))], 1);
     let (engine, outlook) = seen(&set, 5, ms(200));
     let view = engine.view();
     let futures: Vec<Vec<Job>> = ["edf-skip", "srpt"]
@@ -123,7 +122,7 @@ fn arrivals_are_known_where_they_are_periodic_and_do_not_depend_on_decisions() {
     assert_eq!(futures[0], futures[1]);
     assert!(futures[0].len() > 14);
     for job in &futures[0] {
-        let task = &set.tasks[job.task as usize];
+        let task = &set.tasks()[job.task as usize];
         let expected = task.offset + task.period().unwrap() * job.number;
         assert_eq!((job.release, job.deadline), (expected, expected + task.deadline));
     }
@@ -131,8 +130,8 @@ fn arrivals_are_known_where_they_are_periodic_and_do_not_depend_on_decisions() {
 
 #[test]
 fn sporadic_gaps_and_jitter_go_on_from_what_has_passed() {
-    let sporadic = |gap| Task { arrival: Arrival::Sporadic { minimum: ms(10), gap }, ..uniform("s", 10, 2) };
-    let jittery = Task { jitter: ms(6), ..uniform("j", 20, 2) };
+    let sporadic = |gap| uniform("s", 10, 2).with_arrival(Arrival::Sporadic { minimum: ms(10), gap });
+    let jittery = uniform("j", 20, 2).with_jitter(ms(6));
     let (uniform, exponential) = (Gap::Uniform { max: ms(30) }, Gap::Exponential { mean: ms(25) });
     for first in [sporadic(uniform), sporadic(exponential)] {
         let set = TaskSet::new("s", vec![first, jittery.clone()], 1);
@@ -165,19 +164,12 @@ fn a_change_of_mode_is_seen_in_the_jobs_and_a_silent_task_stays_silent() {
 
 #[test]
 fn the_jobs_of_a_list_are_not_read_ahead() {
-    let job = |k: u64, execution: u64| ListedJob {
-        release: ms(10 * k),
-        deadline: ms(10 * k + 12),
-        execution: Time::from_us(execution),
-        wcet: ms(9),
-        bcet: Time(1),
-        criticality: 0,
-        value: 1.0,
-        estimate: None,
+    let job = |k: u64, execution: u64| {
+        ListedJob::new(ms(10 * k), ms(10 * k + 12), Time::from_us(execution)).with_wcet(ms(9)).with_bcet(Time(1))
     };
     let set = |late: u64| {
         let jobs: Arc<[ListedJob]> = (0..60).map(|k| job(k, if k < 20 { 4_000 + 100 * k } else { late })).collect();
-        TaskSet::new("s", vec![Task { arrival: Arrival::Listed(jobs), ..Task::periodic("l", ms(10), ms(9)) }], 1)
+        TaskSet::new("s", vec![Task::periodic("l", ms(10), ms(9)).with_arrival(Arrival::Listed(jobs))], 1)
     };
     let futures: Vec<Vec<Job>> = [1_000, 8_900]
         .into_iter()
@@ -241,9 +233,8 @@ fn left(mut engine: Engine<Arc<TaskSet>>, until: Time) -> Vec<JobRecord> {
 #[test]
 fn a_future_knows_who_holds_what() {
     let section = |resource, at: u64, length: u64| Section { resource, at: ms(at), length: ms(length) };
-    let task = |name: &str, period, wcet, sections: &[Section]| Task {
-        sections: sections.to_vec(),
-        ..Task::periodic(name, ms(period), ms(wcet))
+    let task = |name: &str, period, wcet, sections: &[Section]| {
+        Task::periodic(name, ms(period), ms(wcet)).with_sections(sections.to_vec())
     };
     let tasks = vec![
         task("a", 10, 3, &[section(0, 0, 2)]),
@@ -254,8 +245,9 @@ fn a_future_knows_who_holds_what() {
     for (cores, protocol) in
         [(1, Protocol::None), (1, Protocol::Inheritance), (1, Protocol::Ceiling), (2, Protocol::Inheritance)]
     {
-        let set =
-            TaskSet { resources: vec!["r".into(), "s".into()], protocol, ..TaskSet::new("s", tasks.clone(), cores) };
+        let set = TaskSet::new("s", tasks.clone(), cores)
+            .with_resources(vec!["r".into(), "s".into()])
+            .with_protocol(protocol);
         for until in 40..120 {
             let (engine, outlook) = seen(&set, 0, ms(until));
             let (view, end) = (engine.view(), engine.now() + ms(60));

@@ -16,8 +16,8 @@ fn ms(n: u64) -> Time {
 
 /// A long job from time 0 on, and a short one with an earlier deadline that arrives at 1.
 fn long_and_short(preemption: Preemption) -> TaskSet {
-    let long = Task { preemption, ..Task::periodic("long", ms(100), ms(10)) };
-    let short = Task { offset: ms(1), deadline: ms(20), ..Task::periodic("short", ms(100), ms(2)) };
+    let long = Task::periodic("long", ms(100), ms(10)).with_preemption(preemption);
+    let short = Task::periodic("short", ms(100), ms(2)).with_offset(ms(1)).with_deadline(ms(20));
     TaskSet::new("test", vec![long, short], 1)
 }
 
@@ -45,11 +45,11 @@ fn a_job_is_preempted_at_once_at_its_next_point_or_never() {
 fn points_count_the_work_of_the_job_and_not_its_overhead_nor_the_time() {
     // A switch of 1 ms comes before the work, so the point after 4 ms of work is at 5.
     let mut set = long_and_short(Preemption::Every(ms(4)));
-    set.costs = Costs { context_switch: ms(1), ..Costs::default() };
+    set.system.set_costs(Costs { context_switch: ms(1), ..Costs::default() });
     assert_eq!(spans(&set)[1], (5, 8));
     // At half speed, 4 ms of work take 8 ms.
     let mut set = long_and_short(Preemption::Every(ms(4)));
-    set.speeds = vec![Speed(500), Speed::FULL];
+    set.system.set_speeds(vec![Speed(500), Speed::FULL]);
     let jobs = recorded(&set, &mut Half(build("edf").unwrap()));
     assert_eq!(jobs[1].start, Some(ms(8)));
 }
@@ -57,13 +57,19 @@ fn points_count_the_work_of_the_job_and_not_its_overhead_nor_the_time() {
 /// A scheduler at half speed.
 struct Half(Box<dyn Scheduler>);
 
-impl Scheduler for Half {
-    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        self.0.start(system)
+impl temponet_task::Wrapper for Half {
+    type Inner = Box<dyn Scheduler>;
+
+    fn inner(&self) -> &Box<dyn Scheduler> {
+        &self.0
+    }
+
+    fn inner_mut(&mut self) -> &mut Box<dyn Scheduler> {
+        &mut self.0
     }
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
-        self.0.decide(view, assignment);
+        Scheduler::decide(&mut self.0, view, assignment);
         assignment.set_speed(0, Speed(500));
     }
 }
@@ -72,7 +78,7 @@ impl Scheduler for Half {
 fn a_held_job_that_reaches_its_deadline_leaves_at_its_next_point_or_completes_late() {
     let with = |preemption: Preemption, deadline: u64| {
         let mut set = long_and_short(preemption);
-        set.tasks[0].deadline = ms(deadline);
+        set.system.tasks_mut()[0].deadline = ms(deadline);
         set
     };
     let long = |set: &TaskSet| {
@@ -125,7 +131,7 @@ fn a_held_job_that_is_abandoned_leaves_at_its_next_point_unless_it_completes() {
 #[test]
 fn taking_a_job_off_the_core_it_holds_is_illegal_and_named() {
     let mut set = long_and_short(Preemption::None);
-    set.cores = 2;
+    set.system.set_cores(2);
     let error = |decide| match simulate(&set, 0, ms(100), &mut Rogue(decide), &mut Unobserved) {
         Err(SimError::IllegalAssignment { what, .. }) => what,
         other => panic!("{other:?}"),
@@ -150,11 +156,12 @@ fn schedulers_that_cut_jobs_at_times_of_their_own_refuse_such_sets() {
     }
     // Every other scheduler of the catalog for independent tasks runs them, behind the shield or not, with either rule for late jobs.
     let mut set = long_and_short(Preemption::None);
-    set.tasks.push(Task { preemption: Preemption::Every(ms(2)), ..Task::periodic("middle", ms(9), ms(5)) });
-    set.tasks.push(Task { criticality: 1, ..Task::periodic("fast", ms(5), ms(2)) });
+    set.system.tasks_mut().push(Task::periodic("middle", ms(9), ms(5)).with_preemption(Preemption::Every(ms(2))));
+    set.system.tasks_mut().push(Task::periodic("fast", ms(5), ms(2)).with_criticality(1));
     for (cores, on_miss) in [(1, OnMiss::Abort), (2, OnMiss::Abort), (1, OnMiss::Continue)] {
-        (set.cores, set.on_miss) = (cores, on_miss);
-        for entry in temponet_sched::ALL {
+        set.system.set_cores(cores);
+        set.system.set_on_miss(on_miss);
+        for entry in temponet_sched::catalog::all() {
             for name in [entry.name.to_string(), format!("shield:{}", entry.name)] {
                 match simulate(&set, 0, ms(100), &mut *build(&name).unwrap(), &mut Unobserved) {
                     Ok(metrics) => assert!(metrics.jobs.released > 10, "{name}"),
@@ -175,7 +182,7 @@ fn schedulers_that_cut_jobs_at_times_of_their_own_refuse_such_sets() {
 fn a_future_knows_who_holds_a_core() {
     for (deadline, moment) in [(100, ms(1)), (2, ms(2))] {
         let mut set = long_and_short(Preemption::Every(ms(4)));
-        set.tasks[0].deadline = ms(deadline);
+        set.system.tasks_mut()[0].deadline = ms(deadline);
         let set = Arc::new(set);
         let mut engine = Engine::new(set.clone(), 0, ms(100));
         let mut outlook = Outlook::new(engine.system());

@@ -164,7 +164,7 @@ impl SystemView<'_> {
         if job.estimate.is_none() {
             return job.remaining();
         }
-        let is_guaranteed = self.system.tasks.get(job.task as usize).is_some_and(|task| task.guarantee);
+        let is_guaranteed = self.system.tasks().get(job.task as usize).is_some_and(|task| task.guarantee);
         if job.criticality > 0 || is_guaranteed { job.remaining() } else { job.likely_remaining() }
     }
 }
@@ -175,8 +175,8 @@ mod tests {
     use crate::TaskSet;
 
     fn job(estimate: Option<Estimate>) -> Job {
-        let task = Task { bcet: Time(10), ..Task::periodic("t", Time(1_000), Time(100)) };
-        Job { estimate, ..Job::first(0, &task) }
+        let task = Task::periodic("t", Time(1_000), Time(100)).with_bcet(Time(10));
+        Job::first(0, &task).with_estimate(estimate)
     }
 
     #[test]
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn a_job_is_expected_by_its_estimate_then_ninth_decile_then_wcet() {
         // A quarter of the 80 possible nanoseconds are between the quantiles.
-        let mut job = Job { bcet: Time(20), ..job(Estimate::new(Time(40), Time(60))) };
+        let mut job = job(Estimate::new(Time(40), Time(60))).with_bcet(Time(20));
         let mut at = |executed: u64, overhead: u64| {
             (job.executed, job.overhead) = (Time(executed), Time(overhead));
             [job.expected_remaining().0, job.likely_remaining().0, job.remaining().0]
@@ -204,7 +204,7 @@ mod tests {
     fn an_estimate_that_says_the_wcet_changes_nothing() {
         let (none, whole) = (job(None), job(Estimate::new(Time(100), Time(100))));
         for executed in [0, 1, 50, 99, 100, 130] {
-            let [none, whole] = [none, whole].map(|job| Job { executed: Time(executed), ..job });
+            let [none, whole] = [none, whole].map(|job| job.with_executed(Time(executed)));
             assert_eq!(none.expected_remaining(), whole.expected_remaining());
             assert_eq!(none.likely_remaining(), whole.likely_remaining());
         }
@@ -246,21 +246,13 @@ mod tests {
         let mut set = TaskSet::new("s", vec![Task::periodic("t", Time(1_000), Time(100))], 1);
         let plain = job(Estimate::new(Time(40), Time(60)));
         let planned = |set: &TaskSet, job: &Job| {
-            let system = set.system();
-            let view = SystemView {
-                now: Time::ZERO,
-                system: &system,
-                active: &[],
-                jobs: &[],
-                running: &[None],
-                events: &[],
-                locks: None,
-            };
+            let system = set.system.clone();
+            let view = SystemView::new(Time::ZERO, &system, &[], &[], &[None]);
             view.planned_time_to_finish(job)
         };
         assert_eq!(planned(&set, &plain), Time(60));
-        assert_eq!(planned(&set, &Job { criticality: 1, ..plain }), Time(100));
-        set.tasks[0].guarantee = true;
+        assert_eq!(planned(&set, &plain.with_criticality(1)), Time(100));
+        set.system.tasks_mut()[0].guarantee = true;
         assert_eq!(planned(&set, &plain), Time(100));
     }
 }

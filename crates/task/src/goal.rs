@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use crate::{Arrival, Task, TaskSet};
+use crate::{Arrival, System, Task};
 
 /// An objective, as named by `goal` in a file or by `--rank-by`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -109,18 +109,18 @@ impl Goal {
         Goal { measures, has_levels: levels.len() > 1 }
     }
 
-    /// Creates the common goal of several task sets: the aims in `first`, then every aim that one of the sets states
+    /// Creates the common goal of several systems: the aims in `first`, then every aim that one of the systems states
     /// or that follows from its tasks.
-    pub fn of_sets<'a>(first: &[Aim], sets: impl Iterator<Item = &'a TaskSet> + Clone) -> Goal {
+    pub fn of_systems<'a>(first: &[Aim], systems: impl Iterator<Item = &'a System> + Clone) -> Goal {
         let mut aims = first.to_vec();
-        aims.extend(sets.clone().flat_map(|set| set.aims.iter().copied()));
+        aims.extend(systems.clone().flat_map(|system| system.aims().iter().copied()));
         aims.push(Aim::Critical);
-        aims.extend(sets.clone().any(TaskSet::has_chain_deadlines).then_some(Aim::Chains));
-        let is_firm = |set: &TaskSet| set.tasks.iter().any(|task| task.mk.is_some());
-        aims.extend(sets.clone().any(is_firm).then_some(Aim::Mk));
-        aims.extend(sets.clone().any(TaskSet::has_values).then_some(Aim::Value));
+        aims.extend(systems.clone().any(System::has_chain_deadlines).then_some(Aim::Chains));
+        let is_firm = |system: &System| system.tasks().iter().any(|task| task.mk.is_some());
+        aims.extend(systems.clone().any(is_firm).then_some(Aim::Mk));
+        aims.extend(systems.clone().any(System::has_values).then_some(Aim::Value));
         aims.push(Aim::Met);
-        let levels: Vec<u8> = sets.flat_map(TaskSet::levels).collect();
+        let levels: Vec<u8> = systems.flat_map(System::levels).collect();
         Goal::new(&aims, &levels)
     }
 
@@ -271,23 +271,16 @@ impl fmt::Display for Goal {
     }
 }
 
-impl TaskSet {
-    /// Returns the goal of the set: the aims that the file states, then, to decide among schedules that are equal in
-    /// those, the aims that follow from the tasks: critical jobs level by level, chains, (m,k) constraints, value, jobs in
-    /// time.
-    pub fn goal(&self) -> Goal {
-        self.goal_led_by(&[])
-    }
-
-    /// Returns the goal of the set with the aims in `first` before all others.
+impl System {
+    /// Returns the goal of the system with the aims in `first` before all others.
     pub fn goal_led_by(&self, first: &[Aim]) -> Goal {
-        Goal::of_sets(first, [self].into_iter())
+        Goal::of_systems(first, [self].into_iter())
     }
 
     /// Returns the criticality levels above 0 that occur among the jobs, ascending.
     pub fn levels(&self) -> Vec<u8> {
         let mut is_there = [false; 256];
-        for task in &self.tasks {
+        for task in self.tasks() {
             match &task.arrival {
                 Arrival::Listed(jobs) => jobs.iter().for_each(|job| is_there[usize::from(job.criticality)] = true),
                 _ => is_there[usize::from(task.criticality)] = true,
@@ -300,13 +293,11 @@ impl TaskSet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Time;
+    use crate::{TaskSet, Time};
 
     fn set(tasks: &[(u8, f64)]) -> TaskSet {
-        let task = |(index, (criticality, value)): (usize, &(u8, f64))| Task {
-            criticality: *criticality,
-            value: *value,
-            ..Task::periodic(format!("t{index}"), Time(100), Time(10))
+        let task = |(index, (criticality, value)): (usize, &(u8, f64))| {
+            Task::periodic(format!("t{index}"), Time(100), Time(10)).with_criticality(*criticality).with_value(*value)
         };
         TaskSet::new("s", tasks.iter().enumerate().map(task).collect(), 1)
     }
@@ -315,14 +306,14 @@ mod tests {
     fn a_goal_follows_from_the_tasks_unless_the_file_states_one() {
         assert!(set(&[(0, 1.0)]).goal().is_plain());
         let mut rich = set(&[(0, 1.0), (2, 5.0), (7, 1.0)]);
-        rich.tasks[0].mk = Some((1, 2));
+        rich.system.tasks_mut()[0].mk = Some((1, 2));
         let derived = [Measure::Critical(7), Measure::Critical(2), Measure::Mk, Measure::Value, Measure::Met];
         assert_eq!(rich.goal().measures(), derived);
         assert_eq!(
             rich.goal().to_string(),
             "critical jobs of level 7, then level 2, then (m,k) kept, then value, then jobs in time"
         );
-        rich.aims = vec![Aim::Value];
+        rich.system.set_aims(vec![Aim::Value]);
         let stated = rich.goal();
         assert_eq!(stated.first(), Measure::Value);
         assert_eq!(stated.measures().len(), derived.len(), "the others still decide among equals");
@@ -334,21 +325,21 @@ mod tests {
     #[test]
     fn one_critical_job_is_worth_more_than_one_of_every_other_task() {
         let set = set(&[(0, 1.0), (0, 10.0), (1, 2.0), (3, 1.0)]);
-        let worths = set.goal().worths(&set.tasks);
+        let worths = set.goal().worths(set.tasks());
         assert!(worths.of(1, 2.0) > worths.of(0, 1.0) + worths.of(0, 10.0));
         assert!(worths.of(3, 1.0) > worths.of(1, 2.0) + worths.of(0, 1.0) + worths.of(0, 10.0));
         assert!((worths.of(0, 10.0) / worths.of(0, 1.0) - 10.0).abs() < 1e-9, "values count within a level");
-        let mean: f64 = set.tasks.iter().map(|task| worths.of(task.criticality, task.value)).sum::<f64>() / 4.0;
+        let mean: f64 = set.tasks().iter().map(|task| worths.of(task.criticality, task.value)).sum::<f64>() / 4.0;
         assert!((mean - 1.0).abs() < 1e-12);
     }
 
     #[test]
     fn worths_are_all_one_where_nothing_differs_or_nothing_else_counts() {
         let plain = set(&[(0, 1.0), (0, 1.0)]);
-        assert_eq!(plain.goal().worths(&plain.tasks).of(0, 1.0), 1.0);
+        assert_eq!(plain.goal().worths(plain.tasks()).of(0, 1.0), 1.0);
         let all_critical = set(&[(2, 1.0), (2, 1.0)]);
-        assert_eq!(all_critical.goal().worths(&all_critical.tasks).of(2, 1.0), 1.0);
+        assert_eq!(all_critical.goal().worths(all_critical.tasks()).of(2, 1.0), 1.0);
         let rich = set(&[(0, 1.0), (2, 5.0)]);
-        assert_eq!(rich.goal_led_by(&[Aim::Met]).worths(&rich.tasks).of(2, 5.0), 1.0);
+        assert_eq!(rich.goal_led_by(&[Aim::Met]).worths(rich.tasks()).of(2, 5.0), 1.0);
     }
 }

@@ -144,43 +144,43 @@ impl System {
 
     /// Checks everything that schedulers rely on. Systems of task-set files are valid.
     pub fn validate(&self) -> Result<(), InvalidSystem> {
-        if !(1..=System::MOST_CORES).contains(&self.cores) {
-            return Err(InvalidSystem::Cores(self.cores));
+        if !(1..=System::MOST_CORES).contains(&self.cores()) {
+            return Err(InvalidSystem::Cores(self.cores()));
         }
-        let Costs { context_switch, migration, decision } = self.costs;
+        let Costs { context_switch, migration, decision } = self.costs();
         if let Some(cost) = [context_switch, migration, decision].into_iter().find(|cost| *cost > Time::MAX_INPUT) {
             return Err(InvalidSystem::Cost(cost));
         }
         let is_empty = |server: &&Server| server.budget == Time::ZERO || server.budget > server.period;
-        if let Some(server) = self.servers.iter().find(is_empty) {
+        if let Some(server) = self.servers().iter().find(is_empty) {
             return Err(InvalidSystem::Server(server.name.clone()));
         }
         let mut names = HashSet::new();
-        if let Some(task) = self.tasks.iter().find(|task| !names.insert(&task.name)) {
+        if let Some(task) = self.tasks().iter().find(|task| !names.insert(&task.name)) {
             return Err(InvalidSystem::TaskName(task.name.clone()));
         }
-        let ascend = self.speeds.is_sorted_by(|a, b| a < b);
-        if !ascend || self.speeds.last() != Some(&Speed::FULL) || self.speeds.first() == Some(&Speed(0)) {
+        let ascend = self.speeds().is_sorted_by(|a, b| a < b);
+        if !ascend || self.speeds().last() != Some(&Speed::FULL) || self.speeds().first() == Some(&Speed(0)) {
             return Err(InvalidSystem::Speeds);
         }
-        let cores = self.machine.cores();
-        let is_whole = cores.is_empty() || cores.len() == self.cores;
+        let cores = self.machine().cores();
+        let is_whole = cores.is_empty() || cores.len() == self.cores();
         if !is_whole || cores.iter().any(|core| !Speed::RANGE.contains(&core.speed)) {
             return Err(InvalidSystem::Machine);
         }
-        if self.speeds.len() > 1 && cores.iter().any(|core| core.speed != Speed::FULL) {
+        if self.speeds().len() > 1 && cores.iter().any(|core| core.speed != Speed::FULL) {
             return Err(InvalidSystem::SpeedsOfCores);
         }
-        self.tasks.iter().try_for_each(|task| self.validate_task(task))?;
-        for task in &self.tasks {
-            if let Some((_, what)) = task.section_problem(&self.resources) {
+        self.tasks().iter().try_for_each(|task| self.validate_task(task))?;
+        for task in self.tasks() {
+            if let Some((_, what)) = task.section_problem(self.resources()) {
                 return Err(InvalidSystem::Section { task: task.name.clone(), what });
             }
         }
         if let Some(problem) = self.protocol_problem() {
             return Err(InvalidSystem::Protocol(problem));
         }
-        let precedence = crate::precedence::validate(&self.tasks, &self.chains);
+        let precedence = crate::precedence::validate(self.tasks(), self.chains());
         precedence.map_err(|(name, what)| InvalidSystem::Precedence { name, what })
     }
 
@@ -201,7 +201,8 @@ impl System {
         if task.bcet > task.wcet {
             return Err(InvalidSystem::BcetAboveWcet { task: name(), bcet: task.bcet, wcet: task.wcet });
         }
-        if task.cores.iter(self.cores).next().is_none() || task.cores.last().is_some_and(|last| last >= self.cores) {
+        if task.cores.iter(self.cores()).next().is_none() || task.cores.last().is_some_and(|last| last >= self.cores())
+        {
             return Err(InvalidSystem::TaskSetting { task: name(), what: TaskSettingProblem::Cores });
         }
         if let Some(what) = setting_problem(task) {
@@ -211,7 +212,9 @@ impl System {
             return Err(InvalidSystem::Value { task: name(), value: task.value });
         }
         match task.server {
-            Some(server) if server >= self.servers.len() => Err(InvalidSystem::UnknownServer { task: name(), server }),
+            Some(server) if server >= self.servers().len() => {
+                Err(InvalidSystem::UnknownServer { task: name(), server })
+            }
             _ => Ok(()),
         }
     }

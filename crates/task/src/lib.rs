@@ -3,6 +3,20 @@
 //! Every other crate of TempoNet builds on this one; it depends on none of them. It does not know the simulator: a
 //! scheduler written against this crate also runs inside a real-time program.
 
+/// Defines for fields of a type methods that return a value of the type with the field replaced.
+macro_rules! replaced_fields {
+    ($type:ident: $($with:ident $field:ident: $of:ty),* $(,)?) => {
+        impl $type {
+            $(#[doc = concat!("Returns it with this [`", stringify!($type), "::", stringify!($field), "`].")]
+            #[must_use]
+            pub fn $with(mut self, $field: $of) -> $type {
+                self.$field = $field;
+                self
+            })*
+        }
+    };
+}
+
 pub mod cancel;
 mod estimate;
 mod goal;
@@ -17,10 +31,12 @@ mod scheduler;
 mod sections;
 mod set;
 mod sharing;
+mod system;
 mod task;
 mod time;
 mod view;
 pub mod wording;
+mod wrapper;
 
 pub use estimate::Estimate;
 pub use goal::{Aim, Goal, Measure, Worths};
@@ -33,42 +49,13 @@ pub use ready_jobs::{Decision, JobHandle, ReadyJobs, ReadyJobsError, Release, St
 pub use scheduler::{Assignment, MOST_LOOKED_AT, NotApplicable, Scheduler};
 pub use sections::{Protocol, Section, SectionProblem, ceilings, preemption_levels};
 pub use set::{Costs, Mode, OnMiss, Server, TaskSet};
+pub use system::{System, TasksMut};
 pub use task::{Arrival, ExecutionModel, Gap, ListedJob, Preemption, Task};
 pub use time::{Time, TimeError, TimeUnit};
-pub use view::{Event, Job, JobId, System, SystemView, Tie};
+pub use view::{Event, Job, JobId, SystemView, Tie};
+pub use wrapper::Wrapper;
 
-impl TaskSet {
-    /// Creates a set with the tasks and the machine of a system. What a scheduler does not know, such as modes, has the
-    /// default value of a file.
-    pub fn of_system(name: impl Into<String>, system: &System) -> TaskSet {
-        TaskSet {
-            on_miss: system.on_miss,
-            costs: system.costs,
-            speeds: if system.speeds.is_empty() { vec![Speed::FULL] } else { system.speeds.clone() },
-            servers: system.servers.clone(),
-            chains: system.chains.clone(),
-            resources: system.resources.clone(),
-            protocol: system.protocol,
-            machine: system.machine.cores().to_vec(),
-            ..TaskSet::new(name, system.tasks.clone(), system.cores)
-        }
-    }
-
-    /// Returns the description of the system that a scheduler receives before a run.
-    pub fn system(&self) -> System {
-        System {
-            tasks: self.tasks.clone(),
-            cores: self.cores,
-            machine: Machine::new(&self.machine, self.cores, &self.tasks),
-            is_limited: self.is_limited(),
-            on_miss: self.on_miss,
-            speeds: self.speeds.clone(),
-            servers: self.servers.clone(),
-            chains: self.chains.clone(),
-            resources: self.resources.clone(),
-            protocol: self.protocol,
-            costs: self.costs,
-            goal: self.goal(),
-        }
-    }
-}
+/// The examples of the README, which are run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

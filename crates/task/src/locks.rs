@@ -50,13 +50,13 @@ impl Locks {
         if !system.has_sections() {
             return None;
         }
-        let resources = system.resources.len();
+        let resources = system.resources().len();
         let rules = Rules {
-            protocol: system.protocol,
-            steps: system.tasks.iter().map(|task| steps(task, resources)).collect(),
-            wcets: system.tasks.iter().map(|task| task.wcet).collect(),
-            levels: preemption_levels(&system.tasks),
-            ceilings: ceilings(&system.tasks, resources),
+            protocol: system.protocol(),
+            steps: system.tasks().iter().map(|task| steps(task, resources)).collect(),
+            wcets: system.tasks().iter().map(|task| task.wcet).collect(),
+            levels: preemption_levels(system.tasks()),
+            ceilings: ceilings(system.tasks(), resources),
         };
         Some(Locks { rules: Arc::new(rules), holders: vec![None; resources], states: Vec::new() })
     }

@@ -5,7 +5,7 @@
 //! machines) cannot be stated.
 
 use crate::wording::counted;
-use crate::{System, Task, TaskSet, Time};
+use crate::{System, Task, Time};
 
 /// Speed of a core, in thousandths of full speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -120,11 +120,11 @@ pub struct Machine {
 
 impl Machine {
     /// Creates the machine of a set of tasks. `cores` are its named cores, none if they have no names.
-    pub fn new(cores: &[Core], count: usize, tasks: &[Task]) -> Machine {
-        let mut machine = Machine { cores: cores.to_vec(), ..Machine::default() };
-        machine.is_unequal = cores.iter().any(|core| core.speed != cores[0].speed);
+    pub fn new(cores: Vec<Core>, count: usize, tasks: &[Task]) -> Machine {
+        let mut machine = Machine { cores, ..Machine::default() };
+        machine.is_unequal = machine.cores.iter().any(|core| core.speed != machine.cores[0].speed);
         machine.is_bound = bound_task(tasks, count).is_some();
-        if cores.iter().any(|core| core.speed != Speed::FULL) {
+        if machine.cores.iter().any(|core| core.speed != Speed::FULL) {
             let speed = |task: &Task| task.cores.iter(count).map(|core| machine.speed(core)).max();
             machine.fastest = tasks.iter().map(|task| speed(task).unwrap_or(Speed::FULL)).collect();
         }
@@ -172,96 +172,72 @@ impl Machine {
 }
 
 impl System {
-    /// Returns the name of a core for messages: "core 3", or "core 3 (big)" if it has a name.
-    pub fn core_name(&self, core: usize) -> String {
-        core_name(self.machine.cores(), core)
-    }
-
     /// Returns the largest number of jobs that a scheduler passes to [`crate::Assignment::place`]: the number of cores, or
     /// any number where tasks are bound to cores or share resources, because the best jobs may then compete for the same ones.
     #[inline]
     pub fn most_offered(&self) -> usize {
-        if self.machine.is_bound || self.has_sections() { usize::MAX } else { self.cores }
+        if self.machine().is_bound || self.has_sections() { usize::MAX } else { self.cores() }
     }
 
     /// Returns the first task that may not use every core, if there is one.
     pub fn bound_task(&self) -> Option<&Task> {
-        if self.machine.is_bound { bound_task(&self.tasks, self.cores) } else { None }
+        if self.machine().is_bound { bound_task(self.tasks(), self.cores()) } else { None }
     }
 
-    /// Returns the total speed of the cores, as a number of cores at full speed.
+    /// Returns the total speed of the cores, as a number of cores at full speed. A system whose utilization exceeds it is
+    /// overloaded.
     pub fn capacity(&self) -> f64 {
-        capacity(self.machine.cores(), self.cores)
+        match self.machine().cores() {
+            [] => self.cores() as f64,
+            cores => cores.iter().map(|core| core.speed.as_f64()).sum(),
+        }
     }
-}
 
-impl TaskSet {
     /// Returns the name of a core for messages and labels: "core 3", or "core 3 (big)" if it has a name.
     pub fn core_name(&self, core: usize) -> String {
-        core_name(&self.machine, core)
+        match self.machine().cores().get(core) {
+            Some(Core { name, .. }) => format!("core {core} ({name})"),
+            None => format!("core {core}"),
+        }
     }
 
     /// Returns the label of a core in pictures: its name and its speed where cores have different ones.
     pub fn core_label(&self, core: usize) -> String {
         let name = self.core_name(core);
-        match self.machine.get(core) {
-            Some(this) if self.is_unequal() || this.speed != Speed::FULL => format!("{name} ×{}", this.speed.as_f64()),
+        match self.machine().cores().get(core) {
+            Some(this) if self.machine().is_unequal() || this.speed != Speed::FULL => {
+                format!("{name} ×{}", this.speed.as_f64())
+            }
             _ => name,
         }
     }
 
-    /// Returns the total speed of the cores, as a number of cores at full speed. A set whose utilization exceeds it is
-    /// overloaded.
-    pub fn capacity(&self) -> f64 {
-        capacity(&self.machine, self.cores)
-    }
-
-    /// Returns whether cores have different speeds.
-    pub fn is_unequal(&self) -> bool {
-        self.machine.iter().any(|core| core.speed != self.machine[0].speed)
-    }
-
-    /// Returns the speed of a core.
-    pub fn core_speed(&self, core: usize) -> Speed {
-        self.machine.get(core).map_or(Speed::FULL, |core| core.speed)
-    }
-
-    /// Returns whether every core has full speed.
-    pub fn is_full_speed(&self) -> bool {
-        self.machine.iter().all(|core| core.speed == Speed::FULL)
-    }
-
     /// Returns whether every core has full speed and every task may use all of them, as most theory presupposes.
     pub fn has_identical_cores(&self) -> bool {
-        self.is_full_speed() && self.bound_task().is_none()
-    }
-
-    /// Returns the first task that may not use every core, if there is one.
-    pub fn bound_task(&self) -> Option<&Task> {
-        bound_task(&self.tasks, self.cores)
+        self.machine().is_full_speed() && !self.machine().is_bound()
     }
 
     /// Returns the speed of the fastest core that a task of this set may use.
     pub fn fastest(&self, task: &Task) -> Speed {
-        task.cores.iter(self.cores).map(|core| self.core_speed(core)).max().unwrap_or(Speed::FULL)
+        task.cores.iter(self.cores()).map(|core| self.machine().speed(core)).max().unwrap_or(Speed::FULL)
     }
 
     /// Returns the machine in words: "1 core", "4 cores", or "8 cores (4 big ×1, 4 little ×0.4)".
     pub fn machine_label(&self) -> String {
-        let cores = counted(self.cores, "core");
+        let cores = counted(self.cores(), "core");
         let group = |group: &[Core]| format!("{} {} ×{}", group.len(), group[0].name, group[0].speed.as_f64());
-        let groups: Vec<String> = self.machine.chunk_by(|a, b| a == b).map(group).collect();
+        let groups: Vec<String> = self.machine().cores().chunk_by(|a, b| a == b).map(group).collect();
         if groups.is_empty() { cores } else { format!("{cores} ({})", groups.join(", ")) }
     }
 
     /// Returns the cores that a task may use in words for labels, "big" or "cores 0, 2"; none if it may use all.
     pub fn cores_label(&self, task: usize) -> Option<String> {
-        let own = &self.tasks[task].cores;
+        let own = &self.tasks()[task].cores;
         if own.is_all() {
             return None;
         }
-        let numbers: Vec<String> = own.iter(self.cores).map(|core| core.to_string()).collect();
-        let groups: Vec<&[Core]> = self.machine.chunk_by(|a, b| a.name == b.name).collect();
+        let numbers: Vec<String> = own.iter(self.cores()).map(|core| core.to_string()).collect();
+        let groups: Vec<&[Core]> = self.machine().cores().chunk_by(|a, b| a.name == b.name).collect();
         let (mut names, mut start, mut is_whole) = (Vec::new(), 0, !groups.is_empty());
         for group in groups {
             let inside = (start..start + group.len()).filter(|core| own.contains(*core)).count();
@@ -273,44 +249,30 @@ impl TaskSet {
         Some(if is_whole { names.join(", ") } else { format!("{numbered} {}", numbers.join(", ")) })
     }
 
-    /// Changes the number of cores. The error says what in the set does not allow it.
-    pub fn set_cores(&mut self, cores: usize) -> Result<(), String> {
-        if !self.machine.is_empty() && cores != self.cores {
-            return Err(format!("the set names its {} cores one by one ([[core]])", self.cores));
+    /// Changes the number of cores. The error says what in the system does not allow it.
+    pub fn change_cores(&mut self, cores: usize) -> Result<(), String> {
+        if !self.machine().cores().is_empty() && cores != self.cores() {
+            return Err(format!("the set names its {} cores one by one ([[core]])", self.cores()));
         }
-        let bound = self.tasks.iter().find(|task| task.cores.last().is_some_and(|last| last >= cores));
+        let bound = self.tasks().iter().find(|task| task.cores.last().is_some_and(|last| last >= cores));
         if let Some(task) = bound {
             let last = task.cores.last().unwrap_or_default();
             return Err(format!("task {:?} is bound to core {last}", task.name));
         }
-        self.cores = cores;
+        self.set_cores(cores);
         Ok(())
     }
 
-    /// Gives the set this many identical cores that every task may use, in place of the machine that it has.
+    /// Gives the system this many identical cores that every task may use, in place of the machine that it has.
     pub fn on_identical_cores(&mut self, cores: usize) {
-        self.cores = cores;
-        self.machine.clear();
-        self.tasks.iter_mut().for_each(|task| task.cores = CoreSet::ALL);
+        self.set_machine(Vec::new());
+        self.set_cores(cores);
+        self.tasks_mut().iter_mut().for_each(|task| task.cores = CoreSet::ALL);
     }
 }
 
 fn bound_task(tasks: &[Task], cores: usize) -> Option<&Task> {
     tasks.iter().find(|task| !task.cores.is_all() && task.cores.iter(cores).count() < cores)
-}
-
-fn core_name(cores: &[Core], core: usize) -> String {
-    match cores.get(core) {
-        Some(Core { name, .. }) => format!("core {core} ({name})"),
-        None => format!("core {core}"),
-    }
-}
-
-fn capacity(cores: &[Core], count: usize) -> f64 {
-    match cores.is_empty() {
-        true => count as f64,
-        false => cores.iter().map(|core| core.speed.as_f64()).sum(),
-    }
 }
 
 #[cfg(test)]
@@ -343,12 +305,12 @@ mod tests {
     #[test]
     fn a_machine_knows_the_fastest_core_of_each_task() {
         let core = |name: &str, speed: u32| Core { name: name.into(), speed: Speed(speed) };
-        let task = |cores: CoreSet| Task { cores, ..Task::periodic("t", Time(10), Time(1)) };
+        let task = |cores: CoreSet| Task::periodic("t", Time(10), Time(1)).with_cores(cores);
         let tasks = [task(CoreSet::ALL), task(CoreSet::of([1]))];
-        let machine = Machine::new(&[core("big", 2000), core("little", 500)], 2, &tasks);
+        let machine = Machine::new(vec![core("big", 2000), core("little", 500)], 2, &tasks);
         assert_eq!([0, 1].map(|task| machine.fastest(task)), [Speed(2000), Speed(500)]);
         assert!(machine.is_unequal() && machine.is_bound() && !machine.is_plain());
-        let named = Machine::new(&[core("a", 1000), core("b", 1000)], 2, &tasks[..1]);
+        let named = Machine::new(vec![core("a", 1000), core("b", 1000)], 2, &tasks[..1]);
         assert!(named.is_plain() && named.is_full_speed());
     }
 }

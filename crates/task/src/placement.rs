@@ -62,7 +62,7 @@ impl Assignment {
     pub(crate) fn place_by_core(&mut self, view: &SystemView<'_>, order: &[JobId], cores: Range<usize>) {
         self.keep_held(view, cores.clone());
         let mut matching = std::mem::take(&mut self.matching);
-        if view.system.machine.is_bound() {
+        if view.system.machine().is_bound() {
             matching.choose(view, order, cores);
             matching.prefer_fast(view);
             matching.prefer_own(view);
@@ -91,7 +91,7 @@ impl Matching {
     /// Matches the jobs with the fastest cores where every job may use every core.
     fn rank(&mut self, view: &SystemView<'_>, order: &[JobId], cores: Range<usize>) {
         self.clear(view, cores);
-        let speed = |core: usize| view.system.machine.speed(core);
+        let speed = |core: usize| view.system.machine().speed(core);
         self.free.sort_by_key(|core| (Reverse(speed(*core)), *core));
         let unheld = order.iter().filter(|id| !view.job(**id).held).take(self.free.len());
         self.jobs.extend(unheld.map(|id| Match { id: *id, slot: usize::MAX, limit: Limit::Any }));
@@ -137,10 +137,10 @@ impl Matching {
 
     /// Gives each job in turn the highest speed that leaves every other one a core.
     fn prefer_fast(&mut self, view: &SystemView<'_>) {
-        if !view.system.machine.is_unequal() {
+        if !view.system.machine().is_unequal() {
             return;
         }
-        let machine = &view.system.machine;
+        let machine = view.system.machine();
         let mut speeds = std::mem::take(&mut self.speeds);
         speeds.clear();
         speeds.extend(self.free.iter().map(|core| (machine.speed(*core), 1)));
@@ -184,7 +184,7 @@ impl Matching {
     fn restrict(&mut self, view: &SystemView<'_>, place: usize, limit: Limit) -> bool {
         let before = self.jobs[place];
         if let (Limit::Speed(speed), Limit::Core(core)) = (before.limit, limit)
-            && view.system.machine.speed(core) != speed
+            && view.system.machine().speed(core) != speed
         {
             return false;
         }
@@ -211,7 +211,7 @@ impl Matching {
         let (Match { id, limit, .. }, core) = (self.jobs[place], self.free[slot]);
         let is_within = match limit {
             Limit::Any => true,
-            Limit::Speed(speed) => view.system.machine.speed(core) == speed,
+            Limit::Speed(speed) => view.system.machine().speed(core) == speed,
             Limit::Core(own) => own == core,
         };
         is_within && view.may_run(view.job(id), core)

@@ -6,7 +6,7 @@
 //! A [`Chain`] is a path through the tasks whose reaction time and data age are measured. Each step follows the one before, or reads the newest value that it
 //! has written.
 
-use crate::{Arrival, Job, System, Task, TaskSet, Time};
+use crate::{Arrival, Job, System, Task, Time};
 
 /// When a value that one task writes and another one reads changes hands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -226,18 +226,19 @@ fn arrival_of(tasks: &[Task], sources: &[usize]) -> Result<(Arrival, Time), Prec
     Ok((first.arrival.clone(), offset))
 }
 
-impl TaskSet {
+impl System {
     /// Gives every task that follows others the arrivals of its sources: the arrival pattern, the latest offset and no jitter of its own.
     ///
     /// Whoever builds a set in code calls it once all tasks are there. A task that cannot follow what it names is an error with its index.
     pub fn follow_sources(&mut self) -> Result<(), (usize, PrecedenceProblem)> {
-        let Some(graph) = Precedence::of(&self.tasks)? else { return Ok(()) };
+        let Some(graph) = Precedence::of(self.tasks())? else { return Ok(()) };
+        let mut tasks = self.tasks_mut();
         for index in graph.order() {
-            if self.tasks[*index].after.is_empty() {
+            if tasks[*index].after.is_empty() {
                 continue;
             }
-            let found = arrival_of(&self.tasks, graph.sources(*index)).map_err(|problem| (*index, problem))?;
-            let task = &mut self.tasks[*index];
+            let found = arrival_of(&tasks, graph.sources(*index)).map_err(|problem| (*index, problem))?;
+            let task = &mut tasks[*index];
             (task.arrival, task.offset) = found;
             task.jitter = Time::ZERO;
         }
@@ -246,12 +247,12 @@ impl TaskSet {
 
     /// Returns whether some chain has an end-to-end deadline.
     pub fn has_chain_deadlines(&self) -> bool {
-        self.chains.iter().any(|chain| chain.deadline.is_some())
+        self.chains().iter().any(|chain| chain.deadline.is_some())
     }
 
     /// Returns whether some task follows another one.
     pub fn has_precedence(&self) -> bool {
-        self.tasks.iter().any(|task| !task.after.is_empty())
+        self.tasks().iter().any(|task| !task.after.is_empty())
     }
 }
 
@@ -308,13 +309,13 @@ pub struct DueDates {
 impl DueDates {
     /// Computes the due dates of a system.
     pub fn of(system: &System) -> DueDates {
-        DueDates::among(&system.tasks, system)
+        DueDates::among(system.tasks(), system)
     }
 
     /// Computes the due dates of tasks of a system that may have more predecessors than there.
     pub fn among(tasks: &[Task], system: &System) -> DueDates {
-        let chains = &system.chains;
-        let time = |task: usize| system.machine.fastest(task as u32).time_for(tasks[task].wcet);
+        let chains = system.chains();
+        let time = |task: usize| system.machine().fastest(task as u32).time_for(tasks[task].wcet);
         let graph = match Precedence::of(tasks) {
             Ok(Some(graph)) => graph,
             _ => return DueDates::default(),
@@ -372,18 +373,18 @@ pub fn levels(tasks: &[Task]) -> Vec<Time> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::TaskSet;
 
     /// Periodic tasks with these wcets, and the tasks that each comes after.
     fn tasks(given: &[(u64, &[usize])]) -> Vec<Task> {
-        let task = |(index, (wcet, after)): (usize, &(u64, &[usize]))| Task {
-            after: after.to_vec(),
-            ..Task::periodic(format!("t{index}"), Time(100), Time(*wcet))
+        let task = |(index, (wcet, after)): (usize, &(u64, &[usize]))| {
+            Task::periodic(format!("t{index}"), Time(100), Time(*wcet)).with_after(after.to_vec())
         };
         given.iter().enumerate().map(task).collect()
     }
 
     fn dates(tasks: &[Task], chains: &[Chain]) -> DueDates {
-        DueDates::of(&TaskSet { chains: chains.to_vec(), ..TaskSet::new("s", tasks.to_vec(), 1) }.system())
+        DueDates::of(&TaskSet::new("s", tasks.to_vec(), 1).with_chains(chains.to_vec()).system)
     }
 
     #[test]
@@ -424,13 +425,13 @@ mod tests {
         let mut given = tasks(&[(1, &[]), (1, &[]), (1, &[0, 1]), (1, &[2])]);
         given[1].offset = Time(30);
         let mut set = TaskSet::new("s", given, 1);
-        set.follow_sources().unwrap();
-        assert_eq!(set.tasks[3].offset, Time(30));
-        assert_eq!(set.system().validate(), Ok(()));
-        set.tasks[1].arrival = Arrival::Periodic { period: Time(90) };
-        let problem = set.follow_sources().unwrap_err();
+        set.system.follow_sources().unwrap();
+        assert_eq!(set.tasks()[3].offset, Time(30));
+        assert_eq!(set.system.validate(), Ok(()));
+        set.system.tasks_mut()[1].arrival = Arrival::Periodic { period: Time(90) };
+        let problem = set.system.follow_sources().unwrap_err();
         assert_eq!(problem, (2, PrecedenceProblem::Periods { first: "t0".into(), second: "t1".into() }));
-        assert!(set.system().validate().is_err());
+        assert!(set.system.validate().is_err());
     }
 
     #[test]

@@ -60,79 +60,10 @@ pub trait Scheduler: Send {
 /// Largest backlog for which a scheduler can look at every ready job once per job within a minute.
 pub const MOST_LOOKED_AT: usize = 50_000;
 
-/// Implements [`Scheduler`] for a pointer type by forwarding to the scheduler behind it.
-macro_rules! is_scheduler {
-    ($pointer:ty) => {
-        impl<S: Scheduler + ?Sized> Scheduler for $pointer {
-            fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-                (**self).start(system)
-            }
-
-            fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
-                (**self).decide(view, assignment);
-            }
-
-            fn watch(&mut self, view: &SystemView<'_>, scratch: &mut Assignment) {
-                (**self).watch(view, scratch);
-            }
-
-            fn most_ready(&self) -> usize {
-                (**self).most_ready()
-            }
-
-            fn counters(&self) -> Vec<(&'static str, u64)> {
-                (**self).counters()
-            }
-        }
-    };
-}
-is_scheduler!(Box<S>);
-is_scheduler!(&mut S);
-
 /// Reason why a scheduler cannot run on a system at all.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NotApplicable(pub String);
-
-impl NotApplicable {
-    /// Refuses a system whose tasks limit preemption, for a scheduler that cuts jobs at times of its own. `scheduler` is its
-    /// name.
-    pub fn if_preemption_is_limited(scheduler: &str, system: &System) -> Result<(), NotApplicable> {
-        match system.limited_task() {
-            None => Ok(()),
-            Some(task) => Err(NotApplicable(format!(
-                "{scheduler} cuts jobs at times of its own, which task {:?} does not allow (preemption)",
-                task.name
-            ))),
-        }
-    }
-
-    /// Refuses a system whose tasks share resources. `scheduler` is the name of the scheduler, and `needs` says what it does with its jobs: "runs jobs at times of
-    /// its own".
-    pub fn if_resources_are_shared(scheduler: &str, needs: &str, system: &System) -> Result<(), NotApplicable> {
-        match system.task_with_sections() {
-            None => Ok(()),
-            Some(task) => Err(NotApplicable(format!(
-                "{scheduler} {needs}, but task {:?} has critical sections, in which it can have to wait for others",
-                task.name
-            ))),
-        }
-    }
-
-    /// Refuses a system whose cores are not identical. `scheduler` is the name of the scheduler, and `needs` says what it
-    /// needs them for: "moves jobs among identical cores".
-    pub fn if_cores_differ(scheduler: &str, needs: &str, system: &System) -> Result<(), NotApplicable> {
-        let machine = &system.machine;
-        if machine.is_plain() && machine.is_full_speed() {
-            return Ok(());
-        }
-        let what = match (machine.is_full_speed(), system.bound_task()) {
-            (true, Some(task)) => format!("task {:?} is bound to some of the cores", task.name),
-            _ => "cores have speeds of their own".into(),
-        };
-        Err(NotApplicable(format!("{scheduler} {needs}, but {what}")))
-    }
-}
 
 /// A decision: the job for each core, the speed of each core, the jobs to abandon, and the time of the next wake-up.
 #[derive(Debug, Default)]
@@ -226,14 +157,14 @@ impl Assignment {
 
     /// Like [`Assignment::place_on`], for jobs that can all run.
     pub(crate) fn place_independent(&mut self, view: &SystemView<'_>, chosen: &[JobId], cores: std::ops::Range<usize>) {
-        if !view.system.machine.is_plain() {
+        if !view.system.machine().is_plain() {
             return self.place_by_core(view, chosen, cores);
         }
         let own_core = |id: JobId| {
             let job = view.job(id);
             job.last_core.map(|core| core as usize).filter(|core| job.running && cores.contains(core))
         };
-        if view.system.is_limited && cores.clone().any(|core| view.is_held(core)) {
+        if view.system.is_limited() && cores.clone().any(|core| view.is_held(core)) {
             return self.place_beside_held(view, chosen, cores.clone(), own_core);
         }
         let mut settled = 0;
@@ -339,8 +270,8 @@ impl Assignment {
     /// Returns the jobs that have cores, those on faster cores first, then in the order of their cores.
     pub fn jobs_in_order(&self, view: &SystemView<'_>) -> Vec<JobId> {
         let mut cores: Vec<usize> = (0..self.cores.len()).filter(|core| self.cores[*core].is_some()).collect();
-        if !view.system.machine.is_plain() {
-            cores.sort_by_key(|core| std::cmp::Reverse(view.system.machine.speed(*core)));
+        if !view.system.machine().is_plain() {
+            cores.sort_by_key(|core| std::cmp::Reverse(view.system.machine().speed(*core)));
         }
         cores.into_iter().filter_map(|core| self.cores[core]).collect()
     }

@@ -4,7 +4,7 @@
 //! could otherwise read off them: a job that completes within a section releases its resource there, and one that completes before does not lock it.
 //! A job whose wcet differs from that of its task, in a mode or a list of jobs, has its sections in proportion to its wcet.
 
-use crate::{Job, System, Task, TaskSet, Time};
+use crate::{Job, System, Task, Time};
 
 /// A stretch of every job of a task in which it holds a resource that one job at a time can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,48 +150,32 @@ impl Task {
     }
 }
 
-impl TaskSet {
-    /// Returns whether tasks share resources.
-    pub fn has_sections(&self) -> bool {
-        !self.resources.is_empty()
-    }
-
-    /// Returns why the set cannot run under its protocol on its cores.
-    pub fn protocol_problem(&self) -> Option<SectionProblem> {
-        protocol_problem(self.has_sections(), self.protocol, self.cores)
-    }
-}
-
-fn protocol_problem(has_sections: bool, protocol: Protocol, cores: usize) -> Option<SectionProblem> {
-    let is_wrong = has_sections && protocol == Protocol::Ceiling && cores > 1;
-    is_wrong.then_some(SectionProblem::CeilingOnCores(cores))
-}
-
 impl System {
     /// Returns whether tasks share resources.
     #[inline]
     pub fn has_sections(&self) -> bool {
-        !self.resources.is_empty()
+        !self.resources().is_empty()
     }
 
     /// Returns why the system cannot run under its protocol on its cores.
-    pub(crate) fn protocol_problem(&self) -> Option<SectionProblem> {
-        protocol_problem(self.has_sections(), self.protocol, self.cores)
+    pub fn protocol_problem(&self) -> Option<SectionProblem> {
+        let is_wrong = self.has_sections() && self.protocol() == Protocol::Ceiling && self.cores() > 1;
+        is_wrong.then(|| SectionProblem::CeilingOnCores(self.cores()))
     }
 
     /// Returns the first task with a critical section, if there is one.
     pub fn task_with_sections(&self) -> Option<&Task> {
-        self.tasks.iter().find(|task| !task.sections.is_empty())
+        self.tasks().iter().find(|task| !task.sections.is_empty())
     }
 
     /// Returns two tasks of different groups that share a resource, with its name. `group` is the group of each task.
     pub fn shared_across(&self, group: &[usize]) -> Option<(&Task, &Task, &str)> {
-        let mut first: Vec<Option<usize>> = vec![None; self.resources.len()];
-        for (index, task) in self.tasks.iter().enumerate() {
+        let mut first: Vec<Option<usize>> = vec![None; self.resources().len()];
+        for (index, task) in self.tasks().iter().enumerate() {
             for section in &task.sections {
                 let user = *first.get_mut(section.resource)?.get_or_insert(index);
                 if group.get(user) != group.get(index) {
-                    return Some((&self.tasks[user], task, &self.resources[section.resource]));
+                    return Some((&self.tasks()[user], task, &self.resources()[section.resource]));
                 }
             }
         }

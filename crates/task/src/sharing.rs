@@ -17,7 +17,7 @@ impl Assignment {
         let mut runners = std::mem::take(&mut self.runners);
         runners.clear();
         // Where it matters which core a job gets, the first jobs need not be the ones that get cores.
-        let most = if view.system.machine.is_plain() { cores.len() } else { usize::MAX };
+        let most = if view.system.machine().is_plain() { cores.len() } else { usize::MAX };
         let held = cores.clone().filter(|core| view.is_held(*core)).count();
         let mut taken = held;
         for id in order {

@@ -6,6 +6,7 @@ use crate::{CoreSet, Estimate, LogNormal, Section, Time};
 
 /// A recurring activity that releases jobs. Tasks are independent unless they state precedence ([`Task::after`]) or share resources ([`Task::sections`]).
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Task {
     /// Name, unique among the tasks of the set.
     pub name: String,
@@ -124,6 +125,7 @@ impl Preemption {
 
 /// Arrival pattern of a task's jobs.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Arrival {
     /// Jobs arrive exactly every `period`.
     Periodic {
@@ -177,6 +179,7 @@ impl Gap {
 
 /// One job of a list, with the properties that otherwise come from its task.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct ListedJob {
     /// Release time.
     pub release: Time,
@@ -199,11 +202,67 @@ pub struct ListedJob {
     pub estimate: Option<Estimate>,
 }
 
+impl ListedJob {
+    /// Creates a job whose execution time is known, of criticality 0 and value 1.
+    pub fn new(release: Time, deadline: Time, execution: Time) -> ListedJob {
+        ListedJob {
+            release,
+            deadline,
+            execution,
+            wcet: execution,
+            bcet: execution,
+            criticality: 0,
+            value: 1.0,
+            estimate: None,
+        }
+    }
+}
+
+replaced_fields! {
+    ListedJob:
+    with_release release: Time,
+    with_deadline deadline: Time,
+    with_execution execution: Time,
+    with_wcet wcet: Time,
+    with_bcet bcet: Time,
+    with_criticality criticality: u8,
+    with_value value: f64,
+    with_estimate estimate: Option<Estimate>,
+}
+
+replaced_fields! {
+    Task:
+    with_name name: String,
+    with_arrival arrival: Arrival,
+    with_wcet wcet: Time,
+    with_bcet bcet: Time,
+    with_acet acet: Option<Time>,
+    with_execution execution: ExecutionModel,
+    with_estimate_error estimate_error: Option<f64>,
+    with_wcet_high wcet_high: Option<Time>,
+    with_deadline deadline: Time,
+    with_offset offset: Time,
+    with_jitter jitter: Time,
+    with_criticality criticality: u8,
+    with_guarantee guarantee: bool,
+    with_value value: f64,
+    with_priority priority: Option<i64>,
+    with_skip skip: Option<u32>,
+    with_mk mk: Option<(u32, u32)>,
+    with_server server: Option<usize>,
+    with_preemption preemption: Preemption,
+    with_after after: Vec<usize>,
+    with_reads reads: Vec<usize>,
+    with_sections sections: Vec<Section>,
+    with_cores cores: CoreSet,
+}
+
 /// Model of the true execution times of a task's jobs.
 ///
 /// Every model stays within `[bcet, wcet]` except [`ExecutionModel::Overrun`], with which jobs exceed their `wcet` at the
 /// stated probability.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum ExecutionModel {
     /// Always the wcet. This is the only model that is not random.
     Wcet,

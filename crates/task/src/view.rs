@@ -1,7 +1,7 @@
 //! The state that a scheduler sees at a decision point. Nothing here depends on the simulator: a real-time program fills
 //! the same structures from its own queues.
 
-use crate::{Arrival, Estimate, Locks, Machine, OnMiss, Speed, Task, Time};
+use crate::{Estimate, Locks, Speed, System, Task, Time};
 
 /// Identifier of a job while it is active. After the job has left the system, the number may be reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -16,6 +16,7 @@ impl JobId {
 
 /// A job as far as a scheduler may know it: bounds, progress and perhaps an estimate, never the true execution time.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Job {
     /// Index of the job's task.
     pub task: u32,
@@ -51,25 +52,32 @@ pub struct Job {
 }
 
 impl Job {
-    /// Creates the first job of `task`, which has this index in its set, as it is at its release, on cores of full speed.
-    pub fn first(index: u32, task: &Task) -> Job {
+    /// Creates a job as it is at its release: job number 0 of the task with this index, of known execution time, criticality
+    /// 0 and value 1, on cores of full speed.
+    pub fn new(task: u32, release: Time, deadline: Time, wcet: Time) -> Job {
         Job {
-            task: index,
-            criticality: task.criticality,
+            task,
+            criticality: 0,
             running: false,
             held: false,
             fastest: Speed::FULL,
             last_core: None,
             number: 0,
-            release: task.offset,
-            deadline: task.offset + task.deadline,
-            wcet: task.wcet,
-            bcet: task.bcet,
+            release,
+            deadline,
+            wcet,
+            bcet: wcet,
             executed: Time::ZERO,
             overhead: Time::ZERO,
-            value: task.value,
+            value: 1.0,
             estimate: None,
         }
+    }
+
+    /// Creates the first job of `task`, which has this index in its set, as it is at its release, on cores of full speed.
+    pub fn first(index: u32, task: &Task) -> Job {
+        let Task { bcet, criticality, value, .. } = *task;
+        Job { bcet, criticality, value, ..Job::new(index, task.offset, task.offset + task.deadline, task.wcet) }
     }
 
     /// Returns the remaining work if the job takes its whole wcet, overhead included. It is at least one nanosecond,
@@ -127,87 +135,40 @@ impl Job {
     }
 }
 
+replaced_fields! {
+    Job:
+    with_task task: u32,
+    with_criticality criticality: u8,
+    with_running running: bool,
+    with_held held: bool,
+    with_fastest fastest: Speed,
+    with_last_core last_core: Option<u32>,
+    with_number number: u64,
+    with_release release: Time,
+    with_deadline deadline: Time,
+    with_wcet wcet: Time,
+    with_bcet bcet: Time,
+    with_executed executed: Time,
+    with_overhead overhead: Time,
+    with_value value: f64,
+    with_estimate estimate: Option<Estimate>,
+}
+
 /// Tie-break among jobs with equal keys; see [`Job::tie`].
 pub type Tie = (Time, u32, u64);
 
-/// The part of the state that does not change during a run: tasks and machine.
-#[derive(Clone, Debug)]
-pub struct System {
-    /// Tasks, in file order.
-    pub tasks: Vec<Task>,
-    /// Number of cores.
-    pub cores: usize,
-    /// Speeds of the cores, and which of them the tasks may use.
-    pub machine: Machine,
-    /// Whether jobs of some task hold their cores; see [`crate::Preemption`].
-    pub is_limited: bool,
-    /// Rule for jobs that are not complete at their deadline.
-    pub on_miss: OnMiss,
-    /// Speeds that a scheduler may choose from, ascending. The last is full speed.
-    pub speeds: Vec<Speed>,
-    /// Servers: reservations for the jobs of some tasks.
-    pub servers: Vec<crate::Server>,
-    /// Chains of tasks with end-to-end deadlines; see [`crate::DueDates`].
-    pub chains: Vec<crate::Chain>,
-    /// Names of the resources that tasks lock in their critical sections.
-    pub resources: Vec<String>,
-    /// Rule for jobs that want a resource that another one holds.
-    pub protocol: crate::Protocol,
-    /// Overheads of scheduling, which come on top of the wcets.
-    pub costs: crate::Costs,
-    /// Measures by which schedules of this system are judged.
-    pub goal: crate::Goal,
-}
-
-impl System {
-    /// Returns the first task whose jobs hold their cores, if there is one.
-    pub fn limited_task(&self) -> Option<&Task> {
-        self.tasks.iter().find(|task| task.preemption.is_limited())
-    }
-
-    /// Returns the median wcet of the tasks, each on the fastest core that it may use, and at least one nanosecond: the unit
-    /// of time of a set.
-    pub fn median_wcet(&self) -> Time {
-        let time = |(index, task): (u32, &Task)| self.machine.fastest(index).time_for(task.wcet);
-        let mut wcets: Vec<Time> = (0..).zip(&self.tasks).map(time).collect();
-        wcets.sort_unstable();
-        wcets.get(wcets.len() / 2).copied().unwrap_or_default().max(Time(1))
-    }
-
-    /// Returns the mean utilization of each task, as far as an online scheduler may know it.
-    ///
-    /// For listed jobs, it is the middle of [`crate::ListedJob::bcet`] and [`crate::ListedJob::wcet`], summed up and
-    /// divided by the time between the first release and the last deadline of all lists.
-    pub fn mean_utilizations(&self) -> Vec<f64> {
-        let listed = self.tasks.iter().filter_map(|task| match &task.arrival {
-            Arrival::Listed(jobs) => Some(jobs.iter()),
-            _ => None,
-        });
-        let (first, last) = listed
-            .flatten()
-            .fold((Time::NEVER, Time::ZERO), |(first, last), job| (first.min(job.release), last.max(job.deadline)));
-        let window = last.saturating_sub(first).0.max(1) as f64;
-        let load = |task: &Task| match &task.arrival {
-            Arrival::Listed(jobs) => {
-                jobs.iter().map(|job| (job.bcet.0 + job.wcet.0) as f64 / 2.0).sum::<f64>() / window
-            }
-            _ => task.mean_utilization(),
-        };
-        self.tasks.iter().map(load).collect()
-    }
-}
-
 /// Something that happened since the last decision. The job of an event can be looked up even if it has just left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Event {
     /// The job was released.
     Released(JobId),
     /// The job completed and has left.
     Completed(JobId),
-    /// The job was removed and has left: at its deadline under [`OnMiss::Abort`], or at the preemption point after its
+    /// The job was removed and has left: at its deadline under [`crate::OnMiss::Abort`], or at the preemption point after its
     /// deadline, or after it was abandoned, if it was held before.
     Aborted(JobId),
-    /// The job reached its deadline and stays: under [`OnMiss::Continue`], or under [`OnMiss::Abort`] while it is held.
+    /// The job reached its deadline and stays: under [`crate::OnMiss::Continue`], or under [`crate::OnMiss::Abort`] while it is held.
     DeadlinePassed(JobId),
 }
 
@@ -222,6 +183,7 @@ impl Event {
 
 /// State of the system at a decision point.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct SystemView<'a> {
     /// Current time.
     pub now: Time,
@@ -240,6 +202,41 @@ pub struct SystemView<'a> {
 }
 
 impl<'a> SystemView<'a> {
+    /// Creates a view without events and locks. The arguments are the fields of the same names.
+    pub fn new(
+        now: Time,
+        system: &'a System,
+        active: &'a [JobId],
+        jobs: &'a [Job],
+        running: &'a [Option<JobId>],
+    ) -> SystemView<'a> {
+        SystemView { now, system, active, jobs, running, events: &[], locks: None }
+    }
+
+    /// Returns the view with these events since the last decision.
+    #[must_use]
+    pub fn with_events(self, events: &'a [Event]) -> SystemView<'a> {
+        SystemView { events, ..self }
+    }
+
+    /// Returns the view with what is known of resources; `None` if the system has none.
+    #[must_use]
+    pub fn with_locks(self, locks: Option<&'a Locks>) -> SystemView<'a> {
+        SystemView { locks, ..self }
+    }
+
+    /// Returns the view of the same jobs in another system.
+    #[must_use]
+    pub fn with_system(self, system: &'a System) -> SystemView<'a> {
+        SystemView { system, ..self }
+    }
+
+    /// Returns the view with these active jobs only.
+    #[must_use]
+    pub fn with_active(self, active: &'a [JobId]) -> SystemView<'a> {
+        SystemView { active, ..self }
+    }
+
     /// Returns the job with this id.
     ///
     /// # Panics
@@ -251,7 +248,7 @@ impl<'a> SystemView<'a> {
 
     /// Returns the task of a job.
     pub fn task_of(&self, job: &Job) -> &'a Task {
-        &self.system.tasks[job.task as usize]
+        &self.system.tasks()[job.task as usize]
     }
 
     /// Returns the date at which a job will have run for `work` more if it is on a core of full speed from now on, with the overhead that remains and what this decision adds.
@@ -263,13 +260,13 @@ impl<'a> SystemView<'a> {
 
     /// Like [`SystemView::date_after`], on this core, which may have a speed of its own.
     pub fn date_after_on(&self, job: &Job, work: Time, core: usize) -> Time {
-        self.now + self.system.machine.speed(core).time_for(self.charged(job, work))
+        self.now + self.system.machine().speed(core).time_for(self.charged(job, work))
     }
 
     /// Returns `work` with the overhead that remains and what this decision adds.
     fn charged(&self, job: &Job, work: Time) -> Time {
         let is_charged = !job.running || job.last_core == Some(0);
-        let decision = if is_charged { self.system.costs.decision } else { Time::ZERO };
+        let decision = if is_charged { self.system.costs().decision } else { Time::ZERO };
         work + job.overhead + decision
     }
 
@@ -286,23 +283,23 @@ impl<'a> SystemView<'a> {
 
     /// Returns the number of cores.
     pub fn cores(&self) -> usize {
-        self.system.cores
+        self.system.cores()
     }
 
     /// Returns whether every ready job can have a core, and none is better off on another one. Jobs that share resources cannot all run.
     pub fn leaves_no_choice(&self) -> bool {
-        let most = if self.locks.is_none() { self.system.cores } else { 1 };
-        self.active.len() <= most && self.system.machine.is_plain()
+        let most = if self.locks.is_none() { self.system.cores() } else { 1 };
+        self.active.len() <= most && self.system.machine().is_plain()
     }
 
     /// Returns whether a job may run on a core. A job of a task that the system does not have may run anywhere.
     pub fn may_run(&self, job: &Job, core: usize) -> bool {
-        self.system.tasks.get(job.task as usize).is_none_or(|task| task.cores.contains(core))
+        self.system.tasks().get(job.task as usize).is_none_or(|task| task.cores.contains(core))
     }
 
     /// Returns the time that the remaining work of a job takes on a core, at its wcet.
     pub fn time_to_finish_on(&self, job: &Job, core: usize) -> Time {
-        self.system.machine.speed(core).time_for(job.remaining())
+        self.system.machine().speed(core).time_for(job.remaining())
     }
 
     /// Returns the job that holds a core, if there is one. The decision has to leave it there; [`crate::Assignment::place`]

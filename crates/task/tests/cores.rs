@@ -26,9 +26,9 @@ fn machine(speeds: &[u32]) -> Vec<Core> {
 
 /// A set of as many tasks as there are sets of cores.
 fn set(speeds: &[u32], allowed: Vec<CoreSet>) -> TaskSet {
-    let task = |(index, cores)| Task { cores, ..Task::periodic(format!("t{index}"), Time(1_000), Time(10)) };
+    let task = |(index, cores)| Task::periodic(format!("t{index}"), Time(1_000), Time(10)).with_cores(cores);
     let mut set = TaskSet::new("cores", allowed.into_iter().enumerate().map(task).collect(), speeds.len());
-    set.machine = machine(speeds);
+    set.system.set_machine(machine(speeds));
     set
 }
 
@@ -45,7 +45,7 @@ fn try_all(
 ) {
     if cores.len() == order.len() {
         let pairs = || order.iter().zip(cores.iter());
-        let speed = |core: usize| view.system.machine.speed(core).0;
+        let speed = |core: usize| view.system.machine().speed(core).0;
         let quality = (
             cores.iter().map(Option::is_some).collect(),
             cores.iter().flatten().map(|core| speed(*core)).collect(),
@@ -63,7 +63,7 @@ fn try_all(
     let is_open = |core: usize, cores: &[Option<usize>]| !cores.contains(&Some(core)) && !view.is_held(core);
     for core in 0..view.cores() {
         let may = if job.held { held == Some(core) } else { is_open(core, cores) };
-        if may && view.system.tasks[job.task as usize].cores.contains(core) {
+        if may && view.system.tasks()[job.task as usize].cores.contains(core) {
             cores.push(Some(core));
             try_all(view, order, cores, best);
             cores.pop();
@@ -93,30 +93,22 @@ fn placement_is_the_best_of_all_assignments_by_the_rule() {
         };
         let allowed: Vec<CoreSet> = (0..jobs_count).map(|_| subset()).collect();
         let mut set = set(&speeds, allowed);
-        set.tasks.iter_mut().for_each(|task| task.preemption = Preemption::None);
-        let system = set.system();
-        let mut jobs: Vec<Job> = (0..).zip(&system.tasks).map(|(index, task)| Job::first(index, task)).collect();
+        set.system.tasks_mut().iter_mut().for_each(|task| task.preemption = Preemption::None);
+        let system = set.system.clone();
+        let mut jobs: Vec<Job> = (0..).zip(system.tasks()).map(|(index, task)| Job::first(index, task)).collect();
         let mut running = vec![None; count];
         for (index, job) in jobs.iter_mut().enumerate() {
             let core = random.below(count);
-            if running[core].is_none() && system.tasks[index].cores.contains(core) && random.below(2) == 0 {
+            if running[core].is_none() && system.tasks()[index].cores.contains(core) && random.below(2) == 0 {
                 running[core] = Some(JobId(index as u32));
                 (job.running, job.last_core, job.held) = (true, Some(core as u32), random.below(4) == 0);
             }
         }
         let active: Vec<JobId> = (0..jobs_count as u32).map(JobId).collect();
-        let view = SystemView {
-            now: Time(0),
-            system: &system,
-            active: &active,
-            jobs: &jobs,
-            running: &running,
-            events: &[],
-            locks: None,
-        };
+        let view = SystemView::new(Time(0), &system, &active, &jobs, &running);
         let mut order = active.clone();
         (1..order.len()).rev().for_each(|last| order.swap(last, random.below(last + 1)));
-        if !system.machine.is_bound() {
+        if !system.machine().is_bound() {
             // Held jobs that are not chosen stay all the same; the order of the reference has them all.
             order.retain(|id| !jobs[id.index()].held);
             order.truncate(count);
@@ -157,19 +149,11 @@ fn a_thousand_unequal_cores_are_placed_at_once() {
         let mut allowed = vec![CoreSet::ALL; count];
         let is_bound = bound.is_some();
         bound.into_iter().for_each(|cores| allowed[3] = cores);
-        let system = set(&speeds, allowed).system();
-        let jobs: Vec<Job> = (0..).zip(&system.tasks).map(|(index, task)| Job::first(index, task)).collect();
+        let system = set(&speeds, allowed).system;
+        let jobs: Vec<Job> = (0..).zip(system.tasks()).map(|(index, task)| Job::first(index, task)).collect();
         let active: Vec<JobId> = (0..count as u32).map(JobId).collect();
         let running = vec![None; count];
-        let view = SystemView {
-            now: Time(0),
-            system: &system,
-            active: &active,
-            jobs: &jobs,
-            running: &running,
-            events: &[],
-            locks: None,
-        };
+        let view = SystemView::new(Time(0), &system, &active, &jobs, &running);
         let mut assignment = Assignment::default();
         assignment.reset(count);
         assignment.place(&view, &active);
@@ -197,7 +181,7 @@ impl Scheduler for On {
 
 #[test]
 fn a_job_does_not_run_where_its_task_may_not_and_works_at_the_speed_of_its_core() {
-    let mut ready = ReadyJobs::new(set(&[400, 2500], vec![CoreSet::ALL, CoreSet::of([1])]).system()).unwrap();
+    let mut ready = ReadyJobs::new(set(&[400, 2500], vec![CoreSet::ALL, CoreSet::of([1])]).system).unwrap();
     ready.start(&mut On(0)).unwrap();
     let bound = ready.release(1).unwrap();
     let problem = AssignmentProblem::Forbidden { job: bound.id(), core: 0 };
@@ -220,23 +204,30 @@ fn a_job_does_not_run_where_its_task_may_not_and_works_at_the_speed_of_its_core(
 #[test]
 fn machines_that_cannot_be_are_refused() {
     let valid = set(&[1000, 500], vec![CoreSet::of([1])]);
-    assert_eq!(valid.system().validate(), Ok(()));
+    assert_eq!(valid.system.validate(), Ok(()));
     let with = |change: fn(&mut TaskSet)| {
         let mut set = valid.clone();
         change(&mut set);
-        set.system().validate().unwrap_err()
+        set.system.validate().unwrap_err()
     };
-    assert_eq!(with(|set| set.machine[0].speed = Speed(0)), InvalidSystem::Machine);
-    assert_eq!(with(|set| set.machine.truncate(1)), InvalidSystem::Machine);
-    assert_eq!(with(|set| set.speeds = vec![Speed(500), Speed::FULL]), InvalidSystem::SpeedsOfCores);
+    assert_eq!(
+        with(|set| {
+            let mut cores = set.machine().cores().to_vec();
+            cores[0].speed = Speed(0);
+            set.system.set_machine(cores);
+        }),
+        InvalidSystem::Machine
+    );
+    assert_eq!(with(|set| set.system.set_machine(set.machine().cores()[..1].to_vec())), InvalidSystem::Machine);
+    assert_eq!(with(|set| set.system.set_speeds(vec![Speed(500), Speed::FULL])), InvalidSystem::SpeedsOfCores);
     let what = TaskSettingProblem::Cores;
     let missing = InvalidSystem::TaskSetting { task: "t0".into(), what };
-    assert_eq!(with(|set| set.tasks[0].cores = CoreSet::of([2])), missing);
+    assert_eq!(with(|set| set.system.tasks_mut()[0].cores = CoreSet::of([2])), missing);
     let mut other = valid.clone();
-    assert!(other.set_cores(3).unwrap_err().contains("[[core]]"));
-    other.machine.clear();
-    assert!(other.set_cores(1).unwrap_err().contains("\"t0\""));
-    assert_eq!((other.set_cores(4), other.cores), (Ok(()), 4));
+    assert!(other.system.change_cores(3).unwrap_err().contains("[[core]]"));
+    other.system.set_machine(Vec::new());
+    assert!(other.system.change_cores(1).unwrap_err().contains("\"t0\""));
+    assert_eq!((other.system.change_cores(4), other.cores()), (Ok(()), 4));
     assert_eq!(valid.machine_label(), "2 cores (1 x1000 ×1, 1 x500 ×0.5)");
     assert_eq!((valid.core_label(1), valid.cores_label(0)), ("core 1 (x500) ×0.5".into(), Some("x500".into())));
 }

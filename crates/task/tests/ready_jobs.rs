@@ -2,8 +2,8 @@
 
 use temponet_task::ready_jobs::{AssignmentProblem, ReleaseProblem};
 use temponet_task::{
-    Arrival, Assignment, Estimate, Event, ExecutionModel, Gap, InvalidSystem, JobId, NotApplicable, OnMiss, Preemption,
-    ReadyJobs, ReadyJobsError, Release, Scheduler, Server, Speed, System, SystemView, Task, TaskSet,
+    Arrival, Assignment, Costs, Estimate, Event, ExecutionModel, Gap, InvalidSystem, JobId, NotApplicable, OnMiss,
+    Preemption, ReadyJobs, ReadyJobsError, Release, Scheduler, Server, Speed, System, SystemView, Task, TaskSet,
     TaskSettingProblem, Time,
 };
 
@@ -45,7 +45,7 @@ fn two_tasks(cores: usize) -> TaskSet {
 }
 
 fn ready(set: &TaskSet) -> (ReadyJobs, Scripted) {
-    let (mut ready, mut scheduler) = (ReadyJobs::new(set.system()).unwrap(), Scripted::default());
+    let (mut ready, mut scheduler) = (ReadyJobs::new(set.system.clone()).unwrap(), Scripted::default());
     ready.start(&mut scheduler).unwrap();
     (ready, scheduler)
 }
@@ -53,7 +53,7 @@ fn ready(set: &TaskSet) -> (ReadyJobs, Scripted) {
 #[test]
 fn an_estimate_is_seen_within_best_and_worst_case() {
     let (mut ready, _) = ready(&two_tasks(1));
-    let mut release = Release::of(&ready.system().tasks[1], ms(0));
+    let mut release = Release::of(&ready.system().tasks()[1], ms(0));
     assert_eq!(release.estimate, None);
     (release.bcet, release.estimate) = (ms(2), Estimate::new(ms(1), ms(40)));
     ready.release_with(1, release).unwrap();
@@ -113,7 +113,7 @@ fn a_passed_deadline_stops_the_job_or_is_told_once() {
     assert_eq!(scheduler.seen, [Event::Aborted(job.id())]);
     assert_eq!(ready_jobs.complete(job), Err(ReadyJobsError::Left(job)));
 
-    set.on_miss = OnMiss::Continue;
+    set.system.set_on_miss(OnMiss::Continue);
     let (mut ready_jobs, mut scheduler) = ready(&set);
     let job = ready_jobs.release(0).unwrap();
     ready_jobs.advance(ms(12)).unwrap();
@@ -198,9 +198,9 @@ fn wrong_reports_are_errors() {
     assert_eq!(ready.advance(ms(4)), Err(ReadyJobsError::Time { from: ms(5), to: ms(4) }));
     assert!(ready.advance(Time::NEVER).is_err());
     assert_eq!(ready.release(2), Err(ReadyJobsError::UnknownTask(2)));
-    let unstarted = ReadyJobs::new(two_tasks(1).system()).unwrap().decide(&mut Scripted::default()).err();
+    let unstarted = ReadyJobs::new(two_tasks(1).system).unwrap().decide(&mut Scripted::default()).err();
     assert_eq!(unstarted, Some(ReadyJobsError::NotStarted));
-    let task = ready.system().tasks[0].clone();
+    let task = ready.system().tasks()[0].clone();
     let mut wrong = |change: fn(&mut Release), problem: ReleaseProblem| {
         let mut release = Release::of(&task, ms(5));
         change(&mut release);
@@ -218,20 +218,23 @@ fn wrong_reports_are_errors() {
 #[test]
 fn systems_that_make_no_sense_are_refused() {
     let refused = |change: fn(&mut System)| {
-        let mut system = two_tasks(1).system();
+        let mut system = two_tasks(1).system;
         change(&mut system);
         ReadyJobs::new(system).unwrap_err()
     };
-    assert_eq!(refused(|system| system.cores = 0), InvalidSystem::Cores(0));
-    assert_eq!(refused(|system| system.cores = usize::MAX), InvalidSystem::Cores(usize::MAX));
-    assert_eq!(refused(|system| system.costs.migration = Time::NEVER), InvalidSystem::Cost(Time::NEVER));
-    assert_eq!(refused(|system| system.tasks[1].name = "fast".into()), InvalidSystem::TaskName("fast".into()));
+    assert_eq!(refused(|system| system.set_cores(0)), InvalidSystem::Cores(0));
+    assert_eq!(refused(|system| system.set_cores(usize::MAX)), InvalidSystem::Cores(usize::MAX));
+    assert_eq!(
+        refused(|system| system.set_costs(Costs { migration: Time::NEVER, ..Costs::default() })),
+        InvalidSystem::Cost(Time::NEVER)
+    );
+    assert_eq!(refused(|system| system.tasks_mut()[1].name = "fast".into()), InvalidSystem::TaskName("fast".into()));
     let empty =
-        |system: &mut System| system.servers = vec![Server { name: "s".into(), budget: Time::ZERO, period: ms(1) }];
+        |system: &mut System| system.set_servers(vec![Server { name: "s".into(), budget: Time::ZERO, period: ms(1) }]);
     assert_eq!(refused(empty), InvalidSystem::Server("s".into()));
     let setting = |change: fn(&mut Task), problem: TaskSettingProblem| {
-        let mut system = two_tasks(1).system();
-        change(&mut system.tasks[0]);
+        let mut system = two_tasks(1).system;
+        change(&mut system.tasks_mut()[0]);
         let expected = InvalidSystem::TaskSetting { task: "fast".into(), what: problem };
         assert_eq!(ReadyJobs::new(system).unwrap_err(), expected);
     };
@@ -250,17 +253,17 @@ fn systems_that_make_no_sense_are_refused() {
     setting(|task| task.skip = Some(0), TaskSettingProblem::Skip);
     setting(|task| task.preemption = Preemption::Every(Time::ZERO), TaskSettingProblem::Preemption);
     setting(|task| task.preemption = Preemption::Every(Time(3)), TaskSettingProblem::Preemption);
-    assert_eq!(refused(|system| system.speeds.clear()), InvalidSystem::Speeds);
-    assert_eq!(refused(|system| system.speeds = vec![Speed(0), Speed::FULL]), InvalidSystem::Speeds);
+    assert_eq!(refused(|system| system.set_speeds(Vec::new())), InvalidSystem::Speeds);
+    assert_eq!(refused(|system| system.set_speeds(vec![Speed(0), Speed::FULL])), InvalidSystem::Speeds);
     assert!(matches!(
-        refused(|system| system.tasks[0].wcet = Time::ZERO),
+        refused(|system| system.tasks_mut()[0].wcet = Time::ZERO),
         InvalidSystem::TaskTime { what: "wcet", .. }
     ));
-    let period = |system: &mut System| system.tasks[1] = Task::periodic("slow", Time::ZERO, ms(1));
+    let period = |system: &mut System| system.tasks_mut()[1] = Task::periodic("slow", Time::ZERO, ms(1));
     assert!(matches!(refused(period), InvalidSystem::TaskTime { .. }));
-    assert!(matches!(refused(|system| system.tasks[0].bcet = ms(5)), InvalidSystem::BcetAboveWcet { .. }));
-    assert!(matches!(refused(|system| system.tasks[0].value = -1.0), InvalidSystem::Value { .. }));
-    assert!(matches!(refused(|system| system.tasks[0].server = Some(0)), InvalidSystem::UnknownServer { .. }));
+    assert!(matches!(refused(|system| system.tasks_mut()[0].bcet = ms(5)), InvalidSystem::BcetAboveWcet { .. }));
+    assert!(matches!(refused(|system| system.tasks_mut()[0].value = -1.0), InvalidSystem::Value { .. }));
+    assert!(matches!(refused(|system| system.tasks_mut()[0].server = Some(0)), InvalidSystem::UnknownServer { .. }));
 }
 
 #[test]
@@ -314,7 +317,7 @@ fn an_assignment_from_elsewhere_is_checked_and_carried_out() {
 /// Two tasks of which the slow one can be preempted as it says.
 fn limited(preemption: Preemption) -> (ReadyJobs, Scripted) {
     let mut set = two_tasks(1);
-    set.tasks[1].preemption = preemption;
+    set.system.tasks_mut()[1].preemption = preemption;
     ready(&set)
 }
 

@@ -12,7 +12,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Task::periodic("control", Time::from_ms(10), Time::from_ms(4)),
         Task::periodic("vision", Time::from_ms(40), Time::from_ms(22)),
     ];
-    let mut ready = ReadyJobs::new(TaskSet::new("robot", tasks, 1).system())?;
+    let mut ready = ReadyJobs::new(TaskSet::new("robot", tasks, 1).system)?;
     let mut scheduler = Temponet::built_in()?;
     ready.start(&mut scheduler)?;
     println!("the shield {}", scheduler.shield_role().sentence("the network"));
@@ -45,7 +45,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let decision = ready.decide(&mut scheduler)?;
         assert!(decision.stopped().is_empty(), "the shield guarantees this set");
         (running, latest) = (decision.cores()[0], decision.next());
-        let name = running.and_then(|job| ready.job(job)).map(|job| &ready.system().tasks[job.task as usize].name);
+        let name = running.and_then(|job| ready.job(job)).map(|job| &ready.system().tasks()[job.task as usize].name);
         println!("{now:>6}  {}", name.map_or("idle", String::as_str));
     }
 }

@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 fn report(name: &str, set: &TaskSet) -> Result<(), Box<dyn std::error::Error>> {
     let mut scheduler = Temponet::built_in()?;
     let begin = Instant::now();
-    scheduler.start(&set.system())?;
+    scheduler.start(&set.system)?;
     let took = begin.elapsed().as_millis();
     let choice = scheduler.choice().ok_or("the scheduler has been started")?;
     println!("{name:<24} {took:>5} ms {:>6} jobs  {choice}", choice.jobs);

@@ -54,7 +54,7 @@ fn with_cores<'a>(
     placed: &'a mut Assignment,
 ) -> impl Iterator<Item = JobId> + use<'a> {
     placed.reset(view.cores());
-    let is_bound = view.system.machine.is_bound() || view.locks.is_some();
+    let is_bound = view.system.machine().is_bound() || view.locks.is_some();
     if is_bound {
         placed.place(view, chosen);
     }
@@ -71,7 +71,7 @@ impl Advice {
     pub(crate) fn ask(&mut self, view: &SystemView<'_>, scale: &Scale, ask_advisors: bool, ask_planners: bool) {
         if self.by_job.capacity() < view.jobs.len() {
             // Twice as many, because ids of jobs that have just left are not free yet.
-            self.by_job.reserve(2 * view.system.tasks.len().max(view.jobs.len()));
+            self.by_job.reserve(2 * view.system.tasks().len().max(view.jobs.len()));
             // The panel may lack room for this many jobs too; it reserves room when it starts.
             self.start(view.system);
         }

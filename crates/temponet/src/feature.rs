@@ -103,7 +103,7 @@ impl Feature {
     }
 
     /// Whether the feature needs the distribution of the job's execution time.
-    pub(crate) fn needs_outlook(self) -> bool {
+    pub(crate) fn needs_prediction(self) -> bool {
         matches!(self, Feature::Chance | Feature::Expected)
     }
 }

@@ -33,8 +33,8 @@ pub struct Options {
     pub keep_attention: bool,
     /// Kernel and precision of the network.
     pub network: temponet_infer::NetworkOptions,
-    /// Time budget of a decision, in nanoseconds. A decision that the network is expected to exceed it with is left to the fallback, or to EDF if that is
-    /// too slow as well. There is no limit by default.
+    /// Time budget of a decision, in nanoseconds; none, the default, is no limit. Where the network is expected to take longer, the fallback scheduler
+    /// decides, and EDF where that one is expected to take longer, too.
     pub budget_ns: Option<u64>,
     /// Expected latencies that the budget is compared with. By default they are measured when a scheduler with a budget is built.
     pub calibration: Option<Calibration>,
@@ -140,13 +140,13 @@ impl Learned {
     /// Prepares for a system, except for the fallbacks.
     fn prepare(&mut self, system: &System) {
         self.scale = Scale::of(&self.model.tokenizer, system);
-        self.mapper.reserve(self.options.mapping, system.cores);
+        self.mapper.reserve(self.options.mapping, system.cores());
         self.observation.start(system);
         self.network.reset();
         self.is_overloaded = false;
         self.tick = self.model.tick().map(|tick| Time((tick * self.scale.unit) as u64).max(Time(1)));
         self.chooses_speeds =
-            self.model.weights.architecture.speeds() > 0 && !self.is_full_speed && system.speeds.len() > 1;
+            self.model.weights.architecture.speeds() > 0 && !self.is_full_speed && system.speeds().len() > 1;
         self.mapper.staying = Staying::on(system, self.model.stay());
         self.following = Following::new(&self.model);
         self.fallbacks = 0;

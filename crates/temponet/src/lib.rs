@@ -79,34 +79,33 @@
 //! Everything at the top of this crate follows semantic versioning. The modules of [`stages`] are the steps of one decision, which training and diagnostics
 //! share with the scheduler; they may change at any time.
 
+mod added_features;
 mod advice;
 mod assignment;
 mod binning;
 mod bins;
-mod calibration;
 mod continuous;
 mod feature;
-mod growth;
 mod learned;
 mod mapping;
 mod model;
 mod observation;
-mod outlook;
 pub mod planner;
+mod prediction;
 mod scale;
 mod scheduler;
-pub mod search;
 mod speed;
+mod stage_latencies;
 mod staying;
 mod tokenizer;
 mod tokenizer_error;
 pub mod tuning;
 
-pub use calibration::{Calibration, LatencyTable, MEASURED_CORES, MEASURED_SIZES, StageLatencies};
 pub use learned::Options;
 pub use mapping::Mapping;
 pub use model::{Model, ModelError};
 pub use scheduler::Temponet;
+pub use stage_latencies::{Calibration, LatencyTable, MEASURED_CORES, MEASURED_SIZES, StageLatencies};
 pub use temponet_infer::NetworkError;
 pub use temponet_infer::NetworkOptions;
 pub use temponet_sched::shield::{Guarantee, NoGuarantee, Role, ShieldCounters, WhyNot};
@@ -114,19 +113,19 @@ pub use temponet_task::ready_jobs::{AssignmentProblem, ReleaseProblem};
 pub use temponet_task::{
     Arrival, Assignment, Core, CoreSet, Costs, Decision, Event, ExecutionModel, Gap, InvalidSystem, Job, JobHandle,
     JobId, ListedJob, Machine, NotApplicable, OnMiss, Preemption, ReadyJobs, ReadyJobsError, Release, Scheduler,
-    Server, Speed, StoppedJob, System, SystemView, Task, TaskSet, TaskSettingProblem, Time,
+    Server, Speed, StoppedJob, System, SystemView, Task, TaskSet, TaskSettingProblem, Time, Wrapper,
 };
 pub use tokenizer_error::TokenizerError;
 pub use tuning::Tuning;
 
 /// The steps of one decision, for training and diagnostics. These items may change at any time.
 pub mod stages {
+    pub use crate::added_features::GrowthError;
     pub use crate::advice::JobAdvice;
     pub use crate::assignment::{Hungarian, Sinkhorn};
     pub use crate::binning::Binning;
     pub use crate::continuous::Continuous;
     pub use crate::feature::{Feature, IdleFeature};
-    pub use crate::growth::GrowthError;
     pub use crate::learned::{Learned, is_overloaded};
     pub use crate::mapping::Mapper;
     pub use crate::model::provenance;
@@ -136,3 +135,8 @@ pub mod stages {
     pub use crate::staying::{Kept, Staying};
     pub use crate::tokenizer::Tokenizer;
 }
+
+/// The examples of the README, which are run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

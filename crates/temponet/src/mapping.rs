@@ -36,23 +36,23 @@ pub enum Mapping {
     },
 }
 
-/// A job that may get a core.
+/// A ready job with its Q-value.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Candidate {
+pub(crate) struct ScoredJob {
     pub q: f32,
     deadline: Time,
     tie: Tie,
     pub id: JobId,
 }
 
-impl Candidate {
-    fn of((id, q): (JobId, f32), view: &SystemView<'_>) -> Candidate {
+impl ScoredJob {
+    fn of((id, q): (JobId, f32), view: &SystemView<'_>) -> ScoredJob {
         let job = view.job(id);
-        Candidate { q, deadline: job.deadline, tie: job.tie(), id }
+        ScoredJob { q, deadline: job.deadline, tie: job.tie(), id }
     }
 
     /// Orders by descending Q-value, then by deadline, then by [`temponet_task::Job::tie`].
-    pub fn order(&self, other: &Candidate) -> Ordering {
+    pub fn order(&self, other: &ScoredJob) -> Ordering {
         other.q.total_cmp(&self.q).then((self.deadline, self.tie).cmp(&(other.deadline, other.tie)))
     }
 }
@@ -62,10 +62,10 @@ impl Candidate {
 pub struct Mapper {
     /// Switching bonus of running jobs; zero by default. Only [`Mapping::Greedy`] uses it: the matchings have a migration cost of their own.
     pub staying: Staying,
-    candidates: Vec<Candidate>,
+    candidates: Vec<ScoredJob>,
     chosen: Vec<JobId>,
     /// Running jobs that are not among the candidates; working memory of [`Staying::keep`].
-    lost: Vec<Candidate>,
+    lost: Vec<ScoredJob>,
     kept: Vec<Kept>,
     gains: Vec<f32>,
     /// Cores that no job holds.
@@ -113,7 +113,7 @@ impl Mapper {
             if !matches!(q.partial_cmp(&least), Some(Ordering::Greater | Ordering::Equal)) {
                 continue;
             }
-            let candidate = Candidate::of((id, q), view);
+            let candidate = ScoredJob::of((id, q), view);
             let place = self.candidates.partition_point(|other| other.order(&candidate) == Ordering::Less);
             if place == limit {
                 continue;
@@ -154,9 +154,9 @@ impl Mapper {
         let migration = match mapping {
             Mapping::Greedy => {
                 // Where tasks are bound to cores or share resources, the candidates are not yet those that run.
-                if !view.system.machine.is_bound() && view.locks.is_none() {
+                if !view.system.machine().is_bound() && view.locks.is_none() {
                     let Mapper { staying, candidates, lost, kept, .. } = self;
-                    let jobs = jobs.map(|job| Candidate::of(job, view));
+                    let jobs = jobs.map(|job| ScoredJob::of(job, view));
                     staying.keep(candidates, lost, jobs, idle, view, |one| kept.push(one));
                 }
                 self.chosen.clear();
@@ -178,7 +178,7 @@ impl Mapper {
         let least = self.candidates.iter().map(|candidate| candidate.q).fold(f32::INFINITY, f32::min);
         let given_idle = idle;
         let idle = idle.max(least - migration - 1.0);
-        let machine = &view.system.machine;
+        let machine = view.system.machine();
         let top = self.free.iter().map(|core| machine.speed(*core)).max().unwrap_or(Speed::FULL).as_f64();
         let share = |id: JobId, core: usize| match machine.is_plain() {
             true => Some(1.0),
@@ -224,7 +224,7 @@ impl Mapper {
             let job = view.job(candidate.id);
             let is_open = |core: &&usize| assignment.cores()[**core].is_none() && view.may_run(job, **core);
             let open = self.free.iter().filter(is_open);
-            let fastest = open.max_by_key(|core| (view.system.machine.speed(**core), std::cmp::Reverse(**core)));
+            let fastest = open.max_by_key(|core| (view.system.machine().speed(**core), std::cmp::Reverse(**core)));
             if let Some(core) = fastest.copied().filter(|_| !job.held && !assignment.runs(candidate.id)) {
                 assignment.run(core, candidate.id);
             }
@@ -237,27 +237,18 @@ mod tests {
     use super::*;
     use rand::{RngExt, SeedableRng};
     use rand_pcg::Pcg64;
-    use temponet_task::{Core, CoreSet, Job, Machine, System, Task, TaskSet};
+    use temponet_task::{Core, CoreSet, Job, Preemption, Task, TaskSet};
 
     /// Calls `check` with a view of ready jobs with the given deadlines, on four cores.
     fn with_view(deadlines: &[u64], check: impl FnOnce(&SystemView<'_>)) {
-        let task = |(index, deadline): (usize, &u64)| Task {
-            deadline: Time(*deadline),
-            ..Task::periodic(format!("t{index}"), Time(100), Time(1))
+        let task = |(index, deadline): (usize, &u64)| {
+            Task::periodic(format!("t{index}"), Time(100), Time(1)).with_deadline(Time(*deadline))
         };
-        let system = TaskSet::new("test", deadlines.iter().enumerate().map(task).collect(), 4).system();
-        let jobs: Vec<Job> = (0..).zip(&system.tasks).map(|(index, task)| Job::first(index, task)).collect();
+        let system = TaskSet::new("test", deadlines.iter().enumerate().map(task).collect(), 4).system;
+        let jobs: Vec<Job> = (0..).zip(system.tasks()).map(|(index, task)| Job::first(index, task)).collect();
         let active: Vec<JobId> = (0..deadlines.len() as u32).map(JobId).collect();
         let now = Time::ZERO;
-        check(&SystemView {
-            now,
-            system: &system,
-            active: &active,
-            jobs: &jobs,
-            running: &[None; 4],
-            events: &[],
-            locks: None,
-        });
+        check(&SystemView::new(now, &system, &active, &jobs, &[None; 4]));
     }
 
     #[test]
@@ -291,8 +282,9 @@ mod tests {
             let mut jobs = view.jobs.to_vec();
             (jobs[0].running, jobs[0].held, jobs[0].last_core) = (true, true, Some(2));
             let running = [None, None, Some(JobId(0)), None];
-            let system = System { is_limited: true, ..view.system.clone() };
-            let view = SystemView { jobs: &jobs, running: &running, system: &system, ..*view };
+            let mut system = view.system.clone();
+            system.tasks_mut()[0].preemption = Preemption::None;
+            let view = SystemView::new(view.now, &system, view.active, &jobs, &running);
             for mapping in mappings {
                 let mut assignment = Assignment::default();
                 assignment.reset(4);
@@ -327,8 +319,8 @@ mod tests {
             let speeds = [500, 2000, 1000, 1500];
             let machine: Vec<Core> = speeds.map(|speed| Core { name: "c".into(), speed: Speed(speed) }).to_vec();
             let mut system = view.system.clone();
-            system.machine = Machine::new(&machine, 4, &system.tasks);
-            let view = SystemView { system: &system, ..*view };
+            system.set_machine(machine);
+            let view = view.with_system(&system);
             for mapping in MAPPINGS {
                 assert_eq!(mapped(mapping, &view), [2, 5, 3, 4].map(Some), "{mapping:?}");
             }
@@ -340,11 +332,10 @@ mod tests {
         with_view(&[100; 30], |view| {
             let mut system = view.system.clone();
             // The best jobs, more than a matching looks at, compete for core 1; only the worst job may use core 3.
-            system.tasks.iter_mut().for_each(|task| task.cores = CoreSet::of([1]));
-            system.tasks[0].cores = CoreSet::of([3]);
-            system.tasks[1].cores = CoreSet::of([0, 1]);
-            system.machine = Machine::new(&[], 4, &system.tasks);
-            let view = SystemView { system: &system, ..*view };
+            system.tasks_mut().iter_mut().for_each(|task| task.cores = CoreSet::of([1]));
+            system.tasks_mut()[0].cores = CoreSet::of([3]);
+            system.tasks_mut()[1].cores = CoreSet::of([0, 1]);
+            let view = view.with_system(&system);
             for mapping in MAPPINGS {
                 assert_eq!(mapped(mapping, &view), [Some(1), Some(29), None, Some(0)], "{mapping:?}");
             }

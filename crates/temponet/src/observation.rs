@@ -292,24 +292,16 @@ mod tests {
             .flat_map(|tokenizer| [0, 1, 30, 500].map(|jobs| (tokenizer.clone(), jobs)))
         {
             // Some jobs are late by wcet, and some of these are impossible.
-            let task = |index: u64| Task {
-                bcet: Time(60),
-                deadline: Time(200 + index * 131 % 1_499),
-                ..Task::periodic(format!("t{index}"), Time(1_000), Time(100 + index))
+            let task = |index: u64| {
+                Task::periodic(format!("t{index}"), Time(1_000), Time(100 + index))
+                    .with_bcet(Time(60))
+                    .with_deadline(Time(200 + index * 131 % 1_499))
             };
-            let system = TaskSet::new("test", (0..jobs.max(1)).map(task).collect(), 1).system();
+            let system = TaskSet::new("test", (0..jobs.max(1)).map(task).collect(), 1).system;
             let first = |(index, task)| Job::first(index, task);
-            let ready: Vec<Job> = (0..).zip(&system.tasks).map(first).take(jobs as usize).collect();
+            let ready: Vec<Job> = (0..).zip(system.tasks()).map(first).take(jobs as usize).collect();
             let active: Vec<JobId> = (0..jobs as u32).rev().map(JobId).collect();
-            let view = SystemView {
-                now: Time(170),
-                system: &system,
-                active: &active,
-                jobs: &ready,
-                running: &[None],
-                events: &[],
-                locks: None,
-            };
+            let view = SystemView::new(Time(170), &system, &active, &ready, &[None]);
             let scale = Scale::of(&tokenizer, &system);
             let (mut one, mut other) = (Observation::default(), Observation::default());
             for _ in 0..2 {

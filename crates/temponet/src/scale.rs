@@ -6,7 +6,7 @@ use crate::bins::Bins;
 use crate::feature::{
     CHANCES, CORE_BINS, COST_BINS, DEMAND_BINS, Feature, IdleFeature, LOAD_BINS, LOWEST_LEVEL, WORTH_BINS,
 };
-use crate::outlook::Outlooks;
+use crate::prediction::Predictions;
 use crate::tokenizer::Tokenizer;
 
 /// Properties of a whole task set that tokens are relative to, computed once when a scheduler starts.
@@ -31,7 +31,7 @@ pub struct Scale {
     /// [`Feature::Level`] of each criticality.
     levels: Vec<u16>,
     /// Distributions of the execution times; none if the tokenizer does not ask for them.
-    pub(crate) outlooks: Option<Outlooks>,
+    pub(crate) predictions: Option<Predictions>,
     /// [`Feature::Cost`] of a job that needs a context switch, and of one that needs a migration too.
     costs: [u16; 2],
     /// Dates by which jobs with successors have to complete.
@@ -42,21 +42,21 @@ impl Scale {
     /// Computes the scale of a system for a tokenizer.
     pub fn of(tokenizer: &Tokenizer, system: &System) -> Scale {
         let unit = system.median_wcet().0 as f64;
-        let total: f64 = system.tasks.iter().map(|task| task.value).sum();
-        let value = (total / system.tasks.len().max(1) as f64).max(f64::MIN_POSITIVE);
+        let total: f64 = system.tasks().iter().map(|task| task.value).sum();
+        let value = (total / system.tasks().len().max(1) as f64).max(f64::MIN_POSITIVE);
         let loads = system.mean_utilizations();
         let load = loads.iter().sum::<f64>() / system.capacity();
         let edges = tokenizer.binning.edges(tokenizer.bins).iter().map(|edge| edge * unit).collect();
         let importance = |task: &Task| (task.value, task.criticality);
-        let differs = system.tasks.windows(2).any(|pair| importance(&pair[0]) != importance(&pair[1]));
+        let differs = system.tasks().windows(2).any(|pair| importance(&pair[0]) != importance(&pair[1]));
         let asks = |wanted: fn(Feature) -> bool| tokenizer.features.iter().any(|feature| wanted(*feature));
-        let worths = asks(|feature| feature == Feature::Worth).then(|| system.goal.worths(&system.tasks));
+        let worths = asks(|feature| feature == Feature::Worth).then(|| system.goal().worths(system.tasks()));
         let task_worth = |worths: &Worths| {
             let of = |task: &Task| (task.criticality, task.value, worth_bin(worths.of(task.criticality, task.value)));
-            system.tasks.iter().map(of).collect()
+            system.tasks().iter().map(of).collect()
         };
-        let switch = system.costs.context_switch.0 as f64 / unit;
-        let migration = system.costs.migration.0 as f64 / unit;
+        let switch = system.costs().context_switch.0 as f64 / unit;
+        let migration = system.costs().migration.0 as f64 / unit;
         Scale {
             unit,
             value,
@@ -67,7 +67,7 @@ impl Scale {
             task_worths: worths.as_ref().map_or_else(Vec::new, task_worth),
             worths,
             levels: levels(system),
-            outlooks: asks(Feature::needs_outlook).then(|| Outlooks::of(system)),
+            predictions: asks(Feature::needs_prediction).then(|| Predictions::of(system)),
             costs: [switch, switch + migration].map(cost_bin),
             due_dates: DueDates::of(system),
         }
@@ -116,11 +116,11 @@ impl Scale {
 fn idle_value(feature: IdleFeature, system: &System, load: f64) -> u16 {
     match feature {
         IdleFeature::Cores => {
-            let doublings = usize::BITS - (system.cores - 1).leading_zeros();
+            let doublings = usize::BITS - (system.cores() - 1).leading_zeros();
             (doublings as u16).min(CORE_BINS - 1)
         }
         IdleFeature::Load => ((load * 8.0) as u16).min(LOAD_BINS - 1),
-        IdleFeature::Misses => u16::from(system.on_miss == OnMiss::Continue),
+        IdleFeature::Misses => u16::from(system.on_miss() == OnMiss::Continue),
         // Whoever follows an advisor sets it.
         IdleFeature::Advisor => 0,
         IdleFeature::Demand => {
@@ -132,8 +132,8 @@ fn idle_value(feature: IdleFeature, system: &System, load: f64) -> u16 {
 
 /// Computes the [`Feature::Rank`] of each task, where `loads` are the tasks' mean utilizations.
 fn ranks(system: &System, loads: &[f64]) -> Vec<u16> {
-    let price = |place: &usize| system.tasks[*place].mean_execution() / system.tasks[*place].value;
-    let mut order: Vec<usize> = (0..system.tasks.len()).collect();
+    let price = |place: &usize| system.tasks()[*place].mean_execution() / system.tasks()[*place].value;
+    let mut order: Vec<usize> = (0..system.tasks().len()).collect();
     order.sort_by(|a, b| price(a).total_cmp(&price(b)));
     let mut ranks = vec![0; order.len()];
     let mut load = 0.0;
@@ -148,7 +148,7 @@ fn ranks(system: &System, loads: &[f64]) -> Vec<u16> {
 /// Computes the [`Feature::Level`] of each criticality up to the highest one in the goal.
 fn levels(system: &System) -> Vec<u16> {
     let mut levels = Vec::new();
-    let critical = system.goal.measures().iter().filter_map(|measure| match measure {
+    let critical = system.goal().measures().iter().filter_map(|measure| match measure {
         Measure::Critical(level) => Some(usize::from(*level)),
         _ => None,
     });
@@ -237,10 +237,10 @@ mod tests {
     }
 
     fn set(kinds: &[(u8, f64)], cores: usize) -> TaskSet {
-        let task = |(index, (criticality, value)): (usize, &(u8, f64))| Task {
-            criticality: *criticality,
-            value: *value,
-            ..Task::periodic(format!("t{index}"), Time(100_000), Time(10_000))
+        let task = |(index, (criticality, value)): (usize, &(u8, f64))| {
+            Task::periodic(format!("t{index}"), Time(100_000), Time(10_000))
+                .with_criticality(*criticality)
+                .with_value(*value)
         };
         TaskSet::new("set", kinds.iter().enumerate().map(task).collect(), cores)
     }
@@ -248,30 +248,30 @@ mod tests {
     #[test]
     fn levels_are_ranks_whatever_their_labels() {
         let kinds = [(0, 1.0), (3, 1.0), (7, 1.0), (8, 1.0), (100, 1.0), (255, 1.0)];
-        let system = set(&kinds, 1).system();
+        let system = set(&kinds, 1).system;
         let scale = Scale::of(&Tokenizer::full(), &system);
-        let job = |index: usize| Job::first(index as u32, &system.tasks[index]);
+        let job = |index: usize| Job::first(index as u32, &system.tasks()[index]);
         assert_eq!([0, 1, 2, 3, 4, 5].map(|index| scale.level(&job(index))), [0, 4, 4, 3, 2, 1]);
         // A level that the goal does not have.
-        assert_eq!(scale.level(&Job { criticality: 9, ..job(1) }), 0);
-        let single = set(&[(0, 1.0), (9, 1.0)], 1).system();
+        assert_eq!(scale.level(&job(1).with_criticality(9)), 0);
+        let single = set(&[(0, 1.0), (9, 1.0)], 1).system;
         let scale = Scale::of(&Tokenizer::full(), &single);
-        assert_eq!([0, 9, 10].map(|criticality| scale.level(&Job { criticality, ..job(0) })), [0, 1, 0]);
+        assert_eq!([0, 9, 10].map(|criticality| scale.level(&job(0).with_criticality(criticality))), [0, 1, 0]);
     }
 
     #[test]
     fn the_worth_of_a_job_follows_the_goal() {
         let rich = set(&[(0, 1.0), (0, 1000.0), (2, 1.0)], 1);
         let bins = |set: &TaskSet| {
-            let system = set.system();
+            let system = set.system.clone();
             let scale = Scale::of(&Tokenizer::full(), &system);
             let worth = |(index, task)| scale.worth(&Job::first(index, task));
-            (0..).zip(&system.tasks).map(worth).collect::<Vec<u16>>()
+            (0..).zip(system.tasks()).map(worth).collect::<Vec<u16>>()
         };
         let by_level = bins(&rich);
         assert!(by_level[0] + 9 < by_level[1] && by_level[1] <= by_level[2], "{by_level:?}");
-        assert_eq!(bins(&TaskSet { aims: vec![Aim::Met], ..rich.clone() }), [16; 3]);
-        let by_value = bins(&TaskSet { aims: vec![Aim::Value], ..rich });
+        assert_eq!(bins(&rich.clone().with_aims(vec![Aim::Met])), [16; 3]);
+        let by_value = bins(&rich.with_aims(vec![Aim::Value]));
         assert!(by_value[0] == by_value[2] && by_value[0] + 9 < by_value[1], "{by_value:?}");
         assert_eq!(bins(&set(&[(0, 0.1); 7], 1)), [16; 7], "rounding errors do not matter");
     }
@@ -279,26 +279,18 @@ mod tests {
     #[test]
     fn cost_counts_the_switch_and_the_way_and_vanishes_with_them() {
         let bin = |costs: Costs, cores: usize, job: fn(Job) -> Job| {
-            let system = TaskSet { costs, ..set(&[(0, 1.0), (0, 1.0)], cores) }.system();
-            let jobs = [Job::first(0, &system.tasks[0]), job(Job::first(1, &system.tasks[1]))];
+            let system = set(&[(0, 1.0), (0, 1.0)], cores).with_costs(costs).system;
+            let jobs = [Job::first(0, &system.tasks()[0]), job(Job::first(1, &system.tasks()[1]))];
             // Job 0 is on core 0; the other cores are idle.
             let running: Vec<_> = (0..cores).map(|core| (core == 0).then_some(JobId(0))).collect();
             let active = [JobId(0), JobId(1)];
             let now = Time::ZERO;
-            let view = SystemView {
-                now,
-                system: &system,
-                active: &active,
-                jobs: &jobs,
-                running: &running,
-                events: &[],
-                locks: None,
-            };
+            let view = SystemView::new(now, &system, &active, &jobs, &running);
             Scale::of(&Tokenizer::full(), &system).cost(&jobs[1], &view)
         };
-        let (new, free) = (|job: Job| job, |job: Job| Job { last_core: Some(1), ..job });
-        let taken = |job: Job| Job { last_core: Some(0), ..job };
-        let running = |job: Job| Job { last_core: Some(1), running: true, ..job };
+        let (new, free) = (|job: Job| job, |job: Job| job.with_last_core(Some(1)));
+        let taken = |job: Job| job.with_last_core(Some(0));
+        let running = |job: Job| job.with_last_core(Some(1)).with_running(true);
         let costs = Costs { context_switch: Time(500), migration: Time(10_000), ..Costs::default() };
         let all =
             |costs: Costs| [bin(costs, 2, new), bin(costs, 2, free), bin(costs, 2, taken), bin(costs, 2, running)];
@@ -312,15 +304,15 @@ mod tests {
     #[test]
     fn the_idle_token_tells_the_machine_and_the_load() {
         let idle = |cores: usize, on_miss: OnMiss, tasks: usize| {
-            let set = TaskSet { on_miss, ..set(&vec![(0, 1.0); tasks], cores) };
-            Scale::of(&Tokenizer::full(), &set.system()).idle
+            let set = set(&vec![(0, 1.0); tasks], cores).with_on_miss(on_miss);
+            Scale::of(&Tokenizer::full(), &set.system).idle
         };
         // A utilization of 0.1 each.
         assert_eq!(idle(1, OnMiss::Abort, 1), [0, 0, 0, 0]);
         assert_eq!(idle(4, OnMiss::Continue, 40), [2, 8, 1, 12]);
         assert_eq!(idle(1, OnMiss::Abort, 30), [0, 15, 0, 21]);
         assert_eq!(idle(1, OnMiss::Abort, 90), [0, 15, 0, 23]);
-        let paper = Scale::of(&Tokenizer::paper(), &set(&[(0, 1.0)], 2).system());
+        let paper = Scale::of(&Tokenizer::paper(), &set(&[(0, 1.0)], 2).system);
         assert_eq!(paper.idle, [0]);
     }
 }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use temponet_infer::NetworkError;
 use temponet_sched::shield::{Role, Shield, ShieldCounters};
-use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView};
 
 use crate::learned::{Learned, Options};
 use crate::tuning::{Choice, Choices, Portfolio};
@@ -85,20 +84,14 @@ impl std::fmt::Debug for Temponet {
     }
 }
 
-impl Scheduler for Temponet {
-    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        self.shielded.start(system)
+impl temponet_task::Wrapper for Temponet {
+    type Inner = Shield<Portfolio>;
+
+    fn inner(&self) -> &Shield<Portfolio> {
+        &self.shielded
     }
 
-    fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
-        self.shielded.decide(view, assignment);
-    }
-
-    fn watch(&mut self, view: &SystemView<'_>, scratch: &mut Assignment) {
-        self.shielded.watch(view, scratch);
-    }
-
-    fn counters(&self) -> Vec<(&'static str, u64)> {
-        Scheduler::counters(&self.shielded)
+    fn inner_mut(&mut self) -> &mut Shield<Portfolio> {
+        &mut self.shielded
     }
 }

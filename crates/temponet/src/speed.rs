@@ -18,7 +18,7 @@ pub fn best_speed(gains: impl Iterator<Item = f32>) -> (u8, f32) {
 pub fn core_speed(system: &System, speeds: usize, chosen: u8) -> Speed {
     let share = if chosen == 0 { 1.0 } else { f64::from(chosen) / (speeds + 1) as f64 };
     let least = 1000.0 * share - 1e-6;
-    system.speeds.iter().copied().find(|speed| f64::from(speed.0) >= least).unwrap_or(Speed::FULL)
+    system.speeds().iter().copied().find(|speed| f64::from(speed.0) >= least).unwrap_or(Speed::FULL)
 }
 
 #[cfg(test)]
@@ -29,12 +29,12 @@ mod tests {
     #[test]
     fn a_core_gets_the_lowest_speed_that_is_no_lower_than_the_chosen_one() {
         let mut set = TaskSet::new("s", vec![Task::periodic("t", Time(10), Time(1))], 1);
-        set.speeds = [400, 600, 1000].map(Speed).to_vec();
-        let system = set.system();
+        set.system.set_speeds([400, 600, 1000].map(Speed).to_vec());
+        let system = set.system.clone();
         let speeds = [0, 1, 2, 3].map(|chosen| core_speed(&system, 3, chosen));
         assert_eq!(speeds, [Speed::FULL, Speed(400), Speed(600), Speed::FULL]);
-        set.speeds = vec![Speed::FULL];
-        assert_eq!(core_speed(&set.system(), 3, 1), Speed::FULL);
+        set.system.set_speeds(vec![Speed::FULL]);
+        assert_eq!(core_speed(&set.system, 3, 1), Speed::FULL);
         assert_eq!(best_speed([-1.0, 0.5, 0.5].into_iter()), (2, 0.5));
         assert_eq!(best_speed([-1.0, -0.5].into_iter()), (0, 0.0));
     }

@@ -11,7 +11,7 @@
 
 use temponet_task::{Costs, Job, System, SystemView, Time};
 
-use crate::mapping::Candidate;
+use crate::mapping::ScoredJob;
 
 /// Switching bonus on a system: Q-value bonus for a running job.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -41,9 +41,9 @@ pub struct Kept {
 impl Staying {
     /// Returns the bonus on a system. `coefficient` is its upper limit, in units of Q; see [`crate::Model::stay`].
     pub fn on(system: &System, coefficient: f32) -> Staying {
-        let Costs { context_switch, migration, .. } = system.costs;
+        let Costs { context_switch, migration, .. } = system.costs();
         let [context_switch, migration] = [context_switch, migration].map(|cost| cost.0 as f64);
-        Staying { coefficient, context_switch, migration, cores: system.cores }
+        Staying { coefficient, context_switch, migration, cores: system.cores() }
     }
 
     /// Whether nothing has to be compared: there is no bonus, or dispatching costs nothing.
@@ -78,9 +78,9 @@ impl Staying {
     /// `jobs` are all ready jobs with their Q-values, `idle` is the Q-value of idling, and `lost` is working memory.
     pub(crate) fn keep(
         &self,
-        chosen: &mut [Candidate],
-        lost: &mut Vec<Candidate>,
-        jobs: impl Iterator<Item = Candidate> + Clone,
+        chosen: &mut [ScoredJob],
+        lost: &mut Vec<ScoredJob>,
+        jobs: impl Iterator<Item = ScoredJob> + Clone,
         idle: f32,
         view: &SystemView<'_>,
         mut report: impl FnMut(Kept),
@@ -89,27 +89,27 @@ impl Staying {
         if self.is_zero() || view.running.iter().flatten().all(|id| chosen.iter().any(|other| other.id == *id)) {
             return;
         }
-        let is_lost = |job: &Candidate| view.job(job.id).running && chosen.iter().all(|other| other.id != job.id);
+        let is_lost = |job: &ScoredJob| view.job(job.id).running && chosen.iter().all(|other| other.id != job.id);
         lost.extend(jobs.clone().filter(|job| job.q >= idle && is_lost(job)).take(view.cores()));
-        let criticality = |job: &Candidate| view.job(job.id).criticality;
+        let criticality = |job: &ScoredJob| view.job(job.id).criticality;
         // The most critical job first: a later job takes no core from a more critical one, so earlier exchanges stay valid.
         lost.sort_unstable_by(|a, b| criticality(b).cmp(&criticality(a)).then(a.order(b)));
         for running in lost.iter() {
             let is_better =
-                |other: &Candidate| other.order(running).is_lt() && criticality(other) > criticality(running);
-            let waits = |other: &Candidate| chosen.iter().all(|chosen| chosen.id != other.id);
+                |other: &ScoredJob| other.order(running).is_lt() && criticality(other) > criticality(running);
+            let waits = |other: &ScoredJob| chosen.iter().all(|chosen| chosen.id != other.id);
             if jobs.clone().any(|other| is_better(&other) && waits(&other)) {
                 continue;
             }
-            let may_wait = |incoming: &Candidate| {
+            let may_wait = |incoming: &ScoredJob| {
                 let outranks =
-                    |other: &&Candidate| criticality(other) < criticality(incoming) && incoming.order(other).is_lt();
+                    |other: &&ScoredJob| criticality(other) < criticality(incoming) && incoming.order(other).is_lt();
                 !view.job(incoming.id).running
                     && criticality(incoming) <= criticality(running)
                     && chosen.iter().find(outranks).is_none()
             };
-            let worth = |incoming: &Candidate| self.worth(view.job(running.id), view.job(incoming.id));
-            let gives_way = |incoming: &Candidate| may_wait(incoming) && running.q + worth(incoming) >= incoming.q;
+            let worth = |incoming: &ScoredJob| self.worth(view.job(running.id), view.job(incoming.id));
+            let gives_way = |incoming: &ScoredJob| may_wait(incoming) && running.q + worth(incoming) >= incoming.q;
             // Of the incoming jobs that may wait, the one that ranks last gives way.
             let places = (0..chosen.len()).filter(|place| gives_way(&chosen[*place]));
             let Some(place) = places.reduce(|a, b| if chosen[a].order(&chosen[b]).is_lt() { b } else { a }) else {

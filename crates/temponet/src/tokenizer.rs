@@ -140,11 +140,11 @@ impl Tokenizer {
     /// Only a feed-forward network has limits: it has a slot for each task, and each slot takes a single job.
     pub fn not_applicable(&self, system: &System) -> Option<TokenizerError> {
         let slots = self.slots?;
-        let tasks = system.tasks.len();
+        let tasks = system.tasks().len();
         if tasks > slots {
             return Some(TokenizerError::TooManyTasks { slots, tasks });
         }
-        if system.on_miss == OnMiss::Continue {
+        if system.on_miss() == OnMiss::Continue {
             return Some(TokenizerError::LateJobsContinue);
         }
         let is_single = |task: &Task| match task.arrival {
@@ -153,9 +153,9 @@ impl Tokenizer {
             // A job that waits for others does not count, and the one before it may not have been released yet.
             _ if !task.after.is_empty() => false,
             Arrival::Periodic { period: gap } | Arrival::Sporadic { minimum: gap, .. } => task.deadline <= gap,
-            Arrival::Burst { .. } | Arrival::Listed(_) => false,
+            _ => false,
         };
-        let task = system.tasks.iter().find(|task| !is_single(task))?;
+        let task = system.tasks().iter().find(|task| !is_single(task))?;
         Some(TokenizerError::SeveralJobs { task: task.name.clone() })
     }
 
@@ -170,7 +170,7 @@ impl Tokenizer {
         real: &mut Vec<f32>,
     ) {
         let now = view.now;
-        let outlook = scale.outlooks.as_ref().map(|outlooks| outlooks.about(job, now)).unwrap_or_default();
+        let prediction = scale.predictions.as_ref().map(|predictions| predictions.about(job, now)).unwrap_or_default();
         match &self.continuous {
             None => out.push(self.slack_token(job, now, scale)),
             Some(how) => {
@@ -203,9 +203,9 @@ impl Tokenizer {
             Feature::Rank => scale.ranks.get(job.task as usize).copied().unwrap_or(0),
             Feature::Worth => scale.worth(job),
             Feature::Level => scale.level(job),
-            Feature::Chance => chance_bin(outlook.chance),
-            Feature::Expected if outlook.slack < 0.0 => self.bins as u16,
-            Feature::Expected => scale.bins.of(outlook.slack),
+            Feature::Chance => chance_bin(prediction.chance),
+            Feature::Expected if prediction.slack < 0.0 => self.bins as u16,
+            Feature::Expected => scale.bins.of(prediction.slack),
             Feature::Cost => scale.cost(job, view),
         }));
         if self.slots.is_some() {

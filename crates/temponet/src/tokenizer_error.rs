@@ -90,16 +90,16 @@ mod tests {
         let mut set = TaskSet::new("two", vec![task("a"), task("b")], 1);
         let why = |slots: usize, set: &TaskSet| {
             let tokenizer = Tokenizer { slots: Some(slots), ..Tokenizer::paper() };
-            tokenizer.not_applicable(&set.system()).map(|problem| problem.to_string())
+            tokenizer.not_applicable(&set.system).map(|problem| problem.to_string())
         };
         assert_eq!(why(2, &set), None);
         let tasks = "the model has 1 slots for tasks, and the set has 2 tasks";
         assert_eq!(why(1, &set).as_deref(), Some(tasks));
-        let late = TaskSet { on_miss: OnMiss::Continue, ..set.clone() };
-        assert_eq!(Tokenizer::paper().not_applicable(&late.system()), None, "without slots any system will do");
+        let late = set.clone().with_on_miss(OnMiss::Continue);
+        assert_eq!(Tokenizer::paper().not_applicable(&late.system), None, "without slots any system will do");
         let continues = "the model has a slot for one job of each task, and late jobs keep running";
         assert_eq!(why(2, &late).as_deref(), Some(continues));
-        set.tasks[1].deadline = Time(11);
+        set.system.tasks_mut()[1].deadline = Time(11);
         let several = "the model has a slot for one job of each task, and \"b\" may have several at once";
         assert_eq!(why(2, &set).as_deref(), Some(several));
     }

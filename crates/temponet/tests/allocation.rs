@@ -38,12 +38,12 @@ static COUNTING: Counting = Counting;
 /// Returns the number of decisions of a run, the number of allocations in the first decision, where all tasks release a job at once, and the number of
 /// allocations in all later decisions.
 fn run(set: &TaskSet, scheduler: &mut Temponet) -> (u64, u64, u64) {
-    scheduler.start(&set.system()).unwrap();
+    scheduler.start(&set.system).unwrap();
     let mut engine = Engine::new(set, 1, Time::from_ms(150));
     let mut assignment = Assignment::default();
     let (mut decisions, mut first, mut later) = (0, 0, 0);
     while engine.advance(&mut Unobserved) {
-        assignment.reset(set.cores);
+        assignment.reset(set.cores());
         let before = ALLOCATIONS.get();
         scheduler.decide(&engine.view(), &mut assignment);
         let here = ALLOCATIONS.get() - before;

@@ -31,15 +31,15 @@ impl Backlog {
             }
             task
         };
-        let system = TaskSet::new("backlog", (0..jobs).map(task).collect(), cores).system();
-        let jobs: Vec<Job> = (0..).zip(&system.tasks).map(|(index, task)| Job::first(index, task)).collect();
+        let system = TaskSet::new("backlog", (0..jobs).map(task).collect(), cores).system;
+        let jobs: Vec<Job> = (0..).zip(system.tasks()).map(|(index, task)| Job::first(index, task)).collect();
         let active: Vec<JobId> = (0..jobs.len() as u32).map(JobId).collect();
         Backlog { system, jobs, active, running: vec![None; cores] }
     }
 
     fn view<'a>(&'a self, active: &'a [JobId], events: &'a [Event]) -> SystemView<'a> {
         let Backlog { system, jobs, running, .. } = self;
-        SystemView { now: Time::ZERO, system, active, jobs, running, events, locks: None }
+        SystemView::new(Time::ZERO, system, active, jobs, running).with_events(events)
     }
 
     /// Starts a scheduler and shows it the releases of all jobs.
@@ -51,7 +51,7 @@ impl Backlog {
 
     fn idle(&self) -> Assignment {
         let mut assignment = Assignment::default();
-        assignment.reset(self.system.cores);
+        assignment.reset(self.system.cores());
         assignment
     }
 

@@ -30,12 +30,12 @@ fn overloaded(tasks: usize, cores: usize) -> TaskSet {
 /// Calls `of` at every decision point of a run under EDF.
 fn at_decisions(set: &TaskSet, mut of: impl FnMut(&SystemView<'_>)) {
     let mut edf = temponet_sched::build("edf").unwrap();
-    edf.start(&set.system()).unwrap();
+    edf.start(&set.system).unwrap();
     let mut engine = Engine::new(set, 1, Time::from_ms(100));
     let mut assignment = Assignment::default();
     while engine.advance(&mut Unobserved) {
         of(&engine.view());
-        assignment.reset(set.cores);
+        assignment.reset(set.cores());
         edf.decide(&engine.view(), &mut assignment);
         engine.apply(&assignment, &mut Unobserved).unwrap();
     }
@@ -68,7 +68,7 @@ fn every_kernel_gives_the_reference_and_the_order_does_not_matter() {
     let set = overloaded(40, 2);
     for tokenizer in all() {
         let model = Model::random(tokenizer, 3);
-        let scale = Scale::of(&model.tokenizer, &set.system());
+        let scale = Scale::of(&model.tokenizer, &set.system);
         let network =
             |kernel: Kernel| Network::new(&model.weights, temponet_infer::NetworkOptions::of(kernel)).unwrap();
         let mut networks: Vec<Network> = Kernel::available().into_iter().map(network).collect();
@@ -88,7 +88,7 @@ fn every_kernel_gives_the_reference_and_the_order_does_not_matter() {
                 assert!(gap < most, "{}: {gap}", network.kernel());
             }
             let reversed: Vec<_> = view.active.iter().rev().copied().collect();
-            turned.read(&model.tokenizer, &scale, &SystemView { active: &reversed, ..*view }, false);
+            turned.read(&model.tokenizer, &scale, &view.with_active(&reversed), false);
             let other = reference(&model.weights, &turned.rows()).q;
             for (id, row) in straight.jobs() {
                 let place = turned.jobs().iter().find(|(of, _)| of == id).unwrap().1;
@@ -103,9 +103,9 @@ fn every_kernel_gives_the_reference_and_the_order_does_not_matter() {
 fn equal_jobs_are_one_row_and_others_are_not() {
     let tasks = ["a", "b", "c"].map(|name| temponet_task::Task::periodic(name, Time::from_ms(10), Time::from_ms(2)));
     let mut set = TaskSet::new("s", tasks.to_vec(), 1);
-    set.tasks[2].wcet = Time::from_ms(3);
+    set.system.tasks_mut()[2].wcet = Time::from_ms(3);
     let tokenizer = Tokenizer::continuous(Continuous::Raw);
-    let scale = Scale::of(&tokenizer, &set.system());
+    let scale = Scale::of(&tokenizer, &set.system);
     let mut observation = Observation::default();
     let mut engine = Engine::new(&set, 1, Time::from_ms(100));
     assert!(engine.advance(&mut Unobserved));
@@ -123,7 +123,7 @@ fn urgent_and_long_are_told_by_the_slack_itself() {
     for how in [Continuous::Raw, Continuous::fit(&[[0.0, 1.0], [9.0, 3.0]])] {
         let binned = Tokenizer { bins: 8, long_slack_reserve: 0.5, ..Tokenizer::paper() };
         let continuous = Tokenizer { continuous: Some(how), ..binned.clone() };
-        let scale = Scale::of(&binned, &set.system());
+        let scale = Scale::of(&binned, &set.system);
         let [mut bins, mut numbers] = [(); 2].map(|()| Observation::default());
         at_decisions(&set, |view| {
             bins.read(&binned, &scale, view, true);

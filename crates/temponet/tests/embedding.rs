@@ -9,12 +9,12 @@ type Step = (Time, Vec<Option<(u32, u64)>>, usize);
 
 /// The schedule in the simulator. Every job takes its whole wcet.
 fn simulated(set: &TaskSet, scheduler: &mut dyn Scheduler, horizon: Time) -> Vec<Step> {
-    scheduler.start(&set.system()).unwrap();
+    scheduler.start(&set.system).unwrap();
     let mut engine = Engine::new(set, 1, horizon);
     let mut assignment = Assignment::default();
     let mut steps = Vec::new();
     while engine.advance(&mut Unobserved) {
-        assignment.reset(set.cores);
+        assignment.reset(set.cores());
         scheduler.decide(&engine.view(), &mut assignment);
         let view = engine.view();
         let name = |id: JobId| (view.job(id).task, view.job(id).number);
@@ -26,9 +26,9 @@ fn simulated(set: &TaskSet, scheduler: &mut dyn Scheduler, horizon: Time) -> Vec
 
 /// The same by a program of its own, a plain loop over dates.
 fn embedded(set: &TaskSet, scheduler: &mut dyn Scheduler, horizon: Time) -> Vec<Step> {
-    let mut ready = ReadyJobs::new(set.system()).unwrap();
+    let mut ready = ReadyJobs::new(set.system.clone()).unwrap();
     ready.start(scheduler).unwrap();
-    let mut next_release: Vec<Time> = set.tasks.iter().map(|task| task.offset).collect();
+    let mut next_release: Vec<Time> = set.tasks().iter().map(|task| task.offset).collect();
     let (mut wake, mut steps) = (None, Vec::new());
     loop {
         let end = |(handle, job): (JobHandle, &temponet::Job)| {
@@ -44,7 +44,7 @@ fn embedded(set: &TaskSet, scheduler: &mut dyn Scheduler, horizon: Time) -> Vec<
         ends.iter().filter(|(end, _)| *end == now).for_each(|(_, job)| _ = ready.complete(*job).unwrap());
         for (task, date) in next_release.iter_mut().enumerate().filter(|(_, date)| **date == now) {
             ready.release(task).unwrap();
-            *date = now + set.tasks[task].period().unwrap();
+            *date = now + set.tasks()[task].period().unwrap();
         }
         let decision = ready.decide(scheduler).unwrap();
         wake = decision.next();
@@ -58,10 +58,10 @@ fn overloaded(cores: usize, on_miss: OnMiss) -> TaskSet {
     let ms = |n: u64| Time::from_ms(n);
     let tasks = (1..=4 * cores as u64).map(|k| {
         let task = Task::periodic(format!("t{k}"), ms(7 + 3 * k), ms(2 + k));
-        Task { deadline: ms(5 + 3 * k), offset: ms(k % 3), criticality: (k % 2) as u8, ..task }
+        task.with_deadline(ms(5 + 3 * k)).with_offset(ms(k % 3)).with_criticality((k % 2) as u8)
     });
     let mut set = TaskSet::new("test", tasks.collect(), cores);
-    set.on_miss = on_miss;
+    set.system.set_on_miss(on_miss);
     set
 }
 

@@ -21,12 +21,12 @@ fn drawn(rng: &mut Pcg64, load: f64) -> TaskSet {
     let mut spec = Spec::new(rng.random_range(3..=6) * cores, cores, load * cores as f64);
     (spec.critical.share, spec.bcet) = (0.3, 0.5);
     let mut set = generate(&spec, rng.random()).unwrap();
-    for task in &mut set.tasks {
+    for task in set.system.tasks_mut().iter_mut() {
         task.criticality *= rng.random_range(1..=3);
     }
     if rng.random_bool(0.5) {
         let mut cost = || Time(rng.random_range(0..100_000));
-        set.costs = Costs { context_switch: cost(), migration: cost(), ..Costs::default() };
+        set.system.set_costs(Costs { context_switch: cost(), migration: cost(), ..Costs::default() });
     }
     set
 }
@@ -43,16 +43,16 @@ fn critical_jobs_are_on_time_in_overload_whatever_the_weights_are() {
     for round in 0..60 {
         let load = rng.random_range(1.1..2.5);
         let set = drawn(&mut rng, load);
-        let Role::StealsSlack(guarantee) = Role::on(&set.system()) else { continue };
+        let Role::StealsSlack(guarantee) = Role::on(&set.system) else { continue };
         for model in models() {
             let mut scheduler = Temponet::new(model.clone(), network()).unwrap();
             let metrics = simulate(&set, round, Time::from_secs(2), &mut scheduler, &mut Unobserved).unwrap();
             let mut bare = temponet::stages::Learned::new(model, Options::default()).unwrap();
             let without = simulate(&set, round, Time::from_secs(2), &mut bare, &mut Unobserved).unwrap();
-            for task in (0..set.tasks.len()).filter(|task| guarantee.core_of(*task).is_some()) {
+            for task in (0..set.tasks().len()).filter(|task| guarantee.core_of(*task).is_some()) {
                 let missed =
                     |metrics: &temponet_sim::Metrics| metrics.tasks[task].jobs.released - metrics.tasks[task].jobs.met;
-                assert_eq!(missed(&metrics), 0, "{} in {round}: {set:?}", set.tasks[task].name);
+                assert_eq!(missed(&metrics), 0, "{} in {round}: {set:?}", set.tasks()[task].name);
                 jobs += metrics.tasks[task].jobs.released;
                 bare_missed += missed(&without);
             }
@@ -68,7 +68,7 @@ fn where_everything_fits_nothing_is_missed_and_the_network_chooses() {
     let (mut decisions, mut deviations) = (0, 0);
     for round in 0..40 {
         let set = drawn(&mut rng, 0.8);
-        if !matches!(Role::on(&set.system()), Role::StealsSlack(guarantee) if guarantee.is_for_all()) {
+        if !matches!(Role::on(&set.system), Role::StealsSlack(guarantee) if guarantee.is_for_all()) {
             continue;
         }
         for model in models() {
@@ -89,9 +89,9 @@ fn on_several_cores_jobs_respond_as_soon_as_under_global_edf() {
     for builtin in builtin::ALL {
         // As few cores, from two on, as everything fits on.
         let given = builtin.load().unwrap().set;
-        let on = |cores: usize| TaskSet { cores, ..given.clone() };
+        let on = |cores: usize| given.clone().with_cores(cores);
         let fits =
-            |set: &TaskSet| matches!(Role::on(&set.system()), Role::StealsSlack(guarantee) if guarantee.is_for_all());
+            |set: &TaskSet| matches!(Role::on(&set.system), Role::StealsSlack(guarantee) if guarantee.is_for_all());
         let Some(set) = (2..8).map(on).find(fits) else { continue };
         let horizon = Time::from_secs(2);
         let mut scheduler = Temponet::built_in().unwrap();
@@ -101,7 +101,7 @@ fn on_several_cores_jobs_respond_as_soon_as_under_global_edf() {
         println!(
             "{} on {} cores: {:.3} of EDF's mean response, {} missed",
             set.name,
-            set.cores,
+            set.cores(),
             armed_mean / edf_mean,
             armed.missed()
         );

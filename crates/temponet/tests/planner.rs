@@ -1,9 +1,10 @@
 //! The rollout planner: what it gains, and that it knows no more than an online scheduler may.
 
 use crate::two_worlds;
-use temponet::planner::{Planner, PlannerSettings};
+use temponet::planner::{self, Planner, PlannerSettings};
 use temponet::{ExecutionModel, Scheduler, Task, TaskSet, Time};
 use temponet_sched::build;
+use temponet_sched::catalog::Spec;
 use temponet_sim::{Unobserved, simulate};
 
 fn ms(time: u64) -> Time {
@@ -14,15 +15,21 @@ fn ms(time: u64) -> Time {
 fn uncertain(cores: usize) -> TaskSet {
     let task = |k: u64| {
         let task = Task::periodic(format!("t{k}"), ms(11 + 5 * k), ms(7 + 2 * k));
-        Task { bcet: Time(task.wcet.0 / 10), execution: ExecutionModel::Uniform, ..task }
+        task.with_bcet(Time(ms(7 + 2 * k).0 / 10)).with_execution(ExecutionModel::Uniform)
     };
     let mut set = TaskSet::new("uncertain", (0..5 * cores as u64).map(|k| task(k % 7)).collect(), cores);
-    set.tasks.iter_mut().enumerate().for_each(|(index, task)| task.name = format!("task {index}"));
+    set.system.tasks_mut().iter_mut().enumerate().for_each(|(index, task)| task.name = format!("task {index}"));
     set
 }
 
 fn planner(futures: usize) -> Planner {
     Planner::new("edf-skip", PlannerSettings { futures, ..PlannerSettings::default() }).unwrap()
+}
+
+/// The planner with options as a user writes them.
+fn named(options: &str) -> Result<Box<dyn Scheduler>, String> {
+    let (spec, own) = (format!("planner:{options}"), [planner::entry()]);
+    Spec::parse(&spec, &own).and_then(|spec| spec.build(&())).map_err(|error| error.to_string())
 }
 
 fn met(set: &TaskSet, scheduler: &mut dyn Scheduler) -> u64 {
@@ -44,7 +51,7 @@ fn by_default_its_base_is_the_one_that_simulations_choose() {
     let mut tasks = vec![Task::periodic("long", ms(100), ms(60))];
     tasks.extend(["a", "b", "c"].map(|name| Task::periodic(name, ms(100), ms(30))));
     let set = TaskSet::new("overload", tasks, 1);
-    let met_by = |options: &str| met(&set, &mut Planner::with_options(options).unwrap());
+    let met_by = |options: &str| met(&set, &mut *named(options).unwrap());
     assert!(met_by("futures=1") > met_by("base=edf-skip:futures=1"));
 }
 
@@ -62,9 +69,10 @@ fn what_is_hidden_changes_no_decision() {
 
 #[test]
 fn options_are_checked() {
-    assert!(Planner::with_options("").is_ok());
-    assert!(Planner::with_options("base=mh-edf:futures=8:horizon=10:exchanges=4:seed=3").is_ok());
-    let error = |text: &str| Planner::with_options(text).err().map(|error| error.to_string()).unwrap_or_default();
+    assert!(named("").is_ok());
+    assert!(named("base=mh-edf:futures=8:horizon=10:exchanges=4:seed=3").is_ok());
+    assert!(named("base=mh-edf,futures=8").is_ok());
+    let error = |text: &str| named(text).err().unwrap_or_default();
     assert!(error("base=edf").contains("is none of"), "{}", error("base=edf"));
     assert!(error("futures=0").contains("from 1 to"));
     assert!(error("futurs=8").contains("did you mean \"futures\""));

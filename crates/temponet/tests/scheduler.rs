@@ -50,8 +50,8 @@ fn the_order_of_jobs_does_not_matter() {
     let mut engine = Engine::new(&set, 1, Time::from_ms(200));
     let (mut one, mut other) =
         (Learned::new(model.clone(), Options::default()).unwrap(), Learned::new(model, Options::default()).unwrap());
-    one.start(&set.system()).unwrap();
-    other.start(&set.system()).unwrap();
+    one.start(&set.system).unwrap();
+    other.start(&set.system).unwrap();
     let mut decisions = 0;
     while engine.advance(&mut Unobserved) {
         let view = engine.view();
@@ -60,7 +60,7 @@ fn the_order_of_jobs_does_not_matter() {
         second.reset(4);
         one.decide(&view, &mut first);
         let turned: Vec<_> = view.active.iter().rev().copied().collect();
-        other.decide(&temponet_task::SystemView { active: &turned, ..view }, &mut second);
+        other.decide(&view.with_active(&turned), &mut second);
         // Where there is a core for every job, cores are assigned in the order of the view.
         let chosen = |assignment: &Assignment| {
             let mut chosen = assignment.cores().to_vec();
@@ -81,35 +81,24 @@ fn the_order_of_jobs_does_not_matter() {
 fn the_order_of_tasks_does_not_matter_to_sparse_attention() {
     let task = |place: u64| {
         let wcet = Time::from_ms(1 + place * 7 % 19);
-        Task {
-            deadline: Time::from_ms(30 + place % 4 * 10),
-            ..Task::periodic(format!("t{place}"), Time::from_ms(90), wcet)
-        }
+        Task::periodic(format!("t{place}"), Time::from_ms(90), wcet).with_deadline(Time::from_ms(30 + place % 4 * 10))
     };
     let tasks: Vec<Task> = (0..60).map(task).collect();
     let turned: Vec<Task> = tasks.iter().rev().cloned().collect();
     let model = Model::random(Tokenizer { sparse: true, ..Tokenizer::paper() }, 4);
     let values = |tasks: Vec<Task>| {
-        let system = TaskSet::new("test", tasks, 2).system();
-        let jobs: Vec<Job> = (0..).zip(&system.tasks).map(|(index, task)| Job::first(index, task)).collect();
+        let system = TaskSet::new("test", tasks, 2).system;
+        let jobs: Vec<Job> = (0..).zip(system.tasks()).map(|(index, task)| Job::first(index, task)).collect();
         let active: Vec<JobId> = (0..jobs.len() as u32).map(JobId).collect();
         let (running, events) = ([None; 2], []);
-        let view = SystemView {
-            now: Time(0),
-            system: &system,
-            active: &active,
-            jobs: &jobs,
-            running: &running,
-            events: &events,
-            locks: None,
-        };
+        let view = SystemView::new(Time(0), &system, &active, &jobs, &running).with_events(&events);
         let mut observation = Observation::default();
         observation.read(&model.tokenizer, &Scale::of(&model.tokenizer, &system), &view, false);
         // Some jobs are equal in deadline and token, and share a row.
         assert!((20..60).contains(&observation.distinct()), "{}", observation.distinct());
         assert_eq!(observation.rows().sparsity, Some(Sparsity::paper(observation.distinct())));
         let q = temponet_infer::reference(&model.weights, &observation.rows()).q;
-        let name = |id: &JobId| system.tasks[id.0 as usize].name.clone();
+        let name = |id: &JobId| system.tasks()[id.0 as usize].name.clone();
         observation.jobs().iter().map(|(id, row)| (name(id), q[*row as usize])).collect::<BTreeMap<_, _>>()
     };
     assert_eq!(values(tasks), values(turned));
@@ -183,15 +172,10 @@ fn hopeless_jobs_have_tokens_of_their_own_unless_clipped() {
     (job.bcet, job.wcet, job.executed) = (Time::from_ms(2), Time::from_ms(4), Time::ZERO);
     let token = |tokenizer: &Tokenizer, left: u64| {
         let mut out = Vec::new();
-        let scale = Scale::of(tokenizer, &set.system());
-        tokenizer.token(
-            &job,
-            &SystemView { now: job.deadline - Time::from_ms(left), ..engine.view() },
-            &scale,
-            JobAdvice::default(),
-            &mut out,
-            &mut Vec::new(),
-        );
+        let scale = Scale::of(tokenizer, &set.system);
+        let mut view = engine.view();
+        view.now = job.deadline - Time::from_ms(left);
+        tokenizer.token(&job, &view, &scale, JobAdvice::default(), &mut out, &mut Vec::new());
         out[0]
     };
     let full = Tokenizer { features: vec![Feature::Core], ..Tokenizer::full() };
@@ -200,7 +184,7 @@ fn hopeless_jobs_have_tokens_of_their_own_unless_clipped() {
     assert_eq!([token(&paper, 1), token(&paper, 3), token(&paper, 4)], [0, 0, 0]);
     let mut out = Vec::new();
     let advice = JobAdvice { advisors: 3, planners: 5, pressure: 0.9 };
-    full.token(&job, &engine.view(), &Scale::of(&full, &set.system()), advice, &mut out, &mut Vec::new());
+    full.token(&job, &engine.view(), &Scale::of(&full, &set.system), advice, &mut out, &mut Vec::new());
     assert_eq!(out.len(), full.job_vocabularies().len());
 }
 
@@ -304,7 +288,7 @@ fn hundreds_of_ready_jobs_need_no_fallback() {
         let set = overloaded(tasks, cores, 3);
         let mut engine = Engine::new(&set, 1, Time::from_ms(2));
         let mut scheduler = Learned::new(model.clone(), Options::default()).unwrap();
-        scheduler.start(&set.system()).unwrap();
+        scheduler.start(&set.system).unwrap();
         let (mut assignment, mut most) = (Assignment::default(), 0);
         while engine.advance(&mut Unobserved) {
             assignment.reset(cores);

@@ -20,7 +20,7 @@ fn set(cores: usize, seed: u64) -> TaskSet {
 }
 
 fn with_costs(set: &TaskSet, context_switch: Time, migration: Time) -> TaskSet {
-    TaskSet { costs: Costs { context_switch, migration, ..Costs::default() }, ..set.clone() }
+    set.clone().with_costs(Costs { context_switch, migration, ..Costs::default() })
 }
 
 fn model(stay: f32) -> Arc<Model> {
@@ -49,7 +49,7 @@ fn without_costs_staying_changes_no_schedule() {
 /// Runs a task set without costs and asks two schedulers at every decision point: one for the free system, one for the same system with `costs`.
 /// Returns the number of decisions and the number of decisions in which the two differ.
 fn differing(set: &TaskSet, costs: Costs, stay: f32) -> (usize, usize) {
-    let (free, costly) = (set.system(), TaskSet { costs, ..set.clone() }.system());
+    let (free, costly) = (set.system.clone(), set.clone().with_costs(costs).system);
     let mut schedulers = [&free, &costly].map(|system| {
         let mut scheduler = Learned::new(model(stay), Options::default()).unwrap();
         scheduler.start(system).unwrap();
@@ -60,8 +60,8 @@ fn differing(set: &TaskSet, costs: Costs, stay: f32) -> (usize, usize) {
     while engine.advance(&mut Unobserved) {
         let mut assignments = [Assignment::default(), Assignment::default()];
         for ((scheduler, system), assignment) in schedulers.iter_mut().zip([&free, &costly]).zip(&mut assignments) {
-            assignment.reset(set.cores);
-            scheduler.decide(&SystemView { system, ..engine.view() }, assignment);
+            assignment.reset(set.cores());
+            scheduler.decide(&engine.view().with_system(system), assignment);
         }
         decisions += 1;
         differing += usize::from(assignments[0].cores() != assignments[1].cores());
@@ -88,9 +88,8 @@ fn a_cost_of_a_nanosecond_changes_no_decision() {
 #[test]
 fn a_nanosecond_of_cost_does_not_cost_a_three_task_set_its_deadlines() {
     let ms = Time::from_ms;
-    let task = |name: &str, period: u64, wcet: u64, criticality: u8| Task {
-        criticality,
-        ..Task::periodic(name, ms(period), ms(wcet))
+    let task = |name: &str, period: u64, wcet: u64, criticality: u8| {
+        Task::periodic(name, ms(period), ms(wcet)).with_criticality(criticality)
     };
     let tasks = vec![task("control", 10, 3, 2), task("vision", 25, 10, 1), task("logging", 100, 20, 0)];
     let set = TaskSet::new("robot", tasks, 1);
@@ -120,17 +119,17 @@ impl Scene {
         let cores = rng.random_range(1..5usize);
         let count = rng.random_range(cores + 1..4 * cores + 4);
         let task = Task::periodic("t", Time::from_ms(100), Time::from_ms(10));
-        let job = |index: usize, rng: &mut Pcg64| Job {
-            task: index as u32,
-            criticality: rng.random_range(0..3),
-            running: index < cores,
-            last_core: if index < cores {
-                Some(index as u32)
-            } else {
-                rng.random_bool(0.3).then(|| rng.random_range(0..cores as u32))
-            },
-            executed: Time::from_us(rng.random_range(0..10_500)),
-            ..Job::first(0, &task)
+        let job = |index: usize, rng: &mut Pcg64| {
+            Job::first(0, &task)
+                .with_task(index as u32)
+                .with_criticality(rng.random_range(0..3))
+                .with_running(index < cores)
+                .with_last_core(if index < cores {
+                    Some(index as u32)
+                } else {
+                    rng.random_bool(0.3).then(|| rng.random_range(0..cores as u32))
+                })
+                .with_executed(Time::from_us(rng.random_range(0..10_500)))
         };
         let jobs: Vec<Job> = (0..count).map(|index| job(index, &mut rng)).collect();
         let q = (0..count).map(|_| rng.random_range(-4.0f32..4.0)).collect();
@@ -141,19 +140,11 @@ impl Scene {
     fn chosen(&self, costs: Costs) -> Vec<Option<JobId>> {
         let tasks = (0..self.jobs.len())
             .map(|index| Task::periodic(format!("t{index}"), Time::from_ms(100), Time::from_ms(10)));
-        let set = TaskSet { costs, ..TaskSet::new("scene", tasks.collect(), self.cores) };
-        let system: System = set.system();
+        let set = TaskSet::new("scene", tasks.collect(), self.cores).with_costs(costs);
+        let system: System = set.system.clone();
         let active: Vec<JobId> = (0..self.jobs.len() as u32).map(JobId).collect();
         let running: Vec<Option<JobId>> = (0..self.cores as u32).map(|core| Some(JobId(core))).collect();
-        let view = SystemView {
-            now: Time::ZERO,
-            system: &system,
-            active: &active,
-            jobs: &self.jobs,
-            running: &running,
-            events: &[],
-            locks: None,
-        };
+        let view = SystemView::new(Time::ZERO, &system, &active, &self.jobs, &running);
         let mut mapper = Mapper::default();
         mapper.staying = Staying::on(&system, self.stay);
         let mut assignment = Assignment::default();
@@ -200,8 +191,8 @@ fn the_more_moving_costs_the_more_a_job_stays() {
         assert!(!stays(less) || stays(more), "{scene:?}");
         began_to_stay += usize::from(stays(more) && !stays(less));
         let worth = |us: u64| {
-            let set = TaskSet { costs: costs(us), ..TaskSet::new("one", vec![], 2) };
-            Staying::on(&set.system(), 10.0).worth(&scene.jobs[0], &scene.jobs[1])
+            let set = TaskSet::new("one", vec![], 2).with_costs(costs(us));
+            Staying::on(&set.system, 10.0).worth(&scene.jobs[0], &scene.jobs[1])
         };
         assert!(worth(0) == 0.0 && worth(less) <= worth(more) && worth(more) <= 10.0);
     }
@@ -211,8 +202,8 @@ fn the_more_moving_costs_the_more_a_job_stays() {
 #[test]
 fn a_job_that_is_nearly_done_stays_where_moving_costs_as_much_as_it_still_takes() {
     let task = Task::periodic("t", Time::from_ms(100), Time::from_ms(10));
-    let system = with_costs(&TaskSet::new("one", vec![task.clone()], 1), Time::from_us(100), Time::ZERO).system();
-    let job = |executed: Time| Job { executed, running: true, last_core: Some(0), ..Job::first(0, &task) };
+    let system = with_costs(&TaskSet::new("one", vec![task.clone()], 1), Time::from_us(100), Time::ZERO).system;
+    let job = |executed: Time| Job::first(0, &task).with_executed(executed).with_running(true).with_last_core(Some(0));
     let worth = |executed: Time| Staying::on(&system, 8.0).worth(&job(executed), &Job::first(0, &task));
     assert!(worth(Time::from_us(9_900)) == 4.0 && worth(Time::ZERO) < 0.1);
     assert!(worth(Time::from_ms(11)) < 0.1, "what is left of a job that has overrun its wcet is not known");

@@ -6,7 +6,6 @@ mod embedding;
 mod guarantee;
 mod planner;
 mod scheduler;
-mod search;
 mod staying;
 mod tuning;
 mod two_worlds;

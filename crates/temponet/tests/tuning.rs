@@ -19,7 +19,7 @@ fn ms(time: u64) -> Time {
 /// Overload with execution times between half the wcet and the wcet.
 fn drawn(tasks: usize, cores: usize, load: f64, seed: u64) -> TaskSet {
     let mut set = generate(&Spec::new(tasks, cores, load * cores as f64), seed).unwrap();
-    for task in &mut set.tasks {
+    for task in set.system.tasks_mut().iter_mut() {
         task.bcet = Time(task.wcet.0 / 2);
         task.execution = ExecutionModel::Uniform;
     }
@@ -27,7 +27,7 @@ fn drawn(tasks: usize, cores: usize, load: f64, seed: u64) -> TaskSet {
 }
 
 fn chosen(set: &TaskSet) -> Choice {
-    let system = set.system();
+    let system = set.system.clone();
     choose(&system, &Candidate::classical(&system), SMALL)
 }
 
@@ -61,7 +61,7 @@ fn the_choice_is_a_function_of_the_system() {
 fn a_candidate_that_is_clearly_best_is_chosen() {
     // Migrations that take as long as jobs: whoever migrates least is best.
     let mut costly = drawn(10, 4, 0.85, 2);
-    costly.costs = Costs { migration: ms(4), context_switch: Time::from_us(300), ..Costs::default() };
+    costly.system.set_costs(Costs { migration: ms(4), context_switch: Time::from_us(300), ..Costs::default() });
     let choice = chosen(&costly);
     let migrations = |spec: &str| {
         let mut scheduler = temponet_sched::build(spec).unwrap();
@@ -70,7 +70,7 @@ fn a_candidate_that_is_clearly_best_is_chosen() {
     assert!(migrations(&choice.name) < migrations("edzl"), "{choice}");
     // Values over four decades: what counts jobs loses most of the value.
     let mut valued = drawn(10, 1, 1.6, 3);
-    for (place, task) in valued.tasks.iter_mut().enumerate() {
+    for (place, task) in valued.system.tasks_mut().iter_mut().enumerate() {
         task.value = 10f64.powf(place as f64 * 4.0 / 9.0);
     }
     let choice = chosen(&valued);
@@ -79,8 +79,8 @@ fn a_candidate_that_is_clearly_best_is_chosen() {
     assert!(choice.candidate("edf").unwrap().scores[0] < choice.candidate(&choice.name).unwrap().scores[0] - 0.1);
     // Three levels of criticality, the most critical tasks with the longest deadlines.
     let mut critical = drawn(9, 1, 1.5, 4);
-    critical.tasks.sort_by_key(|task| task.deadline);
-    critical.tasks.iter_mut().enumerate().for_each(|(place, task)| task.criticality = place as u8 / 3);
+    critical.system.tasks_mut().sort_by_key(|task| task.deadline);
+    critical.system.tasks_mut().iter_mut().enumerate().for_each(|(place, task)| task.criticality = place as u8 / 3);
     let choice = chosen(&critical);
     assert!(["muf", "dios"].contains(&choice.name.as_str()), "{choice}");
 }
@@ -93,7 +93,7 @@ fn tuned_is_nowhere_clearly_below_the_best_candidate() {
         let goal = set.goal();
         let mut tuned = Portfolio::classical(Tuning::AtStart, Settings::BARE);
         let own = scores(&set, &mut tuned, 4, horizon);
-        for candidate in Candidate::classical(&set.system()) {
+        for candidate in Candidate::classical(&set.system) {
             let other = scores(&set, &mut *candidate.scheduler().unwrap(), 4, horizon);
             let edge = ranking::edge(&goal, &own, &other);
             let is_below = edge.is_some_and(|edge| edge.is_clear() && edge.difference < -0.01);
@@ -105,7 +105,7 @@ fn tuned_is_nowhere_clearly_below_the_best_candidate() {
 
 #[test]
 fn other_seeds_draw_other_jobs_and_a_horizon_replaces_the_effort() {
-    let system = drawn(6, 1, 1.3, 11).system();
+    let system = drawn(6, 1, 1.3, 11).system;
     let candidates = Candidate::classical(&system);
     let choice = |settings| choose(&system, &candidates, settings);
     let first = choice(SMALL);
@@ -119,9 +119,9 @@ fn other_seeds_draw_other_jobs_and_a_horizon_replaces_the_effort() {
 #[test]
 fn critical_jobs_are_left_to_the_candidate_that_serves_them_by_construction() {
     let ms = Time::from_ms;
-    let mut tasks = vec![Task { criticality: 1, ..Task::periodic("critical", ms(20), ms(2)) }];
+    let mut tasks = vec![Task::periodic("critical", ms(20), ms(2)).with_criticality(1)];
     tasks.extend(["a", "b", "c"].map(|name| Task::periodic(name, ms(50), ms(25))));
-    let system = TaskSet::new("overload", tasks, 1).system();
+    let system = TaskSet::new("overload", tasks, 1).system;
     let choice = choose(&system, &Candidate::classical(&system), SMALL);
     let (guard, rival) = (choice.candidate("muf").unwrap(), choice.candidate("mh-edf").unwrap());
     // Both lose no critical job in the simulation, and the rival meets more of the others.
@@ -137,14 +137,14 @@ fn critical_jobs_are_left_to_the_candidate_that_serves_them_by_construction() {
 #[test]
 fn a_lower_level_that_is_not_guaranteed_is_not_given_up() {
     let ms = Time::from_ms;
-    let level = |criticality: u8, task: Task| Task { criticality, ..task };
-    let early = |task: Task, bcet| Task { bcet: ms(bcet), execution: ExecutionModel::Uniform, ..task };
+    let level = |criticality: u8, task: Task| task.with_criticality(criticality);
+    let early = |task: Task, bcet| task.with_bcet(ms(bcet)).with_execution(ExecutionModel::Uniform);
     let tasks = vec![
         level(2, Task::periodic("high", ms(100), ms(40))),
         level(1, early(Task::periodic("middle", ms(20), ms(16)), 2)),
         early(Task::periodic("low", ms(50), ms(10)), 1),
     ];
-    let system = TaskSet::new("levels", tasks, 1).system();
+    let system = TaskSet::new("levels", tasks, 1).system;
     let choice = choose(&system, &Candidate::classical(&system), Settings::SHIELDED);
     let (guard, followed) = (choice.candidate("muf").unwrap(), choice.candidate(&choice.name).unwrap());
     assert_eq!(guard.scores[0], followed.scores[0], "the shield guarantees the highest level");
@@ -154,17 +154,17 @@ fn a_lower_level_that_is_not_guaranteed_is_not_given_up() {
 #[test]
 fn the_network_does_not_run_where_a_simple_candidate_loses_nothing() {
     // Two of three tasks run at once, and the third one has time enough afterwards.
-    let short = |task: Task| Task { bcet: Time(1), execution: ExecutionModel::Uniform, ..task };
+    let short = |task: Task| task.with_bcet(Time(1)).with_execution(ExecutionModel::Uniform);
     let ms = Time::from_ms;
     let tasks = ["a", "b", "c"].map(|name| short(Task::periodic(name, ms(30), ms(12)))).to_vec();
-    let system = TaskSet::new("light", tasks, 2).system();
+    let system = TaskSet::new("light", tasks, 2).system;
     let choice = choose(&system, &Candidate::classical(&system), SMALL);
     assert_eq!(choice.why, Why::NothingLost, "{choice:?}");
 }
 
 #[test]
 fn nothing_is_simulated_where_nothing_is_left_to_choose() {
-    let system = drawn(6, 1, 0.6, 5).system();
+    let system = drawn(6, 1, 0.6, 5).system;
     let choice = choose(&system, &Candidate::classical(&system), Settings::SHIELDED);
     assert_eq!((choice.why, choice.candidates.len()), (Why::Guaranteed, 0));
     let bare = choose(&system, &Candidate::classical(&system), SMALL);
@@ -178,20 +178,11 @@ fn listed(until: Time, late_ms: u64) -> TaskSet {
             let release = ms(offset + number * period);
             let wcet = ms(if release > until { late_ms } else { work + number % 3 });
             let deadline = release + ms(period + 2);
-            ListedJob {
-                release,
-                deadline,
-                execution: wcet,
-                wcet,
-                bcet: wcet,
-                criticality: 0,
-                value: 1.0,
-                estimate: None,
-            }
+            ListedJob::new(release, deadline, wcet)
         };
         Arrival::Listed((0..4_000 / period).map(job).collect())
     };
-    let task = |name: &str, arrival| Task { arrival, ..Task::periodic(name, ms(10), ms(3)) };
+    let task = |name: &str, arrival| Task::periodic(name, ms(10), ms(3)).with_arrival(arrival);
     let tasks = vec![task("a", jobs(0, 5, 2)), task("b", jobs(1, 8, 3)), task("c", jobs(2, 13, 7))];
     TaskSet::new("trace", tasks, 1)
 }
@@ -216,12 +207,12 @@ fn listed_jobs_do_not_leak_before_their_release() {
 #[test]
 fn critical_jobs_that_nobody_knows_beforehand_are_not_left_to_hope() {
     let mut set = listed(ms(3_000), 1);
-    let mut jobs = match &set.tasks[0].arrival {
+    let mut jobs = match &set.tasks()[0].arrival {
         Arrival::Listed(jobs) => jobs.to_vec(),
         _ => unreachable!(),
     };
     jobs.iter_mut().step_by(3).for_each(|job| job.criticality = 2);
-    (set.tasks[0].arrival, set.tasks[0].criticality) = (Arrival::Listed(jobs.into()), 2);
+    (set.system.tasks_mut()[0].arrival, set.system.tasks_mut()[0].criticality) = (Arrival::Listed(jobs.into()), 2);
     for tuning in [Tuning::AtStart, Tuning::Online] {
         let options = Options { tuning, ..Options::default() };
         let mut scheduler = Temponet::new(Model::built_in().unwrap().into(), options).unwrap();
@@ -257,7 +248,7 @@ fn a_switch_of_the_mode_is_noticed_and_its_end_too() {
 
 #[test]
 fn a_tuned_model_is_followed_on_its_own_system_only() {
-    let (set, other) = (drawn(6, 1, 1.4, 8).system(), drawn(6, 1, 1.4, 9).system());
+    let (set, other) = (drawn(6, 1, 1.4, 8).system, drawn(6, 1, 1.4, 9).system);
     let mut model = Model::built_in().unwrap();
     let mut made_up = choose(&set, &Candidate::classical(&set), SMALL);
     made_up.name = "srpt".into();
@@ -283,7 +274,7 @@ fn a_tuned_model_is_followed_on_its_own_system_only() {
 
 #[test]
 fn without_tuning_the_network_is_followed() {
-    let set = drawn(6, 1, 1.4, 10).system();
+    let set = drawn(6, 1, 1.4, 10).system;
     let options = Options { tuning: Tuning::Off, ..Options::default() };
     let mut scheduler = Temponet::new(Model::built_in().unwrap().into(), options).unwrap();
     scheduler.start(&set).unwrap();

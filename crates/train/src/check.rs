@@ -19,7 +19,7 @@ pub fn check_environment(source: &TaskSetSource, tokenizer: &Tokenizer, seed: u6
     for number in 0..sets {
         let seed = seed.wrapping_mul(1_000_003).wrapping_add(number);
         let set = source.set(seed).map_err(|error| error.to_string())?;
-        let scale = Scale::of(tokenizer, &set.system());
+        let scale = Scale::of(tokenizer, &set.system);
         let horizon = Time((scale.unit * 60.0) as u64);
         let mut edf = build("edf").map_err(|error| error.to_string())?;
         let metrics = simulate(&set, seed, horizon, &mut edf, &mut Unobserved).map_err(|error| error.to_string())?;
@@ -30,7 +30,7 @@ pub fn check_environment(source: &TaskSetSource, tokenizer: &Tokenizer, seed: u6
         }
         // Jobs that are unfinished at the horizon have no reward yet.
         let (met, missed) = (metrics.jobs.met as f64, metrics.missed() as f64);
-        let most_open = (set.tasks.len() * 4) as f64;
+        let most_open = (set.tasks().len() * 4) as f64;
         if decisions != metrics.decisions || earned > met + most_open || earned < met - missed - most_open {
             return Err(format!("seed {seed}: earned {earned} in {decisions} decisions, met {met}, missed {missed}"));
         }
@@ -46,7 +46,7 @@ fn episode(
     horizon: Time,
 ) -> Result<(f64, u64), String> {
     let mut edf = build("edf").map_err(|error| error.to_string())?;
-    edf.start(&set.system()).map_err(|error| error.to_string())?;
+    edf.start(&set.system).map_err(|error| error.to_string())?;
     // Every job counts as 1, whatever the goal of its set.
     let reward = Reward { by_value: Some(false), ..Reward::default() };
     let mut environment = Environment::new(set, EnvironmentSettings { scale, seed, horizon, reward, tick: None });

@@ -300,16 +300,16 @@ struct Begun {
 fn begin(episodes: &Episodes, seed: u64, episode: u64) -> Result<Begun, FleetError> {
     let seed = mix(seed, episode);
     let set = episodes.source.set(mix(seed, 0))?;
-    if let Some(problem) = episodes.tokenizer.not_applicable(&set.system()) {
+    if let Some(problem) = episodes.tokenizer.not_applicable(&set.system) {
         return Err(FleetError::NotReadable(problem.to_string()));
     }
-    let scale = Scale::of(&episodes.tokenizer, &set.system());
+    let scale = Scale::of(&episodes.tokenizer, &set.system);
     let units = |units: f64| Time((scale.unit * units).min(Time::MAX_INPUT.0 as f64) as u64).max(Time(1));
     let (horizon, tick) = (units(episodes.length), episodes.tick.map(units));
     let mut found = None;
     if let Some(name) = &episodes.teacher {
         let mut teacher = teacher(name, &set, mix(seed, 1), horizon)?;
-        teacher.start(&set.system())?;
+        teacher.start(&set.system)?;
         found = Some(teacher);
     }
     let environment = |seed: u64| {
@@ -320,7 +320,7 @@ fn begin(episodes: &Episodes, seed: u64, episode: u64) -> Result<Begun, FleetErr
         Some(settings) => {
             let base = best_base_scheduler(&environment(mix(seed, 2)), BASE_TRIAL)?;
             let mut planner = Planner::over(base, PlannerSettings { seed: mix(seed, 3), ..settings });
-            planner.start(&set.system())?;
+            planner.start(&set.system)?;
             Some(planner)
         }
         None => None,

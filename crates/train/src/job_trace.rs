@@ -35,7 +35,7 @@ pub const MIN_TRACE_JOBS: usize = 50;
 impl JobTrace {
     /// Splits a set all of whose jobs are listed. Returns `None` for any other set, and for a trace that is too short.
     pub fn split(set: &TaskSet) -> Option<TraceSplit> {
-        let is_trace = set.tasks.iter().all(|task| matches!(task.arrival, Arrival::Listed(_)));
+        let is_trace = set.tasks().iter().all(|task| matches!(task.arrival, Arrival::Listed(_)));
         let whole = JobTrace::of(set.clone());
         if !is_trace || whole.releases.len() < MIN_TRACE_JOBS {
             return None;
@@ -58,7 +58,7 @@ impl JobTrace {
             Arrival::Listed(jobs) => jobs.iter().map(|job| job.release).collect::<Vec<Time>>(),
             _ => Vec::new(),
         };
-        let mut releases: Vec<Time> = set.tasks.iter().flat_map(jobs).collect();
+        let mut releases: Vec<Time> = set.tasks().iter().flat_map(jobs).collect();
         releases.sort_unstable();
         JobTrace { set: Arc::new(set), releases }
     }
@@ -67,14 +67,11 @@ impl JobTrace {
     fn between(&self, from: Time, to: Time) -> TaskSet {
         let begin = self.releases.iter().copied().find(|release| *release >= from).unwrap_or(from);
         let mut set = (*self.set).clone();
-        for task in &mut set.tasks {
+        for task in set.system.tasks_mut().iter_mut() {
             if let Arrival::Listed(jobs) = &mut task.arrival {
                 let own = jobs.iter().filter(|job| (from..to).contains(&job.release));
-                let shifted = |job: &ListedJob| ListedJob {
-                    release: job.release - begin,
-                    deadline: job.deadline - begin,
-                    ..*job
-                };
+                let shifted =
+                    |job: &ListedJob| job.with_release(job.release - begin).with_deadline(job.deadline - begin);
                 *jobs = own.map(shifted).collect();
             }
         }
@@ -102,7 +99,7 @@ impl JobTrace {
             Arrival::Listed(jobs) => jobs.iter().map(|job| job.deadline).max(),
             _ => None,
         };
-        self.set.tasks.iter().filter_map(due).max().unwrap_or_default()
+        self.set.tasks().iter().filter_map(due).max().unwrap_or_default()
     }
 
     /// Returns the part from one of its releases on. The seed draws the release among the first three quarters, so that episodes begin
@@ -124,20 +121,10 @@ mod tests {
             let release = Time(1_000 + 10 * place);
             // The execution time identifies the job.
             let (execution, wcet) = (Time(place + 1), Time(500));
-            ListedJob {
-                release,
-                deadline: release + Time(600),
-                execution,
-                wcet,
-                bcet: Time(1),
-                criticality: 0,
-                value: 1.0,
-                estimate: None,
-            }
+            ListedJob::new(release, release + Time(600), execution).with_wcet(wcet).with_bcet(Time(1))
         };
-        let task = |name: &str, from: u64, to: u64| Task {
-            arrival: Arrival::Listed((from..to).map(job).collect()),
-            ..Task::periodic(name, Time(600), Time(500))
+        let task = |name: &str, from: u64, to: u64| {
+            Task::periodic(name, Time(600), Time(500)).with_arrival(Arrival::Listed((from..to).map(job).collect()))
         };
         let set = TaskSet::new("trace", vec![task("a", 0, 70), task("b", 70, 100)], 1);
         let parts = JobTrace::split(&set).unwrap();
@@ -146,7 +133,7 @@ mod tests {
                 Arrival::Listed(jobs) => jobs.to_vec(),
                 _ => vec![],
             };
-            set.tasks.iter().flat_map(jobs).map(|job| job.execution.0).collect()
+            set.tasks().iter().flat_map(jobs).map(|job| job.execution.0).collect()
         };
         assert_eq!(executions(parts.training.set()), (1..=60).collect::<Vec<u64>>());
         assert_eq!(executions(parts.validation.set()), (61..=80).collect::<Vec<u64>>());
@@ -154,7 +141,7 @@ mod tests {
         assert_eq!((parts.verdict.releases[0], parts.verdict.end()), (Time::ZERO, Time(790)));
         let windows: Vec<usize> = (0..20).map(|seed| executions(&parts.training.window(seed)).len()).collect();
         assert!(windows.iter().all(|jobs| (15..=60).contains(jobs)) && windows.iter().any(|jobs| *jobs != windows[0]));
-        let recurring = TaskSet { tasks: vec![Task::periodic("p", Time(10), Time(1))], ..set };
+        let recurring = set.with_tasks(vec![Task::periodic("p", Time(10), Time(1))]);
         assert!(JobTrace::split(&recurring).is_none());
     }
 }

@@ -9,8 +9,8 @@ use temponet::stages::best_speed;
 use temponet_grad::{Adam, AdamSettings, Device, Loss, Tape, Tensors, Var};
 use temponet_infer::Weights;
 
-use crate::methods::distribution::mean_returns;
 use crate::parallel::par_map;
+use crate::returns::mean_returns;
 use crate::sample::{Batch, Sample};
 use crate::tape_network::{OutputMap, OutputRows, TapeNetwork, TapeOutput};
 use crate::updates::StepSize;
@@ -217,7 +217,7 @@ impl<D: Device> Learner<D> {
     }
 
     /// Returns the device of the parameters, the parameters, and the gradients that were computed last.
-    pub(crate) fn parts(&mut self) -> (&mut D, &mut Tensors<D>, &Tensors<D>) {
+    pub fn parts(&mut self) -> (&mut D, &mut Tensors<D>, &Tensors<D>) {
         let (device, gradients) = &mut self.shards[0];
         (device, &mut self.parameters, gradients)
     }

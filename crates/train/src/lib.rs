@@ -30,10 +30,12 @@ mod recipe;
 mod registry;
 mod replay_buffer;
 mod replay_settings;
+pub mod returns;
 mod reward;
 mod ring_buffer;
 mod run;
 mod sample;
+mod settings_tree;
 mod tape_body;
 mod tape_network;
 mod tape_transformer;
@@ -55,8 +57,8 @@ pub use job_trace::{JobTrace, MIN_TRACE_JOBS, TRACE_SHARES, TraceSplit};
 pub use learner::{Learner, NeededRows, NeededRowsOf, Outputs, PendingUpdate, SampleLoss, ShardOutput, UpdateFigures};
 pub use method::{Algorithm, Method, MethodDevice, NetworkPart, Phase, StageMethod, TensorVisitor};
 pub use methods::{
-    Cloning, CloningSettings, Dqn, DqnSettings, MatchingSettings, OfflineAlgorithm, OfflineSettings, Ppo, PpoRound,
-    PpoSettings, RolloutSettings, StaySettings, gumbel, log_runs,
+    Cloning, CloningSettings, Dqn, DqnSettings, DqnVariant, MatchingSettings, NeededRuns, OfflineAlgorithm,
+    OfflineSettings, Ppo, PpoRound, PpoSettings, RolloutSettings, StaySettings, gumbel, log_runs,
 };
 pub use network_shape::NetworkShape;
 pub use observer::{NoObserver, PhaseFigures, TrainingObserver};
@@ -78,3 +80,8 @@ pub use tensorboard::EventFile;
 pub use training_device::{TrainingDevice, TrainingSession};
 pub use updates::{StepSize, UpdatePlan, Updates};
 pub use validation::ValidationScores;
+
+/// The examples of the README, which are run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

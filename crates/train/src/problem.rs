@@ -1,7 +1,5 @@
 //! Check of a recipe: everything that a user can get wrong in one, found before anything is done.
 
-use temponet_infer::BodyKeys;
-
 use crate::limits::{negative, not_a_share, not_positive, not_whole};
 use crate::method::{NetworkPart, StageMethod};
 use crate::network_shape::NetworkShape;
@@ -57,13 +55,13 @@ impl Recipe {
 impl NetworkShape {
     /// Returns what of the network a method does not learn, or `None`.
     fn not_learned_by(&self, method: &StageMethod) -> Option<String> {
-        let BodyKeys { speeds, memory, atoms, actor, .. } = self.body.keys();
-        let by_dqn = "learned by dqn without a conservative penalty";
+        let keys = self.body.keys();
+        let speeds = "network.speeds are learned by dqn without a conservative penalty";
         let parts = [
-            (speeds > 0, NetworkPart::Speeds, format!("network.speeds are {by_dqn}")),
-            (memory.is_some(), NetworkPart::Memory, "network.memory is learned by ppo".into()),
-            (atoms.is_some(), NetworkPart::Atoms, format!("network.atoms are {by_dqn}")),
-            (actor.is_some(), NetworkPart::Actor, "network.actor is learned by policies".into()),
+            (keys.speeds > 0, NetworkPart::Speeds, speeds),
+            (keys.memory.is_some(), NetworkPart::Memory, "network.memory is learned by ppo"),
+            (keys.atoms.is_some(), NetworkPart::Atoms, "network.atoms are learned by rainbow"),
+            (keys.actor.is_some(), NetworkPart::Actor, "network.actor is learned by policies"),
         ];
         let wrong = parts.into_iter().find(|(is_there, part, _)| *is_there && !method.learns(*part));
         wrong.map(|(.., text)| format!("{text}, not by {}", method.name()))

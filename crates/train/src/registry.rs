@@ -6,23 +6,25 @@
 use std::fmt;
 use std::sync::{PoisonError, RwLock};
 
-use serde::de::{DeserializeSeed, Error, MapAccess, Visitor};
+use serde::de::value::Error;
+use serde::de::{DeserializeSeed, Error as _, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::method::{Method, StageMethod};
 use crate::methods::{CloningSettings, DqnSettings, OfflineSettings, PpoSettings, RolloutSettings, StaySettings};
+use crate::settings_tree::SettingsTree;
 
 /// A method that recipes can name.
 #[derive(Clone, Copy)]
 struct Entry {
     name: &'static str,
-    read: fn(toml::Table) -> Result<StageMethod, toml::de::Error>,
+    read: fn(SettingsTree) -> Result<StageMethod, Error>,
 }
 
 impl Entry {
     const fn of<M: Method>() -> Entry {
-        Entry { name: M::NAME, read: |settings| Ok(settings.try_into::<M>()?.into()) }
+        Entry { name: M::NAME, read: |settings| M::deserialize(settings).map(StageMethod::from) }
     }
 }
 
@@ -37,7 +39,7 @@ const OWN: [Entry; 6] = [
 ];
 
 /// Methods that `temponet-paper` registers.
-const OF_THE_PAPER: [&str; 4] = ["a2c", "sac", "priorities", "hierarchical"];
+const OF_THE_PAPER: [&str; 5] = ["a2c", "sac", "priorities", "hierarchical", "rainbow"];
 
 /// Methods that other crates have registered.
 static OTHERS: RwLock<Vec<Entry>> = RwLock::new(Vec::new());
@@ -126,13 +128,17 @@ impl<'de> DeserializeSeed<'de> for Entry {
 
     /// Reads the settings. An error begins with the name of the setting, as those of [`Method::problem`] do: each is read alone to find it.
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<StageMethod, D::Error> {
-        let settings = toml::Table::deserialize(deserializer)?;
-        let alone = |(key, value): (&String, &toml::Value)| {
-            let wrong = (self.read)(toml::Table::from_iter([(key.clone(), value.clone())])).err()?;
-            Some(format!("{key}: {}", wrong.message()))
+        let settings = SettingsTree::deserialize(deserializer)?;
+        let wrong_alone = |entry: &(String, SettingsTree)| {
+            let wrong = (self.read)(SettingsTree::Table(vec![entry.clone()])).err()?;
+            Some(format!("{}: {wrong}", entry.0))
         };
         (self.read)(settings.clone()).map_err(|error| {
-            D::Error::custom(settings.iter().find_map(alone).unwrap_or_else(|| error.message().into()))
+            let setting = match &settings {
+                SettingsTree::Table(table) => table.iter().find_map(wrong_alone),
+                _ => None,
+            };
+            D::Error::custom(setting.unwrap_or_else(|| error.to_string()))
         })
     }
 }

@@ -79,10 +79,10 @@ enum JobWorth {
 impl JobWorth {
     fn of(reward: &Reward, set: &TaskSet) -> JobWorth {
         if reward.by_value.is_none() && reward.by_criticality.is_none() {
-            return JobWorth::Goal(set.goal().worths(&set.tasks));
+            return JobWorth::Goal(set.goal().worths(set.tasks()));
         }
-        let total: f64 = set.tasks.iter().map(|task| task.value).sum();
-        let mean = (total / set.tasks.len().max(1) as f64).max(f64::MIN_POSITIVE);
+        let total: f64 = set.tasks().iter().map(|task| task.value).sum();
+        let mean = (total / set.tasks().len().max(1) as f64).max(f64::MIN_POSITIVE);
         let mean_value = reward.by_value.unwrap_or(false).then_some(mean);
         JobWorth::Stated { mean_value, by_criticality: reward.by_criticality.unwrap_or(0.0) }
     }
@@ -120,7 +120,7 @@ pub struct RewardAccumulator {
 impl RewardAccumulator {
     /// No reward so far, for a set whose scale has this unit in nanoseconds.
     pub fn new(reward: Reward, unit: f64, set: &TaskSet) -> RewardAccumulator {
-        let (job_worth, history) = (JobWorth::of(&reward, set), vec![(0.0, 0.0, 0.0); set.tasks.len()]);
+        let (job_worth, history) = (JobWorth::of(&reward, set), vec![(0.0, 0.0, 0.0); set.tasks().len()]);
         let energy = if let RewardShape::Energy { weight } = reward.shape { weight } else { 0.0 };
         RewardAccumulator { reward, unit, job_worth, total: 0.0, possible: 0.0, due_by: Time::NEVER, energy, history }
     }
@@ -249,7 +249,7 @@ mod tests {
     fn share(reward: Reward, met: u32) -> f64 {
         let set = set();
         let mut rewards = RewardAccumulator::new(reward, 1.0, &set).on_time_only(Time::NEVER);
-        for (index, task) in (0..).zip(&set.tasks) {
+        for (index, task) in (0..).zip(set.tasks()) {
             let job = Job::first(index, task);
             let end = if index == met { End::Completed } else { End::Aborted };
             rewards.left(&job, None, end, job.deadline);
@@ -259,7 +259,7 @@ mod tests {
 
     /// Ends a job of a task that has executed for `ms`.
     fn end_job(rewards: &mut RewardAccumulator, task: u32, ms: u64, end: End) -> f64 {
-        let mut job = Job::first(task, &set().tasks[task as usize]);
+        let mut job = Job::first(task, &set().tasks()[task as usize]);
         job.executed = Time::from_ms(ms);
         rewards.left(&job, None, end, job.deadline);
         rewards.take()
@@ -289,14 +289,14 @@ mod tests {
         let reward = Reward { shape: RewardShape::Energy { weight: 0.5 }, ..Reward::default() };
         let whole = RewardAccumulator::new(reward, 1e6, &set());
         for mut rewards in [whole.clone(), whole.score(Time::NEVER)] {
-            let job = Job::first(0, &set().tasks[0]);
+            let job = Job::first(0, &set().tasks()[0]);
             rewards.ran(0, &job, Time::ZERO, Time::from_ms(8), Speed::FULL);
             assert_eq!(rewards.take(), -4.0);
             rewards.ran(0, &job, Time::ZERO, Time::from_ms(8), Speed(500));
             assert_eq!(rewards.take(), -0.5);
         }
         let mut free = whole.on_time_only(Time::NEVER);
-        free.ran(0, &Job::first(0, &set().tasks[0]), Time::ZERO, Time::from_ms(8), Speed::FULL);
+        free.ran(0, &Job::first(0, &set().tasks()[0]), Time::ZERO, Time::from_ms(8), Speed::FULL);
         assert_eq!(free.take(), 0.0);
     }
 

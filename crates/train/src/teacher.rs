@@ -25,7 +25,7 @@ pub(crate) fn unknown(name: &str) -> Option<String> {
 
 /// Returns why a teacher cannot schedule a set, or `None`.
 pub fn cannot_teach(name: &str, set: &TaskSet) -> Option<NotApplicable> {
-    if name == OPTIMUM { None } else { build(name).ok()?.start(&set.system()).err() }
+    if name == OPTIMUM { None } else { build(name).ok()?.start(&set.system).err() }
 }
 
 /// Scheduler that knows the future: it runs the jobs that the clairvoyant optimum keeps, by deadline, before all others.
@@ -44,7 +44,7 @@ impl Hindsight {
             weight: weight(release.value).max(f64::MIN_POSITIVE),
         };
         let jobs: Vec<OracleJob> = releases.iter().map(job).collect();
-        let chosen = optimum(&jobs, set.cores, (OPTIMUM_SECONDS * STEPS_PER_SECOND) as u64).chosen;
+        let chosen = optimum(&jobs, set.cores(), (OPTIMUM_SECONDS * STEPS_PER_SECOND) as u64).chosen;
         let kept = releases.iter().zip(chosen).filter(|(_, chosen)| *chosen);
         Hindsight { kept: kept.map(|(release, _)| (release.task, release.number)).collect() }
     }

@@ -63,7 +63,7 @@ impl ValidationRuns {
 
     fn run(&self, model: &Arc<Model>, seed: u64) -> Result<(f64, Metrics), TrainError> {
         let set = self.source.set(seed).map_err(FleetError::from)?;
-        let scale = Scale::of(&model.tokenizer, &set.system());
+        let scale = Scale::of(&model.tokenizer, &set.system);
         let horizon = Time((scale.unit * self.settings.length).min(Time::MAX_INPUT.0 as f64) as u64);
         let mut scheduler = Learned::new(model.clone(), Options::default())?;
         let mut rewards = RewardAccumulator::new(self.reward, scale.unit, &set).score(horizon);

@@ -42,9 +42,8 @@ fn q_learning_does_not_destroy_the_model_it_begins_with() {
 
 /// Two jobs every 10 ms, of 2 and of 7 ms, with these deadlines.
 fn pair(deadlines: [u64; 2]) -> TaskSet {
-    let task = |(wcet, deadline)| Task {
-        deadline: Time::from_ms(deadline),
-        ..Task::periodic("task", Time::from_ms(10), Time::from_ms(wcet))
+    let task = |(wcet, deadline)| {
+        Task::periodic("task", Time::from_ms(10), Time::from_ms(wcet)).with_deadline(Time::from_ms(deadline))
     };
     TaskSet::new("pair", [2, 7].into_iter().zip(deadlines).map(task).collect(), 1)
 }

@@ -37,7 +37,7 @@ fn a_grown_model_has_the_q_values_of_the_old_one_bit_for_bit() {
         let mut compared = 0;
         for seed in 0..6 {
             let set = TaskSetSource::Drawn(Box::<WorkloadRanges>::default()).set(seed).unwrap();
-            let system = set.system();
+            let system = set.system.clone();
             let mut engine = Engine::new(&*set, seed, Time::from_ms(60));
             let mut edf = build("edf").unwrap();
             edf.start(&system).unwrap();

@@ -4,7 +4,7 @@ use temponet::stages::{Feature, Learned, Tokenizer};
 use temponet::{Model, Options};
 use temponet_grad::Cpu;
 use temponet_sim::{Metrics, Unobserved, simulate};
-use temponet_task::{Task, TaskSet, Time};
+use temponet_task::{Costs, Task, TaskSet, Time};
 use temponet_train::{
     DqnSettings, NetworkShape, NoObserver, Recipe, ReplaySettings, Reward, Stage, Tokens, TrainingRun,
 };
@@ -16,7 +16,7 @@ fn set() -> TaskSet {
     };
     let tasks = [(10, 3), (14, 5), (25, 11), (40, 18), (60, 26)];
     let mut set = TaskSet::new("moving", tasks.iter().enumerate().map(task).collect(), 2);
-    set.costs.migration = Time::from_us(500);
+    set.system.set_costs(Costs { migration: Time::from_us(500), ..set.costs() });
     set
 }
 

@@ -67,6 +67,8 @@ fn what_is_written_reads_back() {
         assert_eq!(recipe.problem(), None);
         let text = toml::to_string(&recipe).unwrap();
         assert_eq!(toml::from_str::<Recipe>(&text).unwrap(), recipe, "{text}");
+        let json = serde_json::to_string(&recipe).unwrap();
+        assert_eq!(serde_json::from_str::<Recipe>(&json).unwrap(), recipe, "{json}");
     }
     assert_eq!(toml::from_str::<Recipe>("").unwrap(), Recipe::default());
 }

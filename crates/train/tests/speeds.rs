@@ -120,7 +120,7 @@ fn the_gradients_of_speeds_and_actors_are_those_of_small_steps() {
 /// One task on one core with full and half speed.
 fn one_task(wcet: u64) -> TaskSet {
     let mut set = TaskSet::new("one", vec![Task::periodic("t", Time::from_ms(10), Time::from_ms(wcet))], 1);
-    set.speeds = vec![Speed(500), Speed::FULL];
+    set.system.set_speeds(vec![Speed(500), Speed::FULL]);
     set
 }
 
@@ -180,7 +180,7 @@ fn methods_that_learn_no_speeds_are_refused() {
         assert!(workload.problem().unwrap().contains("speeds"));
     }
     let workload = WorkloadRanges { speeds: vec![0.5, 1.0], ..WorkloadRanges::default() };
-    assert_eq!(workload.draw(1).unwrap().speeds, [Speed(500), Speed::FULL]);
+    assert_eq!(workload.draw(1).unwrap().speeds(), [Speed(500), Speed::FULL]);
 }
 
 /// The paper's R3 is η · max(0, −s) of the quantized slack s. Its bins are clip(⌊s/Δ⌋, 0, Q − 1), so s is never negative and the term is zero.
@@ -189,10 +189,10 @@ fn the_slack_sensitive_reward_vanishes_on_quantized_slack() {
     let ms = Time::from_ms;
     let set = TaskSet::new("s", vec![Task::periodic("a", ms(10), ms(6)), Task::periodic("b", ms(14), ms(9))], 1);
     let tokenizer = Tokenizer::paper();
-    let scale = Scale::of(&tokenizer, &set.system());
+    let scale = Scale::of(&tokenizer, &set.system);
     let (mut edf, mut observation) = (temponet_sched::build("edf").unwrap(), Observation::default());
-    edf.start(&set.system()).unwrap();
-    observation.start(&set.system());
+    edf.start(&set.system).unwrap();
+    observation.start(&set.system);
     let earned = |shape: RewardShape, edf: &mut dyn Scheduler, observation: &mut Observation| {
         let reward = Reward { shape, ..Reward::default() };
         let settings = EnvironmentSettings { scale: scale.clone(), seed: 1, horizon: ms(2_000), reward, tick: None };

@@ -18,7 +18,7 @@ const LENGTH: f64 = 40.0;
 const MOST_JOBS: f64 = 100.0;
 
 fn median_wcet(set: &TaskSet) -> f64 {
-    let mut wcets: Vec<u64> = set.tasks.iter().map(|task| task.wcet.0).collect();
+    let mut wcets: Vec<u64> = set.tasks().iter().map(|task| task.wcet.0).collect();
     wcets.sort_unstable();
     wcets[wcets.len() / 2] as f64
 }
@@ -26,13 +26,13 @@ fn median_wcet(set: &TaskSet) -> f64 {
 /// Names of the properties of a set.
 fn properties(set: &TaskSet) -> BTreeSet<&'static str> {
     let mut found = BTreeSet::new();
-    for task in &set.tasks {
+    for task in set.tasks() {
         found.insert(match &task.arrival {
             Arrival::Periodic { .. } => "periodic",
             Arrival::Sporadic { gap: Gap::Uniform { .. }, .. } => "uniform gaps",
             Arrival::Sporadic { gap: Gap::Exponential { .. }, .. } => "exponential gaps",
             Arrival::Burst { .. } => "burst",
-            Arrival::Listed(_) => "list",
+            _ => "list",
         });
         found.insert(match task.execution {
             ExecutionModel::Wcet => "known",
@@ -43,7 +43,7 @@ fn properties(set: &TaskSet) -> BTreeSet<&'static str> {
             ExecutionModel::Lognormal { .. } => "lognormal",
             ExecutionModel::Bimodal { .. } => "bimodal",
             ExecutionModel::Empirical { .. } => "empirical",
-            ExecutionModel::Overrun { .. } => "overrun",
+            _ => "overrun",
         });
         found.extend((task.jitter > Time::ZERO).then_some("jitter"));
         found.extend((task.offset > Time::ZERO).then_some("offset"));
@@ -54,9 +54,9 @@ fn properties(set: &TaskSet) -> BTreeSet<&'static str> {
     }
     found.insert(["no level", "one level", "two levels", "three levels", "four levels"][set.levels().len()]);
     found.extend(set.has_values().then_some("values"));
-    found.extend((set.costs.migration > Time::ZERO).then_some("migration cost"));
-    found.extend((set.costs.context_switch > Time::ZERO).then_some("switch cost"));
-    found.extend((set.on_miss == OnMiss::Continue).then_some("late jobs go on"));
+    found.extend((set.costs().migration > Time::ZERO).then_some("migration cost"));
+    found.extend((set.costs().context_switch > Time::ZERO).then_some("switch cost"));
+    found.extend((set.on_miss() == OnMiss::Continue).then_some("late jobs go on"));
     found.extend((!set.modes.is_empty()).then_some("modes"));
     found.extend(set.modes.iter().any(|mode| mode.tasks.is_some()).then_some("silent tasks"));
     found
@@ -70,20 +70,20 @@ fn drawn_sets_are_valid_have_their_load_and_are_simulated() {
     let (mut loads, mut most_tasks, mut most_cores) = ((f64::MAX, 0.0_f64), 0, 0);
     for seed in 0..SETS {
         let set = wide.draw(seed).unwrap();
-        assert_eq!(set.system().validate(), Ok(()), "seed {seed}");
-        let load = set.mean_utilization() / set.cores as f64;
+        assert_eq!(set.system.validate(), Ok(()), "seed {seed}");
+        let load = set.mean_utilization() / set.cores() as f64;
         let own = properties(&set);
         // A list is a sample of the jobs of its tasks, and no task has a load above 0.95.
         let is_within = (0.25..=3.1).contains(&load);
         assert!(is_within || own.contains("list"), "seed {seed}: {load}");
         loads = (loads.0.min(load), loads.1.max(load));
-        (most_tasks, most_cores) = (most_tasks.max(set.tasks.len() / set.cores), most_cores.max(set.cores));
+        (most_tasks, most_cores) = (most_tasks.max(set.tasks().len() / set.cores()), most_cores.max(set.cores()));
         found.extend(own);
         let horizon = Time((LENGTH * median_wcet(&set)) as u64);
         let mut edf = temponet_sched::build("edf").unwrap();
         let metrics = simulate(&set, seed, horizon, &mut *edf, &mut Unobserved)
             .unwrap_or_else(|error| panic!("seed {seed}: {error}"));
-        let jobs = metrics.jobs.released as f64 / (LENGTH * set.cores as f64);
+        let jobs = metrics.jobs.released as f64 / (LENGTH * set.cores() as f64);
         assert!(jobs < MOST_JOBS, "seed {seed}: {jobs} jobs per core and median wcet");
     }
     let names = [
@@ -122,7 +122,7 @@ fn drawn_sets_are_valid_have_their_load_and_are_simulated() {
 
 /// Returns the tasks by name, because files state bursts after all other tasks.
 fn by_name(set: &TaskSet) -> Vec<Task> {
-    let mut tasks = set.tasks.clone();
+    let mut tasks = set.tasks().to_vec();
     tasks.sort_by(|a, b| a.name.cmp(&b.name));
     tasks
 }
@@ -131,10 +131,10 @@ fn by_name(set: &TaskSet) -> Vec<Task> {
 fn a_drawn_set_can_be_written_and_read_back() {
     for seed in 0..200 {
         let set = WorkloadRanges::wide().draw(seed).unwrap();
-        let is_list = set.tasks.iter().any(|task| matches!(task.arrival, Arrival::Listed(_)));
+        let is_list = set.tasks().iter().any(|task| matches!(task.arrival, Arrival::Listed(_)));
         let format = if is_list { Format::Csv } else { Format::Toml };
         // A list of jobs states neither costs nor cores.
-        let bare = TaskSet { costs: Costs::default(), cores: 1, on_miss: OnMiss::Abort, ..set.clone() };
+        let bare = set.clone().with_costs(Costs::default()).with_cores(1).with_on_miss(OnMiss::Abort);
         let text = temponet_formats::write(if is_list { &bare } else { &set }, format);
         let Ok(text) = text else { panic!("seed {seed}: {}", text.unwrap_err()) };
         let read = temponet_formats::parse(&text, format, Path::new("drawn")).unwrap_or_else(|error| panic!("{error}"));
@@ -148,10 +148,10 @@ fn a_set_has_the_load_that_was_drawn() {
     let ranges = WorkloadRanges { load: (1.2, 1.2), tasks_per_core: (4.0, 30.0), ..WorkloadRanges::wide() };
     for seed in 0..300 {
         let set = ranges.draw(seed).unwrap();
-        if set.tasks.iter().all(|task| matches!(task.arrival, Arrival::Listed(_))) {
+        if set.tasks().iter().all(|task| matches!(task.arrival, Arrival::Listed(_))) {
             continue;
         }
-        let load = set.mean_utilization() / set.cores as f64;
+        let load = set.mean_utilization() / set.cores() as f64;
         assert!((load / 1.2 - 1.0).abs() < 0.02, "seed {seed}: {load}");
     }
 }

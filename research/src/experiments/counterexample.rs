@@ -70,9 +70,8 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
 /// Returns how many of two jobs, released together, a scheduler completes in time.
 fn met(context: &Context<'_>, name: &str, pair: [(u64, u64); 2]) -> Result<u64, ReproduceError> {
     let horizon = Time::from_ms(200);
-    let task = |(index, (execution, deadline)): (usize, (u64, u64))| Task {
-        deadline: Time::from_us(deadline),
-        ..Task::periodic(["a", "b"][index], horizon, Time::from_us(execution))
+    let task = |(index, (execution, deadline)): (usize, (u64, u64))| {
+        Task::periodic(["a", "b"][index], horizon, Time::from_us(execution)).with_deadline(Time::from_us(deadline))
     };
     let set = TaskSet::new("pair", pair.into_iter().enumerate().map(task).collect(), 1);
     let mut scheduler = context.roster.build(name).map_err(CompareError::from)?;

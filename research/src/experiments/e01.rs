@@ -101,7 +101,7 @@ fn add_ff_dqn(
     let effort = protocol.settings(context.mode);
     let recipe = effort.recipe(&protocol.recipe);
     let sets = cases.iter().map(|case| &case.set);
-    let variants: Vec<Variant<'_>> = sets.map(|set| ff_dqn::variant(&recipe, set.tasks.len(), Some(set))).collect();
+    let variants: Vec<Variant<'_>> = sets.map(|set| ff_dqn::variant(&recipe, set.tasks().len(), Some(set))).collect();
     let trained = context.train_variants(&variants, effort.seeds)?;
     for ((name, trained), case) in VARIANTS.into_iter().zip(trained).zip(cases) {
         let bed = protocol.test_bed_of(ff_dqn::NAME, vec![case.clone()], effort.test);

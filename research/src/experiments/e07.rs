@@ -80,7 +80,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     findings.tables.push(table(&all));
     draw(findings, &all);
     findings.notes.push(
-        "the figures of a GPU are printed by cargo run --release -p temponet-grad --features cuda --example attention_cuda -- 600 (docs/gpu.md)".into(),
+        "the figures of a GPU are printed by cargo run --release -p temponet-paper --features cuda --example attention_cuda -- 600 (docs/gpu.md)".into(),
     );
     context.note_clock(findings);
     findings.judge_claim(&beside(findings, &all));

@@ -79,7 +79,7 @@ fn conclude(findings: &mut Findings) {
 /// Returns the relative deadlines of all tasks in ascending order, in milliseconds.
 fn deadlines(cases: &[Case]) -> Vec<f64> {
     let mut all: Vec<f64> =
-        cases.iter().flat_map(|case| &case.set.tasks).map(|task| task.deadline.0 as f64 / 1e6).collect();
+        cases.iter().flat_map(|case| case.set.tasks()).map(|task| task.deadline.0 as f64 / 1e6).collect();
     all.sort_by(f64::total_cmp);
     all
 }
@@ -112,7 +112,7 @@ fn by_quartile(entrant: &Entrant<'_>, cases: &[Case], borders: [f64; 3]) -> Resu
         let metrics = simulate(&case.set, case.seed, case.horizon, &mut *scheduler, &mut Unobserved)
             .map_err(|error| CompareError::Run(entrant.name.clone(), error))?;
         let mut counts = [Count::default(); 4];
-        for (task, of) in case.set.tasks.iter().zip(&metrics.tasks) {
+        for (task, of) in case.set.tasks().iter().zip(&metrics.tasks) {
             let count = &mut counts[quartile_of(task.deadline.0 as f64 / 1e6, borders)];
             count.released += of.jobs.released;
             count.met += of.jobs.met;

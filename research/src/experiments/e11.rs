@@ -71,7 +71,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         findings.add(lost(saving, binary, "in_time_lost_by_r5").headline());
     }
     add_risk(findings, &ablation, &bed)?;
-    let loads = bed.cases.iter().map(|case| case.set.mean_utilization() / case.set.cores as f64).collect::<Vec<_>>();
+    let loads = bed.cases.iter().map(|case| case.set.mean_utilization() / case.set.cores() as f64).collect::<Vec<_>>();
     findings.add(Line::neither("load_per_core", Unit::Number, loads));
     draw(findings, &ablation, base);
     ablation.add_convergence(findings);
@@ -238,7 +238,7 @@ fn favor(model: &Model, bed: &TestBed<'_>) -> Result<f64, ReproduceError> {
     let model = Arc::new(model.clone());
     let mut favors = Vec::new();
     for case in &bed.cases {
-        let varies = case.set.tasks.iter().map(|task| task.bcet < task.wcet).collect();
+        let varies = case.set.tasks().iter().map(|task| task.bcet < task.wcet).collect();
         let mut classes = Classes { varies, horizon: case.horizon, all: [0.0; 2], met: [0.0; 2] };
         let mut scheduler = Learned::new(model.clone(), Options::default())?;
         simulate(&case.set, case.seed, case.horizon, &mut scheduler, &mut classes)?;

@@ -104,7 +104,7 @@ fn adaptation<'a>(
     base: &'a [Trained],
 ) -> Variant<'a> {
     let mut recipe = adapted(recipe, episodes, settings.rate);
-    let scale = temponet::stages::Scale::of(&recipe.tokenizer(), &case.set.system());
+    let scale = temponet::stages::Scale::of(&recipe.tokenizer(), &case.set.system);
     recipe.episode.length = case.horizon.0 as f64 / scale.unit;
     recipe.validation.runs = 1;
     Variant { name: episodes.to_string(), recipe, set: Some(&case.set), begin_with: Some(base) }

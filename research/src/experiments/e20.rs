@@ -57,7 +57,7 @@ struct Peak {
 impl Peak {
     /// Adds the peaks to a run.
     fn add_to(self, case: &mut Case) {
-        let mean = case.set.mean_utilization() / case.set.cores as f64;
+        let mean = case.set.mean_utilization() / case.set.cores() as f64;
         let low = (mean - self.share * self.load) / (1.0 - self.share);
         let mode = |name: &str, seconds: f64, load: f64| {
             let at = Time((seconds * 1e9) as u64);
@@ -219,7 +219,7 @@ fn inspect(variant: &Variant, case: &Case, settings: &Settings) -> Result<Inspec
     let last = model.weights.architecture.layers - 1;
     while engine.advance(&mut Unobserved) {
         let view = engine.view();
-        assignment.reset(case.set.cores);
+        assignment.reset(case.set.cores());
         timed.decide(&view, &mut assignment);
         if view.active.len() > view.cores() {
             decisions += 1;

@@ -94,7 +94,9 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
 
 /// Gives the tasks the criticalities 0 to 3 in turn.
 fn graded(mut case: Case) -> Case {
-    (0..).zip(&mut case.set.tasks).for_each(|(place, task): (usize, _)| task.criticality = (place % 4) as u8);
+    (0..)
+        .zip(case.set.system.tasks_mut().iter_mut())
+        .for_each(|(place, task): (usize, _)| task.criticality = (place % 4) as u8);
     case
 }
 
@@ -200,17 +202,17 @@ fn attention(findings: &mut Findings, case: &Case, model: &Arc<Model>, shown: us
     let mut relative: [Vec<f64>; 4] = Default::default();
     while columns.len() < shown && engine.advance(&mut Unobserved) {
         let view = engine.view();
-        assignment.reset(case.set.cores);
+        assignment.reset(case.set.cores());
         scheduler.decide(&view, &mut assignment);
         if view.active.len() > 1 {
-            let mut column = vec![None; case.set.tasks.len()];
+            let mut column = vec![None; case.set.tasks().len()];
             let explained = explain(model, &view, &assignment);
             for job in &explained.jobs {
-                let place = case.set.tasks.iter().position(|task| task.name == job.task);
+                let place = case.set.tasks().iter().position(|task| task.name == job.task);
                 // Equal jobs share the attention of their row.
                 let share = f64::from(job.attention) / explained.rows[job.row as usize - 1].count.max(1) as f64;
                 if let Some(place) = place {
-                    let level = usize::from(case.set.tasks[place].criticality).min(3);
+                    let level = usize::from(case.set.tasks()[place].criticality).min(3);
                     relative[level].push(share * explained.jobs.len() as f64);
                     column[place] = Some(column[place].unwrap_or(0.0) + share);
                 }
@@ -224,8 +226,8 @@ fn attention(findings: &mut Findings, case: &Case, model: &Arc<Model>, shown: us
         x_label: "decision by decision, from the left".into(),
         y_label: "task".into(),
         columns: Vec::new(),
-        rows: case.set.tasks.iter().map(|task| format!("{} ({})", task.name, task.criticality)).collect(),
-        cells: (0..case.set.tasks.len()).map(row).collect(),
+        rows: case.set.tasks().iter().map(|task| format!("{} ({})", task.name, task.criticality)).collect(),
+        cells: (0..case.set.tasks().len()).map(row).collect(),
         label: None,
         cell: Some((9.0, 20.0)),
         span: None,

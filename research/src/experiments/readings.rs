@@ -28,9 +28,15 @@ impl<S: Scheduler> NonPreemptive<S> {
     }
 }
 
-impl<S: Scheduler> Scheduler for NonPreemptive<S> {
-    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        self.inner.start(system)
+impl<S: Scheduler> temponet_task::Wrapper for NonPreemptive<S> {
+    type Inner = S;
+
+    fn inner(&self) -> &S {
+        &self.inner
+    }
+
+    fn inner_mut(&mut self) -> &mut S {
+        &mut self.inner
     }
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
@@ -61,12 +67,22 @@ impl<S: Scheduler> TaskFailStop<S> {
     }
 }
 
-impl<S: Scheduler> Scheduler for TaskFailStop<S> {
+impl<S: Scheduler> temponet_task::Wrapper for TaskFailStop<S> {
+    type Inner = S;
+
+    fn inner(&self) -> &S {
+        &self.inner
+    }
+
+    fn inner_mut(&mut self) -> &mut S {
+        &mut self.inner
+    }
+
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        if system.on_miss != OnMiss::Abort {
+        if system.on_miss() != OnMiss::Abort {
             return Err(NotApplicable("late jobs that continue belong to a task that has failed".into()));
         }
-        self.has_failed = vec![false; system.tasks.len()];
+        self.has_failed = vec![false; system.tasks().len()];
         self.inner.start(system)
     }
 
@@ -82,7 +98,7 @@ impl<S: Scheduler> Scheduler for TaskFailStop<S> {
         self.events.clear();
         let is_hidden = |event: &Event| matches!(event, Event::Released(id) if has_failed(id));
         self.events.extend(view.events.iter().filter(|event| !is_hidden(event)));
-        let left = SystemView { active: &self.active, events: &self.events, ..*view };
+        let left = view.with_active(&self.active).with_events(&self.events);
         self.inner.decide(&left, assignment);
         view.active.iter().filter(|id| has_failed(id)).for_each(|id| assignment.abandon(*id));
     }
@@ -100,7 +116,7 @@ fn met_before_a_miss(case: &Case, scheduler: &mut dyn Scheduler) -> Result<usize
 /// Share of jobs in time of a scheduler, without preemption, under a miss rule.
 fn without_preemption(case: &Case, scheduler: Box<dyn Scheduler>, on_miss: OnMiss) -> Result<f64, ReproduceError> {
     let mut set = case.set.clone();
-    set.on_miss = on_miss;
+    set.system.set_on_miss(on_miss);
     let metrics = simulate(&set, case.seed, case.horizon, &mut NonPreemptive::new(scheduler), &mut Unobserved)?;
     Ok(metrics.jobs.compliance())
 }
@@ -137,14 +153,14 @@ fn least_of_rm(context: &Context<'_>, case: &Case) -> Result<(usize, f64), Repro
     const HYPERPERIOD: Time = Time(600_000_000);
     let (mut least_first, mut least_share) = (usize::MAX, 1.0f64);
     let mut set = case.set.clone();
-    let limits: Vec<u64> = set.tasks.iter().map(|task| task.deadline.0 / STEP).collect();
+    let limits: Vec<u64> = set.tasks().iter().map(|task| task.deadline.0 / STEP).collect();
     let [first, second, third] = limits[..] else { return Ok((0, 0.0)) };
     for times in (0..first * second * third).map(|at| [at % first, at / first % second, at / first / second]) {
-        for (task, steps) in set.tasks.iter_mut().zip(times) {
+        for (task, steps) in set.system.tasks_mut().iter_mut().zip(times) {
             (task.wcet, task.bcet) = (Time((steps + 1) * STEP), Time((steps + 1) * STEP));
         }
         for on_miss in [OnMiss::Abort, OnMiss::Continue] {
-            set.on_miss = on_miss;
+            set.system.set_on_miss(on_miss);
             let mut scheduler = context.roster.build("rm").map_err(CompareError::from)?;
             let mut recorder = Recorder::until(HYPERPERIOD);
             let metrics = simulate(&set, case.seed, HYPERPERIOD, &mut *scheduler, &mut recorder)?;
@@ -221,7 +237,7 @@ mod tests {
     /// A periodic task; times in milliseconds.
     fn task(period: u64, offset: u64, deadline: u64, wcet: u64) -> Task {
         let ms = |ms: u64| Time(ms * 1_000_000);
-        Task { offset: ms(offset), deadline: ms(deadline), ..Task::periodic("task", ms(period), ms(wcet)) }
+        Task::periodic("task", ms(period), ms(wcet)).with_offset(ms(offset)).with_deadline(ms(deadline))
     }
 
     fn met(set: &TaskSet, horizon_ms: u64, scheduler: &mut dyn Scheduler) -> u64 {

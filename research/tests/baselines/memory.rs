@@ -78,10 +78,10 @@ fn a_past_in_training_is_the_state_in_deployment() {
 /// pair nothing follows, and only y before x meets both deadlines. A pair of other jobs announces which of the two it is. Thirteen jobs are released in 40
 /// ms; whoever decides both pairs alike meets eleven at most, and twelve can be met.
 fn announced_bursts() -> TaskSet {
-    let task = |name: &str, offset: u64, wcet: u64, deadline_us: u64| Task {
-        offset: Time::from_ms(offset),
-        deadline: Time::from_us(deadline_us),
-        ..Task::periodic(name, Time::from_ms(40), Time::from_ms(wcet))
+    let task = |name: &str, offset: u64, wcet: u64, deadline_us: u64| {
+        Task::periodic(name, Time::from_ms(40), Time::from_ms(wcet))
+            .with_offset(Time::from_ms(offset))
+            .with_deadline(Time::from_us(deadline_us))
     };
     let mut tasks = vec![task("burst comes", 0, 2, 20_000), task("now", 0, 2, 3_000)];
     tasks.extend([task("no burst", 24, 2, 10_000), task("now", 24, 2, 3_000)]);

@@ -1,4 +1,4 @@
-//! Contract of the recipes in `research/recipes` that learn by `dqn` or by `ppo`, with the smallest sizes: each goes on bit for bit after an interruption,
+//! Contract of the recipes in `research/recipes` that learn by `dqn`, `rainbow` or `ppo`, with the smallest sizes: each goes on bit for bit after an interruption,
 //! and its model computes in deployment what it computes in training.
 
 mod memory;
@@ -9,6 +9,7 @@ use std::sync::Arc;
 use temponet::Model;
 use temponet_grad::{AdamSettings, Cpu};
 use temponet_infer::{Kernel, Network, NetworkOptions, Rows};
+use temponet_paper::methods::RainbowSettings;
 use temponet_paper::networks;
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{Task, TaskSet, Time};
@@ -30,8 +31,9 @@ fn recipes() -> Vec<(String, Recipe)> {
         assert_eq!(recipe.problem(), None, "{}", path.display());
         (path.file_stem().unwrap().to_string_lossy().into_owned(), recipe)
     };
-    let is_learned_here =
-        |(_, recipe): &(String, Recipe)| recipe.stage.iter().all(|stage| matches!(stage.method.name(), "dqn" | "ppo"));
+    let is_learned_here = |(_, recipe): &(String, Recipe)| {
+        recipe.stage.iter().all(|stage| matches!(stage.method.name(), "dqn" | "ppo" | "rainbow"))
+    };
     let recipes = files.iter().map(read).filter(is_learned_here);
     let recipes: Vec<_> = recipes.map(|(name, recipe)| (name, smallest(recipe))).collect();
     assert!(recipes.len() >= 7, "{}", recipes.len());
@@ -49,8 +51,14 @@ fn smallest(mut recipe: Recipe) -> Recipe {
     }
     for stage in &mut recipe.stage {
         stage.phases = 3;
-        if let Some(DqnSettings { replay, .. }) = stage.method.settings_mut() {
+        let few = |replay: &mut ReplaySettings| {
             (replay.steps, replay.environments, replay.learn_from, replay.batch) = (120, 4, 40, 8);
+        };
+        if let Some(settings) = stage.method.settings_mut::<DqnSettings>() {
+            few(&mut settings.replay);
+        }
+        if let Some(settings) = stage.method.settings_mut::<RainbowSettings>() {
+            few(&mut settings.dqn.replay);
         }
         if let Some(settings) = stage.method.settings_mut::<PpoSettings>() {
             (settings.environments, settings.length, settings.rounds, settings.batch) = (4, 12, 2, 16);
@@ -142,9 +150,8 @@ fn every_baseline_is_deployed_as_it_was_trained() {
 
 /// Two tasks of which the one with more work has to run first.
 fn counterexample() -> TaskSet {
-    let task = |name: &str, wcet: u64, deadline: u64| Task {
-        deadline: Time::from_ms(deadline),
-        ..Task::periodic(name, Time::from_ms(10), Time::from_ms(wcet))
+    let task = |name: &str, wcet: u64, deadline: u64| {
+        Task::periodic(name, Time::from_ms(10), Time::from_ms(wcet)).with_deadline(Time::from_ms(deadline))
     };
     TaskSet::new("test", vec![task("short", 2, 10), task("long", 7, 8)], 1)
 }

@@ -8,11 +8,12 @@ use temponet::Model;
 use temponet::stages::Tokenizer;
 use temponet_grad::{AdamSettings, Cpu, Tape};
 use temponet_infer::{Atoms, Body, Heads, Weights};
+use temponet_paper::methods::RainbowSettings;
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{Task, TaskSet, Time};
 use temponet_train::{
-    Batch, Dqn, DqnSettings, Learner, NetworkShape, NoObserver, OutputRows, Recipe, ReplaySettings, Sample, Stage,
-    StepSize, Tokens, TrainingRun, Transition,
+    Batch, DqnSettings, Learner, NetworkShape, NoObserver, OutputRows, Recipe, ReplaySettings, Sample, Stage, StepSize,
+    Tokens, TrainingRun, Transition,
 };
 
 type Device = Cpu;
@@ -70,7 +71,7 @@ fn a_distribution_with_two_points_is_learned() {
             double,
             ..DqnSettings::default()
         };
-        let mut dqn = Dqn::new(settings, &mut learner);
+        let mut dqn = RainbowSettings { noisy: 0.0, dqn: settings }.algorithm(&mut learner);
         let state = Arc::new(Sample { cores, ..(*state()).clone() });
         // The first job returns 2 at three times of ten and −3 else, the second one always 1; both are counted per core.
         let outcomes = (0..10).map(|number| (1, if number < 3 { 2.0 } else { -3.0 })).chain([(2, 1.0); 10]);
@@ -95,13 +96,9 @@ fn a_distribution_with_two_points_is_learned() {
 #[test]
 fn a_later_distribution_is_moved_and_shrunk() {
     let mut learner = learner(shape());
-    let mut dqn = Dqn::new(
-        DqnSettings {
-            replay: ReplaySettings { batch: 32, target_share: 0.1, ..ReplaySettings::default() },
-            ..DqnSettings::default()
-        },
-        &mut learner,
-    );
+    let replay = ReplaySettings { batch: 32, target_share: 0.1, ..ReplaySettings::default() };
+    let settings = DqnSettings { replay, ..DqnSettings::default() };
+    let mut dqn = RainbowSettings { noisy: 0.0, dqn: settings }.algorithm(&mut learner);
     let state = state();
     // Running the first job ends with 4 or 0; the second job leads back to the same state, with a reward of 1 and half of what follows.
     for (row, reward, discount) in [(1, 4.0, 0.0), (1, 0.0, 0.0), (2, 1.0, 0.5), (2, 1.0, 0.5)] {
@@ -121,16 +118,15 @@ fn a_later_distribution_is_moved_and_shrunk() {
 }
 
 fn counterexample() -> TaskSet {
-    let task = |name: &str, wcet: u64, deadline: u64| Task {
-        deadline: Time::from_ms(deadline),
-        ..Task::periodic(name, Time::from_ms(20), Time::from_ms(wcet))
+    let task = |name: &str, wcet: u64, deadline: u64| {
+        Task::periodic(name, Time::from_ms(20), Time::from_ms(wcet)).with_deadline(Time::from_ms(deadline))
     };
     TaskSet::new("test", vec![task("short", 4, 20), task("long", 8, 10)], 1)
 }
 
 /// Share of deadlines that a recipe's model meets on a set.
-fn trained(network: NetworkShape, dqn: DqnSettings, set: &TaskSet) -> f64 {
-    let stage = Stage { phases: 4, method: dqn.into(), rate: None, workload: None, reward: None };
+fn trained(network: NetworkShape, settings: RainbowSettings, set: &TaskSet) -> f64 {
+    let stage = Stage { phases: 4, method: settings.into(), rate: None, workload: None, reward: None };
     let mut recipe = Recipe { network, stage: vec![stage], tokens: Tokens::Paper, ..Recipe::default() };
     recipe.optimizer.rate = 3e-3;
     recipe.validation.runs = 2;
@@ -149,24 +145,25 @@ fn every_part_of_rainbow_can_be_left_out() {
         replay: ReplaySettings { steps: 1_200, learn_from: 200, environments: 8, ..ReplaySettings::default() },
         priority: 0.5,
         n_step: 3,
-        noisy: 0.5,
         epsilon: (0.0, 0.0),
         ..DqnSettings::default()
     };
+    let noisy = |dqn| RainbowSettings { noisy: 0.5, dqn };
+    let quiet = |dqn| RainbowSettings { noisy: 0.0, dqn };
     let settings = [
-        (shape(), rainbow.clone()),
-        (shape(), DqnSettings { double: false, ..rainbow.clone() }),
-        (shape(), DqnSettings { dueling: false, ..rainbow.clone() }),
-        (shape(), DqnSettings { priority: 0.0, ..rainbow.clone() }),
-        (shape(), DqnSettings { n_step: 1, ..rainbow.clone() }),
-        (shape(), DqnSettings { noisy: 0.0, epsilon: (1.0, 0.05), ..rainbow.clone() }),
-        (NetworkShape { body: Body::default(), ..shape() }, rainbow),
+        (shape(), noisy(rainbow.clone())),
+        (shape(), noisy(DqnSettings { double: false, ..rainbow.clone() })),
+        (shape(), noisy(DqnSettings { dueling: false, ..rainbow.clone() })),
+        (shape(), noisy(DqnSettings { priority: 0.0, ..rainbow.clone() })),
+        (shape(), noisy(DqnSettings { n_step: 1, ..rainbow.clone() })),
+        (shape(), quiet(DqnSettings { epsilon: (1.0, 0.05), ..rainbow.clone() })),
+        (NetworkShape { body: Body::default(), ..shape() }, noisy(rainbow)),
     ];
-    for (place, (network, dqn)) in settings.into_iter().enumerate() {
+    for (place, (network, settings)) in settings.into_iter().enumerate() {
         let small = Atoms { count: 21, low: -5, high: 15 };
         let body = network.body.keys().atoms.map_or(network.body, |_| of_returns(small));
         let network = NetworkShape { body, ..network };
-        assert_eq!(trained(network, dqn, &set), 1.0, "{place}");
+        assert_eq!(trained(network, settings, &set), 1.0, "{place}");
     }
 }
 
@@ -177,11 +174,10 @@ fn noise_explores_without_random_choices() {
         let mut learner = learner(NetworkShape { body: Body::default(), ..shape() });
         let settings = DqnSettings {
             replay: ReplaySettings { learn_from: 1_000_000, steps: 400, ..ReplaySettings::default() },
-            noisy,
             epsilon: (0.0, 0.0),
             ..DqnSettings::default()
         };
-        let mut dqn = Dqn::new(settings, &mut learner);
+        let mut dqn = RainbowSettings { noisy, dqn: settings }.algorithm(&mut learner);
         let before = learner.weights();
         let episodes = Episodes {
             source: TaskSetSource::Fixed(Arc::new(counterexample())),

@@ -43,7 +43,7 @@ fn set(tasks: &[(u64, u64)], cores: usize) -> TaskSet {
 /// A short job, and a long one with an earlier deadline: shortest remaining time first misses, least laxity first does not.
 fn counterexample() -> TaskSet {
     let mut set = set(&[(10, 2), (10, 7)], 1);
-    set.tasks[1].deadline = Time::from_ms(8);
+    set.system.tasks_mut()[1].deadline = Time::from_ms(8);
     set
 }
 
@@ -194,8 +194,8 @@ fn a_set_that_a_feed_forward_network_has_no_room_for_is_refused() {
     let error = simulate(&four, 1, Time::from_secs(1), &mut scheduler, &mut Unobserved).unwrap_err().to_string();
     assert!(error.contains("3 slots") && error.contains("4 tasks"), "{error}");
     let mut late = four.clone();
-    late.tasks.pop();
-    late.on_miss = OnMiss::Continue;
+    late.system.tasks_mut().pop();
+    late.system.set_on_miss(OnMiss::Continue);
     let error = simulate(&late, 1, Time::from_secs(1), &mut scheduler, &mut Unobserved).unwrap_err().to_string();
     assert!(error.contains("one job of each task"), "{error}");
 }

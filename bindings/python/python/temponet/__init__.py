@@ -36,7 +36,7 @@ from ._model import Model
 from ._results import Clairvoyant, Comparison, Figures, Run, TaskFigures
 from ._schedulers import Scheduler, SchedulerInfo, SchedulerOption, schedulers
 from ._tables import Table
-from ._task_set import BuiltIn, TaskSet, sets
+from ._task_set import BuiltIn, TaskSet, schema, sets
 from ._temponet import Job, View, __version__
 from .errors import FileError, InputError, TemponetError
 
@@ -76,6 +76,7 @@ __all__ = [
     "runs",
     "scenarios",
     "schedulers",
+    "schema",
     "sets",
     "simulate",
     "sweep",

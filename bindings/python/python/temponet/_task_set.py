@@ -52,6 +52,16 @@ def sets() -> list[BuiltIn]:
     return [BuiltIn(*row) for row in native.sets()]
 
 
+def schema() -> dict[str, Any]:
+    """Returns the JSON schema of task-set files, and so of the dicts that `TaskSet.from_dict` takes.
+
+    >>> schema()["properties"]["cores"]["maximum"]
+    4096
+    """
+    made: dict[str, Any] = json.loads(native.schema())
+    return made
+
+
 class TaskSet:
     """Tasks and the machine that runs them. A set does not change; edits return a new one.
 
@@ -312,4 +322,4 @@ def task_set(given: Set) -> TaskSet:
     return TaskSet.load(given)
 
 
-__all__ = ["BuiltIn", "PathLike", "Set", "TaskSet", "nanoseconds", "sets", "task_set", "write_file"]
+__all__ = ["BuiltIn", "PathLike", "Set", "TaskSet", "nanoseconds", "schema", "sets", "task_set", "write_file"]

@@ -257,9 +257,9 @@ impl Member {
 
 impl Episode {
     fn begin(settings: &Settings, set: SharedSet, seed: u64) -> Result<Episode, String> {
-        let system = set.system();
+        let system = set.system.clone();
         let scale = Scale::of(&Tokenizer::paper(), &system);
-        let (unit, cores) = (scale.unit, set.cores);
+        let (unit, cores) = (scale.unit, set.cores());
         let in_time = |units: f64| Time((unit * units).min(Time::MAX_INPUT.0 as f64) as u64).max(Time(1));
         let (horizon, tick) = (in_time(settings.length), settings.tick.map(in_time));
         let guard = match settings.shield {
@@ -271,8 +271,8 @@ impl Episode {
                 Some(Guard { shield, proposal })
             }
         };
-        let total: f64 = set.tasks.iter().map(|task| task.value).sum();
-        let value = (total / set.tasks.len().max(1) as f64).max(f64::MIN_POSITIVE);
+        let total: f64 = set.tasks().iter().map(|task| task.value).sum();
+        let value = (total / set.tasks().len().max(1) as f64).max(f64::MIN_POSITIVE);
         let reward = settings.reward;
         let environment = Environment::new(set, EnvironmentSettings { scale, seed, horizon, reward, tick });
         Ok(Episode { environment, guard, cores, unit, value })

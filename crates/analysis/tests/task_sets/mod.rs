@@ -3,7 +3,7 @@
 use rand::RngExt;
 use rand_pcg::Pcg64;
 use temponet_analysis::WorstCase;
-use temponet_task::{Arrival, ExecutionModel, Gap, ListedJob, Mode, Task, TaskSet, Time};
+use temponet_task::{Arrival, Costs, ExecutionModel, Gap, ListedJob, Mode, Task, TaskSet, Time};
 
 pub fn ms(n: u64) -> Time {
     Time::from_ms(n)
@@ -11,9 +11,8 @@ pub fn ms(n: u64) -> Time {
 
 /// Periodic tasks, given as (wcet, deadline, period) in ms.
 pub fn set(tasks: &[(u64, u64, u64)], cores: usize) -> TaskSet {
-    let task = |(index, (wcet, deadline, period)): (usize, &(u64, u64, u64))| Task {
-        deadline: ms(*deadline),
-        ..Task::periodic(format!("t{index}"), ms(*period), ms(*wcet))
+    let task = |(index, (wcet, deadline, period)): (usize, &(u64, u64, u64))| {
+        Task::periodic(format!("t{index}"), ms(*period), ms(*wcet)).with_deadline(ms(*deadline))
     };
     TaskSet::new("test", tasks.iter().enumerate().map(task).collect(), cores)
 }
@@ -106,18 +105,9 @@ pub fn uncovered_sets() -> (TaskSet, [TaskSet; 3]) {
     let mut moded = plain.clone();
     moded.modes.push(Mode { name: "hot".into(), at: ms(5), work: 9.0, rate: 1.0, tasks: None });
     let mut deciding = plain.clone();
-    deciding.costs.decision = Time(1);
-    let job = ListedJob {
-        release: ms(0),
-        deadline: ms(5),
-        execution: ms(1),
-        wcet: ms(1),
-        bcet: ms(1),
-        criticality: 0,
-        value: 1.0,
-        estimate: None,
-    };
+    deciding.system.set_costs(Costs { decision: Time(1), ..deciding.costs() });
+    let job = ListedJob::new(ms(0), ms(5), ms(1));
     let mut listed = plain.clone();
-    listed.tasks[0].arrival = Arrival::Listed([job].into());
+    listed.system.tasks_mut()[0].arrival = Arrival::Listed([job].into());
     (plain, [moded, deciding, listed])
 }

@@ -10,7 +10,8 @@ use temponet_lab::comparison::json::JsonReport;
 use temponet_lab::comparison::report;
 use temponet_lab::comparison::{ComparisonPlan, compare, picture_window};
 use temponet_lab::progress::Progress;
-use temponet_lab::roster::{PLANNER, Roster, is_planner};
+use temponet_lab::roster::{PLANNER, Roster, kind};
+use temponet_sched::Kind as SchedulerKind;
 use temponet_task::{Aim, Time};
 
 use self::fail_if::Condition;
@@ -95,14 +96,14 @@ pub fn run(args: Args) -> Result<()> {
             schedulers.push(name.into());
         }
     }
-    if args.planner && !schedulers.iter().any(|name| is_planner(name)) {
+    if args.planner && !schedulers.iter().any(|name| kind(name) == SchedulerKind::Planning) {
         schedulers.push(PLANNER.into());
     }
     fail_if::refuse_unknown(&args.fail_if, &schedulers)?;
     if args.rank_by.contains(&Aim::Critical) && set.levels().is_empty() {
         bail!("--rank-by critical: no task is critical");
     }
-    if args.rank_by.contains(&Aim::Mk) && set.tasks.iter().all(|task| task.mk.is_none()) {
+    if args.rank_by.contains(&Aim::Mk) && set.tasks().iter().all(|task| task.mk.is_none()) {
         bail!("--rank-by mk: no task has an (m,k) constraint");
     }
     if args.rank_by.contains(&Aim::Chains) && !set.has_chain_deadlines() {
@@ -114,8 +115,8 @@ pub fn run(args: Args) -> Result<()> {
     let oracle = (!args.no_oracle).then_some(args.oracle_budget);
     let (seed, latency) = (args.setup.seed(), args.latency);
     // The schedulers are told the goal that they are ranked by.
-    set.aims.splice(0..0, args.rank_by.iter().copied());
-    let goal = set.goal();
+    set.system.set_aims([&args.rank_by, set.aims()].concat());
+    let goal = set.goal().clone();
     let plan = ComparisonPlan {
         set,
         goal,

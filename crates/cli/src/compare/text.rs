@@ -7,6 +7,7 @@ use temponet_lab::comparison::ranking;
 use temponet_lab::comparison::{Comparison, ComparisonRow};
 use temponet_lab::roster::SHIELDED;
 use temponet_lab::stats::percent;
+use temponet_sched::Kind;
 use temponet_task::Measure;
 use temponet_task::wording::counted;
 
@@ -100,7 +101,7 @@ impl<'a> Folded<'a> {
     /// Folds schedulers that are equal in every measure of the goal in every run into one row. EDF and the learned scheduler keep their own rows.
     fn of(comparison: &'a Comparison) -> Folded<'a> {
         let goal = &comparison.plan.goal;
-        let is_kept = |row: &ComparisonRow| row.scheduler == "edf" || row.scheduler.split(' ').next() == Some(SHIELDED);
+        let is_kept = |row: &ComparisonRow| row.scheduler == "edf" || row.kind() == Kind::Learned;
         // Rows are sorted, so equal rows are adjacent.
         let groups: Vec<&[ComparisonRow]> =
             comparison.rows.chunk_by(|a, b| ranking::edge(goal, &a.scores, &b.scores).is_none()).collect();
@@ -141,7 +142,7 @@ fn columns(comparison: &Comparison, is_whole: bool) -> Vec<Column> {
     columns.extend(["response (completed)", "response (all)"].map(plain));
     columns.extend(is_whole.then(|| plain("lateness p95")));
     columns.push(plain("preempt/job"));
-    columns.extend((plan.set.cores > 1).then(|| plain("migr/job")));
+    columns.extend((plan.set.cores() > 1).then(|| plain("migr/job")));
     if plan.latency {
         columns.extend(["decision p50", "p99", "p99.9", "max"].map(plain));
     }

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, anyhow, bail};
 use serde::{Deserialize, Serialize};
 use temponet::tuning::Tuning;
-use temponet_lab::roster::LEARNED;
+use temponet_lab::roster::kind;
 use temponet_runtime::trial::{Chooser, LinuxScheduler, Trial, fast_fallback};
 use temponet_runtime::wire::Wire;
 use temponet_runtime::{RuntimeError, kernel_trace};
@@ -83,8 +83,8 @@ fn ours(args: &Args, set: &TaskSet, spec: &str) -> Result<Chooser> {
         scheduler
     };
     let scheduler = warm(roster.build(spec)?);
-    match LEARNED.contains(&spec) {
-        true => Ok(Chooser::Ours(warm(fast_fallback(&set.system())), Some(scheduler))),
+    match kind(spec).is_learned() {
+        true => Ok(Chooser::Ours(warm(fast_fallback(&set.system)), Some(scheduler))),
         false => Ok(Chooser::Ours(scheduler, None)),
     }
 }

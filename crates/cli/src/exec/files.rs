@@ -75,7 +75,7 @@ fn job_row(set: &TaskSet, job: &JobOutcome, scheduler: &str, run: usize) -> Stri
     let lateness = completion.map(|completion| completion.signed_sub(job.deadline).to_string()).unwrap_or_default();
     let why = if job.skipped { "skipped, because its thread was busy" } else { job.end.name() };
     [
-        quoted(&set.tasks[job.task].name),
+        quoted(&set.tasks()[job.task].name),
         job.number.to_string(),
         job.release.0.to_string(),
         job.deadline.0.to_string(),
@@ -115,20 +115,20 @@ fn trace(result: &ExecResult) -> Vec<u8> {
                 json!({"ph": "M", "pid": process, "name": "process_sort_index", "args": {"sort_index": process}}),
             );
         }
-        for core in 0..set.cores {
+        for core in 0..set.cores() {
             let args = json!({"name": set.core_label(core)});
             events.push(json!({"ph": "M", "pid": jobs, "tid": core, "name": "thread_name", "args": args}));
         }
         let Some(first) = measured.runs.first() else { continue };
         for slice in first.wire.slices() {
             events.push(json!({
-                "ph": "X", "pid": jobs, "tid": slice.core, "cat": "job", "name": set.tasks[slice.task as usize].name,
+                "ph": "X", "pid": jobs, "tid": slice.core, "cat": "job", "name": set.tasks()[slice.task as usize].name,
                 "ts": us(slice.start), "dur": us(slice.end.saturating_sub(slice.start)), "args": {"job": slice.number},
             }));
         }
         for (cpu, task, start, end) in first.wire.kernel_slices() {
             events.push(json!({
-                "ph": "X", "pid": kernel, "tid": cpu, "cat": "sched_switch", "name": set.tasks[task].name,
+                "ph": "X", "pid": kernel, "tid": cpu, "cat": "sched_switch", "name": set.tasks()[task].name,
                 "ts": us(start), "dur": us(end.saturating_sub(start)),
             }));
         }
@@ -144,7 +144,7 @@ fn misses(set: &TaskSet, measured: &Measured, process: usize, us: impl Fn(Time) 
     let missed = report.jobs.iter().filter(|job| !job.met() && job.deadline <= report.horizon);
     let event = |job: &JobOutcome| {
         json!({
-            "ph": "i", "s": "p", "pid": process, "tid": 0, "cat": "miss", "name": format!("{} missed", set.tasks[job.task].name),
+            "ph": "i", "s": "p", "pid": process, "tid": 0, "cat": "miss", "name": format!("{} missed", set.tasks()[job.task].name),
             "ts": us(job.deadline), "args": {"job": job.number, "why": job.end.name()},
         })
     };

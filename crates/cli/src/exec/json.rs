@@ -77,10 +77,10 @@ impl<'a> ExecJson<'a> {
         let rows = comparison.rows.iter().zip(&result.measured);
         ExecJson {
             task_set: &plan.set.name,
-            cores: plan.set.cores,
+            cores: plan.set.cores(),
             utilization: plan.set.utilization(),
             horizon_ns: plan.horizon.0,
-            on_miss: plan.set.on_miss.name(),
+            on_miss: plan.set.on_miss().name(),
             seed: plan.seed,
             runs: plan.runs,
             goal: plan.goal.measures().iter().map(|measure| plan.goal.label(*measure)).collect(),

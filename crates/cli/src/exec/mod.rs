@@ -115,9 +115,9 @@ impl Args {
         let loaded = load(self.set.as_deref().unwrap_or_default())?;
         let mut set = loaded.set;
         if let Some(cores) = self.cores {
-            set.set_cores(usize::from(cores)).map_err(|why| anyhow!("--cores {cores}: {why}"))?;
+            set.system.change_cores(usize::from(cores)).map_err(|why| anyhow!("--cores {cores}: {why}"))?;
         }
-        set.on_miss = self.on_miss.unwrap_or(set.on_miss);
+        set.system.set_on_miss(self.on_miss.unwrap_or(set.on_miss()));
         if let Some(load) = self.load {
             let factor = load * set.capacity() / set.utilization();
             if !(1e-6..1e6).contains(&factor) {
@@ -135,7 +135,7 @@ impl Args {
         if schedulers.is_empty() {
             bail!("--schedulers {:?} names no scheduler", self.schedulers);
         }
-        let (housekeeping, cpus) = self.processors(set.cores)?;
+        let (housekeeping, cpus) = self.processors(set.cores())?;
         Ok(ExecPlan { set, notes: loaded.notes, cpus, housekeeping, schedulers })
     }
 

@@ -71,7 +71,7 @@ pub fn gather(
     instance: Option<&Instance>,
     progress: &Progress,
 ) -> Result<ExecResult> {
-    let ExecPlan { set, mut notes, schedulers, .. } = plan;
+    let ExecPlan { mut set, mut notes, schedulers, .. } = plan;
     let mut skipped: Vec<(String, String)> = Vec::new();
     let mut runs: Vec<Vec<Run>> = schedulers.iter().map(|_| Vec::new()).collect();
     for run in 0..args.runs {
@@ -83,7 +83,7 @@ pub fn gather(
             let instance = instance.map(Instance::path).filter(|_| run == 0);
             match child::start(name, run, instance) {
                 Ok(child::ChildResult::Ran(wire)) => {
-                    let report = wire.report(&set.tasks, set.cores, args.duration);
+                    let report = wire.report(set.tasks(), set.cores(), args.duration);
                     runs.push(Run { report, wire: *wire });
                 }
                 Ok(child::ChildResult::Refused(why)) => skipped.push((name.clone(), why)),
@@ -94,7 +94,7 @@ pub fn gather(
     let window =
         picture_window(&set, args.duration, if args.report.is_some() { report::MOST_JOBS } else { PICTURE_JOBS });
     let window = args.gantt_until.map_or(window, |until| until.min(args.duration));
-    let goal = set.goal();
+    let goal = set.goal().clone();
     let mut rows: Vec<(ComparisonRow, Measured)> = Vec::new();
     for (name, runs) in schedulers.iter().zip(runs) {
         if runs.is_empty() || skipped.iter().any(|(known, _)| known == name) {
@@ -111,10 +111,11 @@ pub fn gather(
     rows.sort_by(|(a, _), (b, _)| ranking::order(&ranking::means(&a.scores), &ranking::means(&b.scores)));
     let optimum = clairvoyant(&set, args.duration, args.seed, args.runs, ORACLE);
     let optimum = optimum.map_err(|why| skipped.push(("clairvoyant optimum".into(), why))).ok();
-    let shield = schedulers.iter().any(|name| is_shielded(name)).then(|| Role::on(&set.system()));
+    let shield = schedulers.iter().any(|name| is_shielded(name)).then(|| Role::on(&set.system));
     let (rows, measured) = rows.into_iter().unzip();
+    set.description = described(&set, &sheet);
     let plan = ComparisonPlan {
-        set: TaskSet { description: described(&set, &sheet), ..set },
+        set,
         goal,
         horizon: args.duration,
         seed: args.seed,
@@ -179,6 +180,7 @@ fn row(roster: &Roster, name: &str, runs: &[Run], goal: &temponet_task::Goal, wi
         }
     }
     ComparisonRow {
+        spec: name.into(),
         scheduler: roster.label(name),
         compliance: runs.iter().map(|run| run.report.metrics.jobs.compliance()).collect(),
         scores: runs.iter().map(|run| run.report.metrics.scores(goal)).collect(),
@@ -200,7 +202,7 @@ fn measured(args: &Args, set: &TaskSet, roster: &Roster, name: &str, runs: Vec<R
     let linux = LinuxScheduler::from_name(name);
     let share = runs.iter().map(|run| run.report.dispatcher_share()).sum::<f64>() / runs.len() as f64;
     let costs = costs(&latencies);
-    let charged = TaskSet { costs, ..set.clone() };
+    let charged = set.clone().with_costs(costs);
     let alike = linux.map_or(Some(name), |linux| linux.simulated());
     let simulate_run = |run: u64| -> Option<f64> {
         let mut scheduler = roster.build(alike?).ok()?;

@@ -1,80 +1,23 @@
-//! `[[task]]` and `[[burst]]` tables to tasks.
+//! `[[task]]` and `[[burst]]` tables to tasks: what follows from several of their keys.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use temponet_task::wording::did_you_mean;
-use temponet_task::{Arrival, Core, Gap, Preemption, Server, Speed, Task, Time, TimeUnit};
+use temponet_task::{Arrival, ExecutionModel, Gap, Preemption, Section, Speed, Task, Time};
 
 use super::precedence::Links;
-use super::sections::sections;
-use super::{MOST_VALUE, Names, affinity, criticality, hopeless, limit, preemption};
+use super::{Names, hopeless};
 use crate::Problem;
-use crate::node::{Fields, Node, Value};
-
-/// Largest number of jobs in a burst.
-const MOST_JOBS_PER_BURST: i64 = 1_000_000;
-
-/// Keys of `[[task]]`.
-pub const TASK_KEYS: &[&str] = &[
-    "name",
-    "period",
-    "wcet",
-    "deadline",
-    "offset",
-    "jitter",
-    "kind",
-    "gap",
-    "bcet",
-    "acet",
-    "execution",
-    "estimate",
-    "estimate_error",
-    "wcet_high",
-    "overrun",
-    "criticality",
-    "guarantee",
-    "value",
-    "priority",
-    "skip",
-    "mk",
-    "server",
-    "preemption",
-    "after",
-    "reads",
-    "section",
-    "cores",
-];
-/// Keys of `[[burst]]`.
-pub const BURST_KEYS: &[&str] = &[
-    "name",
-    "jobs",
-    "every",
-    "wcet",
-    "deadline",
-    "start",
-    "for",
-    "criticality",
-    "guarantee",
-    "value",
-    "preemption",
-    "cores",
-];
+use crate::keys::{BURST, Bounds, Context, Measured, TASK, TaskDraft};
+use crate::keys::{default_model, gap, model, named_model, samples};
+use crate::node::Node;
 
 /// Reader of the `[[task]]` and `[[burst]]` tables of a file.
 pub(super) struct TaskReader<'a> {
-    /// Unit of bare numbers.
-    pub unit: TimeUnit,
-    /// Path of the file.
-    pub origin: &'a Path,
-    pub servers: &'a [Server],
-    /// Cores with names; none if they have none.
-    pub machine: &'a [Core],
-    /// Number of cores.
-    pub cores: usize,
+    with: &'a Context<'a>,
     /// Limit on preemption of tasks that state none, and its line.
-    pub default_preemption: Option<(Preemption, usize)>,
+    default_preemption: Option<(Preemption, usize)>,
+    names: Names,
     pub warnings: Vec<Problem>,
-    pub names: Names,
     /// Files that tasks refer to.
     pub files: Vec<PathBuf>,
     /// What each `[[task]]` says about other tasks.
@@ -83,174 +26,160 @@ pub(super) struct TaskReader<'a> {
     pub resources: Vec<String>,
 }
 
-impl TaskReader<'_> {
+impl<'a> TaskReader<'a> {
+    pub fn new(with: &'a Context<'a>, default_preemption: Option<(Preemption, usize)>) -> TaskReader<'a> {
+        let (names, warnings, files, links) = (Names::default(), Vec::new(), Vec::new(), Vec::new());
+        TaskReader { with, default_preemption, names, warnings, files, links, resources: Vec::new() }
+    }
+
     /// Reads a `[[task]]` table.
-    pub fn task(&mut self, node: &Node) -> Result<Task, Problem> {
-        let unit = self.unit;
-        let mut fields = Fields::of(node, "task")?.only(TASK_KEYS)?;
-        let name = self.names.take(&mut fields)?;
-        let (links, period) = Links::take(&mut fields, unit)?;
+    pub fn task(&mut self, node: &'a Node) -> Result<Task, Problem> {
+        let mut draft = TaskDraft::new();
+        TASK.read(node, &mut draft, self.with)?;
+        self.names.add(draft.task.name.clone(), draft.name_line)?;
         // The period of a task that arrives with others follows once all tasks are known.
-        let period = period.unwrap_or(Time(1));
-        let execution_node = fields.take("execution");
-        let samples = self.samples(execution_node)?;
-        let wcet = match (fields.positive_time("wcet", unit)?, &samples) {
-            (Some(wcet), _) => wcet,
-            (None, Some(samples)) => samples.iter().copied().max().unwrap_or_default(),
-            (None, None) => return Err(Problem::at(node.line, format!("task {name:?} has no wcet"))),
+        let period = match (&draft.after, draft.period, draft.own_arrival) {
+            (None, Some((period, _)), _) => period,
+            (None, None, _) => return Err(missing(node, &draft.task, "period")),
+            (Some(_), _, Some(given)) => {
+                let message =
+                    format!("{} = {}: a task with after arrives with its sources", given.name, given.node.shown());
+                return Err(Problem::at(given.node.line, message));
+            }
+            (Some(_), ..) => Time(1),
         };
-        let mut task = Task { name, ..Task::periodic("", period, wcet) };
-        task.arrival = self.arrival(&mut fields, period)?;
-        let deadline = fields.positive_time("deadline", unit)?;
-        task.deadline = deadline.unwrap_or(period);
-        task.offset = fields.time("offset", unit)?.unwrap_or_default();
-        task.jitter = fields.time("jitter", unit)?.unwrap_or_default();
-        self.execution_times(&mut fields, &mut task, execution_node, samples)?;
-        task.estimate_error = super::estimate::error(&mut fields)?;
-        self.importance(&mut fields, &mut task)?;
-        if let Some(node) = fields.take("priority") {
-            task.priority = Some(node.integer("priority", i64::from(i32::MIN), i64::from(i32::MAX))?);
-        }
-        if let Some(node) = fields.take("skip") {
-            task.skip = Some(node.integer("skip", 2, i64::from(u32::MAX))? as u32);
-        }
-        if let Some(node) = fields.take("mk") {
-            task.mk = Some(mk(node)?);
-        }
-        if let Some(node) = fields.take("server") {
-            let wanted = node.text("server")?;
-            let index = self.servers.iter().position(|server| server.name == wanted);
-            let hint = || did_you_mean(wanted, self.servers.iter().map(|server| server.name.as_str()));
-            let unknown = || Problem::at(node.line, format!("there is no server {wanted:?}{}", hint()));
-            task.server = Some(index.ok_or_else(unknown)?);
-        }
-        self.preemption(&mut fields, &mut task)?;
-        if let Some(node) = fields.take("section") {
-            sections(node, &mut task, &mut self.resources, unit)?;
-        }
-        let fastest = self.cores(&mut fields, &mut task)?;
-        fields.finish()?;
+        draft.task.arrival = self.arrival(&draft, period)?;
+        draft.task.deadline = draft.deadline.unwrap_or(period);
+        self.execution_times(node, &mut draft)?;
+        self.sections(&mut draft)?;
+        let links = Links::of(node.line, &mut draft);
+        let (task, fastest) = self.limited(draft)?;
         if !links.follows() {
             self.warnings.extend(hopeless(node.line, &task, fastest));
         }
-        self.links.push(links.with_deadline(deadline.is_some()));
+        self.links.push(links);
         Ok(task)
     }
 
     /// Reads a `[[burst]]` table.
-    pub fn burst(&mut self, node: &Node) -> Result<Task, Problem> {
-        let unit = self.unit;
-        let mut fields = Fields::of(node, "burst")?.only(BURST_KEYS)?;
-        let name = self.names.take(&mut fields)?;
-        let jobs = fields.need("jobs")?.integer("jobs", 1, MOST_JOBS_PER_BURST)? as u32;
-        let every = fields.need("every")?.positive_time("every", unit)?;
-        let wcet = fields.need("wcet")?.positive_time("wcet", unit)?;
-        let mut task = Task { name, ..Task::periodic("", every, wcet) };
-        if let Some(deadline) = fields.positive_time("deadline", unit)? {
-            task.deadline = deadline;
-        }
-        task.offset = fields.time("start", unit)?.unwrap_or_default();
-        let until = match fields.positive_time("for", unit)? {
-            Some(length) => task.offset + length,
-            None => Time::NEVER,
-        };
-        task.arrival = Arrival::Burst { jobs, every, until };
-        self.importance(&mut fields, &mut task)?;
-        self.preemption(&mut fields, &mut task)?;
-        let fastest = self.cores(&mut fields, &mut task)?;
-        fields.finish()?;
+    pub fn burst(&mut self, node: &'a Node) -> Result<Task, Problem> {
+        let mut draft = TaskDraft::new();
+        BURST.read(node, &mut draft, self.with)?;
+        self.names.add(draft.task.name.clone(), draft.name_line)?;
+        let every = draft.period.map_or(Time::ZERO, |(every, _)| every);
+        let until = draft.lasts.map_or(Time::NEVER, |lasts| draft.task.offset + lasts);
+        draft.task.arrival = Arrival::Burst { jobs: draft.jobs, every, until };
+        draft.task.wcet = draft.wcet.unwrap_or_default();
+        (draft.task.bcet, draft.task.deadline) = (draft.task.wcet, draft.deadline.unwrap_or(every));
+        let (task, fastest) = self.limited(draft)?;
         self.warnings.extend(hopeless(node.line, &task, fastest));
         Ok(task)
     }
 
-    /// Reads criticality, guarantee and value.
-    fn importance(&self, fields: &mut Fields<'_>, task: &mut Task) -> Result<(), Problem> {
-        if let Some(node) = fields.take("criticality") {
-            task.criticality = criticality(node)?;
+    /// Returns the task of a draft with its limit on preemption, and the speed of the fastest core that it may use.
+    fn limited(&self, draft: TaskDraft<'_>) -> Result<(Task, Speed), Problem> {
+        let mut task = draft.task;
+        if let Some((preemption, line)) = draft.preemption.or(self.default_preemption) {
+            limit(&mut task, preemption, line)?;
         }
-        if let Some(node) = fields.take("guarantee") {
-            task.guarantee = node.boolean("guarantee")?;
+        let named = self.with.machine.iter().enumerate().filter(|(core, _)| task.cores.contains(*core));
+        let fastest = named.map(|(_, core)| core.speed).max().unwrap_or(Speed::FULL);
+        Ok((task, fastest))
+    }
+
+    /// Returns the arrival pattern.
+    fn arrival(&self, draft: &TaskDraft<'_>, period: Time) -> Result<Arrival, Problem> {
+        match (draft.is_sporadic, draft.gap) {
+            (false, None) => Ok(Arrival::Periodic { period }),
+            (false, Some(node)) => Err(Problem::at(node.line, "gap belongs to kind = \"sporadic\"")),
+            (true, None) => Ok(Arrival::Sporadic { minimum: period, gap: Gap::Uniform { max: period + period } }),
+            (true, Some(node)) => Ok(Arrival::Sporadic { minimum: period, gap: gap(node, period, self.with)? }),
         }
-        if let Some(node) = fields.take("value") {
-            task.value = node.number("value", 0.0, MOST_VALUE)?;
+    }
+
+    /// Sets the bounds and the model of the execution times, which must be consistent.
+    fn execution_times(&mut self, node: &Node, draft: &mut TaskDraft<'_>) -> Result<(), Problem> {
+        let task = &mut draft.task;
+        let measured = draft.execution.map_or(Ok(None), |node| samples(node, self.with))?;
+        let samples = measured.map(|Measured { times, file }| {
+            self.files.extend(file);
+            times
+        });
+        let (least, longest) = match &samples {
+            Some(samples) => (samples.iter().copied().min(), samples.iter().copied().max()),
+            None => (None, None),
+        };
+        let wcet = draft.wcet.or(longest).ok_or_else(|| missing(node, task, "wcet"))?;
+        let wrong = |message: String| Err(Problem::at(node.line, format!("task {:?}: {message}", task.name)));
+        if let Some(longest) = longest.filter(|longest| *longest > wcet) {
+            return wrong(format!("a measured time of {longest} is more than the wcet {wcet}"));
         }
+        let name = draft.execution.map(named_model).transpose()?;
+        let bcet = match (draft.bcet.or(least), task.acet, name) {
+            (Some(bcet), ..) => bcet,
+            (None, None, None | Some("wcet")) => wcet,
+            _ => return wrong("execution times that vary need a bcet".into()),
+        };
+        if bcet > wcet {
+            return wrong(format!("bcet {bcet} is more than the wcet {wcet}"));
+        }
+        if least.is_some_and(|least| least < bcet) {
+            return wrong(format!("a measured time is less than the bcet {bcet}"));
+        }
+        if let Some(acet) = task.acet.filter(|acet| *acet < bcet || *acet > wcet) {
+            return wrong(format!("acet {acet} is not between bcet {bcet} and wcet {wcet}"));
+        }
+        let bounds = Bounds { bcet, wcet, acet: task.acet, samples };
+        let below = match draft.execution {
+            Some(node) => model(node, &bounds, self.with)?,
+            None => default_model(&bounds),
+        };
+        if let Some(high) = task.wcet_high.filter(|high| *high < wcet) {
+            return wrong(format!("wcet_high {high} is less than the wcet {wcet}"));
+        }
+        (task.wcet, task.bcet) = (wcet, bcet);
+        task.execution = match draft.overrun {
+            Some((_, line)) if task.wcet_high.is_none() => return Err(Problem::at(line, "overrun needs a wcet_high")),
+            None | Some((0.0, _)) => below,
+            Some((probability, _)) => ExecutionModel::Overrun { probability, below: Box::new(below) },
+        };
         Ok(())
     }
 
-    /// Reads where jobs can be preempted, or takes the default of the file.
-    fn preemption(&self, fields: &mut Fields<'_>, task: &mut Task) -> Result<(), Problem> {
-        let own = fields.take("preemption").map(|node| Ok((preemption(node, self.unit)?, node.line)));
-        match own.transpose()?.or(self.default_preemption) {
-            Some((preemption, line)) => limit(task, preemption, line),
-            None => Ok(()),
-        }
-    }
-
-    /// Reads the cores that jobs may use. Returns the speed of the fastest of them.
-    fn cores(&self, fields: &mut Fields<'_>, task: &mut Task) -> Result<Speed, Problem> {
-        if let Some(node) = fields.take("cores") {
-            task.cores = affinity(node, self.machine, self.cores)?;
-        }
-        let named = self.machine.iter().enumerate().filter(|(core, _)| task.cores.contains(*core));
-        Ok(named.map(|(_, core)| core.speed).max().unwrap_or(Speed::FULL))
-    }
-
-    /// Reads `kind` and `gap`.
-    fn arrival(&self, fields: &mut Fields<'_>, period: Time) -> Result<Arrival, Problem> {
-        let kind = fields.take("kind");
-        let gap = fields.take("gap");
-        match kind.map(|node| node.text("kind")).transpose()? {
-            None | Some("periodic") => match gap {
-                None => Ok(Arrival::Periodic { period }),
-                Some(node) => Err(Problem::at(node.line, "gap belongs to kind = \"sporadic\"")),
-            },
-            Some("sporadic") => {
-                let gap = gap.map_or(Ok(Gap::Uniform { max: period + period }), |node| self.gap(node, period))?;
-                Ok(Arrival::Sporadic { minimum: period, gap })
+    /// Gives the task its critical sections. Resources that have not been named before are added.
+    fn sections(&mut self, draft: &mut TaskDraft<'_>) -> Result<(), Problem> {
+        for (section, line) in std::mem::take(&mut draft.sections) {
+            let known = self.resources.iter().position(|resource| *resource == section.resource);
+            let resource = known.unwrap_or(self.resources.len());
+            if known.is_none() {
+                self.resources.push(section.resource);
             }
-            Some(other) => {
-                let line = kind.map_or(fields.line(), |node| node.line);
-                Err(Problem::at(line, format!("kind = {other:?} is none of periodic, sporadic")))
+            let task = &mut draft.task;
+            task.sections.push(Section { resource, at: section.at, length: section.length });
+            if let Some((_, problem)) = task.section_problem(&self.resources) {
+                return Err(Problem::at(line, format!("task {:?}: {problem}", task.name)));
             }
         }
-    }
-
-    /// Reads the distribution of gaps, none of which is shorter than `period`.
-    fn gap(&self, node: &Node, period: Time) -> Result<Gap, Problem> {
-        let mut fields = Fields::of(node, "gap")?;
-        let model = fields.need("model")?;
-        let at_least_period = |node: &Node, key: &'static str| match node.time(key, self.unit)? {
-            time if time >= period => Ok(time),
-            _ => Err(Problem::at(node.line, format!("{key} = {} is less than the period {period}", node.shown()))),
-        };
-        let gap = match model.text("model")? {
-            "uniform" => Gap::Uniform { max: at_least_period(fields.need("max")?, "max")? },
-            "exponential" => Gap::Exponential { mean: at_least_period(fields.need("mean")?, "mean")? },
-            other => {
-                return Err(Problem::at(model.line, format!("gap model {other:?} is none of uniform, exponential")));
-            }
-        };
-        fields.finish()?;
-        Ok(gap)
+        Ok(())
     }
 }
 
-/// Reads `mk = [2, 3]`, or `2/3` in a CSV cell.
-fn mk(node: &Node) -> Result<(u32, u32), Problem> {
-    let wrong = || Problem::at(node.line, format!("mk = {} must be [m, k] with 1 <= m <= k", node.shown()));
-    let (m, k) = match &node.value {
-        Value::List(items) if items.len() == 2 => {
-            (items[0].integer("mk", 1, i64::from(u32::MAX))?, items[1].integer("mk", 1, i64::from(u32::MAX))?)
-        }
-        Value::Text(text) | Value::Cell(text) => {
-            let (m, k) = text.split_once('/').ok_or_else(wrong)?;
-            let part = |text: &str| text.trim().parse::<u32>().map(i64::from).map_err(|_| wrong());
-            (part(m)?, part(k)?)
-        }
-        _ => return Err(wrong()),
-    };
-    if m < 1 || m > k {
-        return Err(wrong());
+/// Creates the error for a key that the task has to have.
+fn missing(node: &Node, task: &Task, key: &str) -> Problem {
+    Problem::at(node.line, format!("task {:?} has no {key}", task.name))
+}
+
+/// Gives a task the limit on preemption that `line` states. Too many preemption points are refused.
+pub(crate) fn limit(task: &mut Task, preemption: Preemption, line: usize) -> Result<(), Problem> {
+    let wcet = task.wcet.max(task.wcet_high.unwrap_or_default());
+    if let Preemption::Every(every) = preemption
+        && !preemption.is_usable(wcet)
+    {
+        let name = &task.name;
+        let many =
+            format!("every = {every} gives task {name:?} with wcet {wcet} more than 1 000 000 preemption points");
+        return Err(Problem::at(line, many));
     }
-    Ok((m as u32, k as u32))
+    task.preemption = preemption;
+    Ok(())
 }

@@ -1,9 +1,11 @@
 //! Task set to rt-app workload: one SCHED_DEADLINE thread per task, with its own timer.
 
-use temponet_task::{Arrival, Costs, ExecutionModel, OnMiss, Speed, Task, TaskSet, Time};
+use temponet_task::{Arrival, Costs, OnMiss, Speed, Task, TaskSet, Time};
 
 use super::MOST_MICROS;
 use crate::NotRepresentable;
+use crate::keys::{Spec, TASK};
+use crate::out::Out;
 
 /// Text of a file for another tool, with notes on what it does not represent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,9 +21,9 @@ pub struct Exported {
 pub fn to_rt_app(set: &TaskSet) -> Result<Exported, NotRepresentable> {
     let mut notes = Vec::new();
     let mut threads = Vec::new();
-    for task in &set.tasks {
+    for task in set.tasks() {
         let mut say = |message: String| notes.push(format!("task {:?}: {message}", task.name));
-        match thread(task, set.cores, &mut say) {
+        match thread(task, set, &mut say) {
             Ok(thread) => threads.push(format!("    {}: {thread}", serde_json::Value::from(task.name.as_str()))),
             Err(why) => say(format!("is left out: {why}")),
         }
@@ -38,7 +40,7 @@ pub fn to_rt_app(set: &TaskSet) -> Result<Exported, NotRepresentable> {
 }
 
 /// Returns the JSON object of a task's thread, or the reason why rt-app cannot represent the task.
-fn thread(task: &Task, cores: usize, say: &mut impl FnMut(String)) -> Result<String, String> {
+fn thread(task: &Task, set: &TaskSet, say: &mut impl FnMut(String)) -> Result<String, String> {
     let period = match task.arrival {
         Arrival::Periodic { period } => period,
         Arrival::Sporadic { minimum, .. } => {
@@ -46,7 +48,7 @@ fn thread(task: &Task, cores: usize, say: &mut impl FnMut(String)) -> Result<Str
             minimum
         }
         Arrival::Burst { .. } => return Err("rt-app has no bursts".into()),
-        Arrival::Listed(_) => return Err("rt-app has no lists of single jobs".into()),
+        _ => return Err("rt-app has no lists of single jobs".into()),
     };
     let mut micros = |key: &str, time: Time, up: bool| {
         let us = if up { time.0.div_ceil(1_000) } else { time.0 / 1_000 };
@@ -68,14 +70,14 @@ fn thread(task: &Task, cores: usize, say: &mut impl FnMut(String)) -> Result<Str
     if wcet > deadline || deadline > period {
         say("Linux admits SCHED_DEADLINE threads only with wcet <= deadline <= period".into());
     }
-    for what in unsaid(task) {
+    for what in unsaid(task, set) {
         say(format!("{what} not represented"));
     }
     let cpus = match task.cores.is_all() {
         true => String::new(),
         false => {
             say("Linux admits SCHED_DEADLINE threads only if they may use every CPU".into());
-            let cores: Vec<String> = task.cores.iter(cores).map(|core| core.to_string()).collect();
+            let cores: Vec<String> = task.cores.iter(set.cores()).map(|core| core.to_string()).collect();
             format!("\"cpus\": [{}], ", cores.join(", "))
         }
     };
@@ -88,43 +90,30 @@ fn thread(task: &Task, cores: usize, say: &mut impl FnMut(String)) -> Result<Str
 }
 
 /// Returns the properties of a task that are not represented, each with its verb.
-fn unsaid(task: &Task) -> Vec<&'static str> {
-    let facts = [
-        (task.jitter > Time::ZERO, "jitter is"),
-        (
-            task.execution != ExecutionModel::Wcet || task.bcet != task.wcet || task.acet.is_some(),
-            "execution times below the wcet are",
-        ),
-        (task.wcet_high.is_some(), "wcet_high is"),
-        (task.criticality > 0, "criticality is"),
-        (task.guarantee, "guarantee is"),
-        (task.value != 1.0, "value is"),
-        (task.priority.is_some(), "priority is"),
-        (task.skip.is_some(), "skip is"),
-        (task.mk.is_some(), "mk is"),
-        (task.server.is_some(), "its server is"),
-        (task.preemption.is_limited(), "its limit on preemption is"),
-        (!task.after.is_empty(), "after is"),
-        (!task.reads.is_empty(), "reads is"),
-        (!task.sections.is_empty(), "section is"),
-    ];
-    facts.into_iter().filter(|(holds, _)| *holds).map(|(_, what)| what).collect()
+fn unsaid(task: &Task, set: &TaskSet) -> Vec<String> {
+    let words = |(key, _): &(&Spec, Out)| match key.lost? {
+        "" => Some(format!("{} is", key.name)),
+        words => Some(words.into()),
+    };
+    let mut unsaid: Vec<String> = TASK.entries(set, task).iter().filter_map(words).collect();
+    unsaid.dedup();
+    unsaid
 }
 
 /// Notes the properties of the whole set that are not represented.
 fn whole_set(set: &TaskSet, notes: &mut Vec<String>) {
-    notes.push(format!("cores = {} is not represented: rt-app uses the machine it runs on", set.cores));
-    if set.on_miss == OnMiss::Abort {
+    notes.push(format!("cores = {} is not represented: rt-app uses the machine it runs on", set.cores()));
+    if set.on_miss() == OnMiss::Abort {
         notes.push("on_miss = abort is not represented: rt-app lets a late job go on".into());
     }
     let facts = [
         (!set.description.is_empty(), "description is"),
-        (set.costs != Costs::default(), "costs are"),
-        (set.speeds != [Speed::FULL], "speeds are"),
-        (!set.machine.is_empty(), "names and speeds of cores are"),
+        (set.costs() != Costs::default(), "costs are"),
+        (set.speeds() != [Speed::FULL], "speeds are"),
+        (!set.machine().cores().is_empty(), "names and speeds of cores are"),
         (!set.modes.is_empty(), "modes are"),
-        (!set.servers.is_empty(), "servers are"),
-        (!set.chains.is_empty(), "chains are"),
+        (!set.servers().is_empty(), "servers are"),
+        (!set.chains().is_empty(), "chains are"),
     ];
     let unsaid = facts.into_iter().filter(|(holds, _)| *holds);
     notes.extend(unsaid.map(|(_, what)| format!("{what} not represented")));

@@ -69,17 +69,19 @@ pub(super) fn sections(phases: &[Phase], thread: &str, notes: &mut Notes) -> Vec
 /// Gives a task the critical sections that it can have. The others become notes.
 pub(super) fn give(task: &mut Task, sections: &[Locked], set: &mut TaskSet, thread: &str, notes: &mut Notes) {
     for Locked { mutex, at, length, line } in sections {
-        let count = set.resources.len();
-        let known = set.resources.iter().position(|resource| resource == mutex);
-        let resource = known.unwrap_or(count);
+        let mut resources = set.resources().to_vec();
+        let known = resources.iter().position(|resource| resource == mutex);
+        let resource = known.unwrap_or(resources.len());
         if known.is_none() {
-            set.resources.push(mutex.clone());
+            resources.push(mutex.clone());
         }
         task.sections.push(Section { resource, at: *at, length: *length });
-        if let Some((_, problem)) = task.section_problem(&set.resources) {
-            task.sections.pop();
-            set.resources.truncate(count);
-            notes.task(*line, thread, format_args!("\"lock\" of {mutex:?} is not represented: {problem}"));
+        match task.section_problem(&resources) {
+            None => set.system.set_resources(resources),
+            Some((_, problem)) => {
+                task.sections.pop();
+                notes.task(*line, thread, format_args!("\"lock\" of {mutex:?} is not represented: {problem}"));
+            }
         }
     }
 }

@@ -15,11 +15,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use temponet_task::{CoreSet, OnMiss, Protocol, Speed, TaskSet, Time, TimeUnit};
 
+use crate::Problem;
 use crate::json;
+use crate::keys::printable;
 use crate::node::{Fields, Node, Value};
 use crate::notes::{Imported, Notes};
 use crate::read::{Names, hopeless};
-use crate::{Problem, read};
 use policy::LinuxPolicy;
 use thread::Thread;
 
@@ -54,19 +55,17 @@ fn workload(root: &Node, name: &str) -> Result<Imported, Problem> {
     }
     let mut threads = Vec::new();
     for (key, node) in &tasks.entries {
-        threads.push(thread::read(&read::printable(key, node.line)?, node, default_policy, &mut notes)?);
+        threads.push(thread::read(&printable(key, node.line)?, node, default_policy, &mut notes)?);
     }
     let cpus = cpus(&threads, &mut notes);
     for thread in &mut threads {
         bind(thread, &cpus);
     }
-    let set = TaskSet {
-        on_miss: OnMiss::Continue,
-        protocol,
-        time_unit: TimeUnit::Us,
-        cores: cpus.len().max(1),
-        ..TaskSet::new(name, Vec::new(), 1)
-    };
+    let set = TaskSet::new(name, Vec::new(), 1)
+        .with_on_miss(OnMiss::Continue)
+        .with_protocol(protocol)
+        .with_time_unit(TimeUnit::Us)
+        .with_cores(cpus.len().max(1));
     shared_timers(&threads, &mut notes);
     policies(&threads, &mut notes);
     with_tasks(set, &threads, notes)
@@ -74,13 +73,13 @@ fn workload(root: &Node, name: &str) -> Result<Imported, Problem> {
 
 /// Adds the task of each thread to the set, once per instance.
 fn with_tasks(mut set: TaskSet, threads: &[Thread], mut notes: Notes) -> Result<Imported, Problem> {
-    let (mut names, mut warnings) = (Names::default(), Vec::new());
+    let (mut names, mut warnings, mut read) = (Names::default(), Vec::new(), Vec::new());
     for thread in threads {
         let Some(task) = &thread.task else { continue };
         let mut task = task.clone();
         let name = task.name.clone();
         locks::give(&mut task, &thread.sections, &mut set, &name, &mut notes);
-        if set.tasks.len() + thread.instances > MOST_THREADS {
+        if read.len() + thread.instances > MOST_THREADS {
             return Err(Problem::at(thread.line, format!("more than {MOST_THREADS} threads")));
         }
         for copy in 0..thread.instances {
@@ -90,16 +89,17 @@ fn with_tasks(mut set: TaskSet, threads: &[Thread], mut notes: Notes) -> Result<
             }
             task.name = names.add(task.name, thread.line)?;
             warnings.extend(hopeless(thread.line, &task, Speed::FULL));
-            set.tasks.push(task);
+            read.push(task);
         }
     }
-    if set.tasks.is_empty() {
+    set.system.set_tasks(read);
+    if set.tasks().is_empty() {
         let why = notes.into_lines().into_iter().find(|note| note.message.contains("is left out"));
         let why = why.map_or(String::new(), |note| format!(": {}", note.message));
         return Err(Problem::whole_file(format!("has no thread that can become a task{why}")));
     }
     if !set.has_sections() {
-        set.protocol = Protocol::default();
+        set.system.set_protocol(Protocol::default());
     }
     Ok(Imported { set, warnings, notes, files: Vec::new() })
 }

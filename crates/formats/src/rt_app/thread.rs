@@ -9,9 +9,9 @@ use super::pattern::{Pattern, Phase, event};
 use super::policy::LinuxPolicy;
 use super::{is_empty, micros};
 use crate::Problem;
+use crate::keys::MOST_CORES;
 use crate::node::{Fields, Node};
 use crate::notes::Notes;
-use crate::read::MOST_CORES;
 
 /// A thread of a workload.
 pub(super) struct Thread {
@@ -127,7 +127,7 @@ pub(super) fn read(name: &str, node: &Node, default: LinuxPolicy, all_notes: &mu
                 );
             }
             all_notes.extend(own_notes);
-            Some(Task { offset, ..task })
+            Some(task.with_offset(offset))
         }
         Err(why) => {
             all_notes.task(line, name, format_args!("is left out: {why}"));

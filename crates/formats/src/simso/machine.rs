@@ -2,13 +2,13 @@
 
 use roxmltree::Node as Element;
 
-use temponet_task::{Core, Speed, TaskSet, Time};
+use temponet_task::{Core, Costs, Speed, TaskSet, Time};
 
 use super::{Clock, Locator};
 use crate::Problem;
+use crate::keys::MOST_CORES;
 use crate::node::Fields;
 use crate::notes::Notes;
-use crate::read::MOST_CORES;
 
 /// Speed of a processor in millionths, which keeps scaled times whole.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub(super) fn processors(
     let node = locator.attributes(section);
     let mut fields = Fields::of(&node, "processors")?;
     if let Some(node) = fields.take("migration_overhead") {
-        set.costs.migration = clock.time(node, "migration_overhead")?;
+        set.system.set_costs(Costs { migration: clock.time(node, "migration_overhead")?, ..set.costs() });
     }
     ignore(fields, notes)?;
     let (mut cores, mut speeds, mut overheads) = (0, Vec::new(), Vec::new());
@@ -82,9 +82,9 @@ pub(super) fn processors(
     if cores == 0 || cores > MOST_CORES as usize {
         return Err(Problem::at(line, format!("{cores} processors: 1 to {MOST_CORES} are possible")));
     }
-    set.cores = cores;
+    set.system.set_cores(cores);
     let most = overheads.iter().copied().max().unwrap_or_default();
-    set.costs.context_switch = most.min(Time::MAX_INPUT);
+    set.system.set_costs(Costs { context_switch: most.min(Time::MAX_INPUT), ..set.costs() });
     if most > Time::ZERO {
         let message = format!(
             "cl_overhead and cs_overhead become a context switch of {most}, paid when a job is put on a core; SimSo also \
@@ -99,7 +99,7 @@ pub(super) fn processors(
         Some(first) if speeds.iter().all(|speed| speed == first) => Ok(*first),
         _ => {
             let core = |(name, speed): (String, &ProcessorSpeed)| Core { name, speed: speed.rounded() };
-            set.machine = names.into_iter().zip(&speeds).map(core).collect();
+            set.system.set_machine(names.into_iter().zip(&speeds).map(core).collect());
             if speeds.iter().any(|speed| u64::from(speed.rounded().0) * 1000 != speed.0) {
                 notes.add(line, "the processors' speeds are rounded to thousandths");
             }

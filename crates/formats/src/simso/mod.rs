@@ -53,18 +53,20 @@ pub(super) fn read(text: &str, name: &str) -> Result<Imported, Problem> {
     }
     let tasks = tasks.ok_or_else(|| Problem::at(locator.line(root), "has no <tasks>"))?;
     let (mut names, mut warnings, mut rules) = (Names::default(), Vec::new(), Vec::new());
+    let mut read = Vec::new();
     for (task, on_miss, line) in task::all(locator, tasks, &attributes, speed, &mut notes)? {
         names.add(task.name.clone(), line)?;
         warnings.extend(hopeless(line, &task, set.fastest(&task)));
         rules.push((on_miss, line));
-        set.tasks.push(task);
+        read.push(task);
     }
-    if set.tasks.is_empty() {
+    set.system.set_tasks(read);
+    if set.tasks().is_empty() {
         return Err(Problem::at(locator.line(tasks), "has no task that can be simulated here"));
     }
-    set.on_miss = rules[0].0;
-    if let Some((_, line)) = rules.iter().find(|(rule, _)| *rule != set.on_miss) {
-        set.on_miss = OnMiss::Abort;
+    set.system.set_on_miss(rules[0].0);
+    if let Some((_, line)) = rules.iter().find(|(rule, _)| *rule != set.on_miss()) {
+        set.system.set_on_miss(OnMiss::Abort);
         notes.add(
             *line,
             "\"abort_on_miss\" differs between tasks, but a set has one rule: on_miss = \"abort\" is taken",

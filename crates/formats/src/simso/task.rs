@@ -2,15 +2,15 @@
 
 use roxmltree::Node as Element;
 
-use temponet_task::{ExecutionModel, ListedJob, OnMiss, Task, Time, TimeUnit};
+use temponet_task::{Arrival, ExecutionModel, ListedJob, OnMiss, Task, Time, TimeUnit};
 
 use super::machine::ProcessorSpeed;
 use super::{ExecutionTimeModel, Locator, SimulationAttributes};
 use crate::Problem;
 use crate::jobs::listed_task;
+use crate::keys::{Context, DEADLINE, OFFSET, OWN_NAME, PERIOD, PRIORITY, TaskDraft};
 use crate::node::{Fields, Node};
 use crate::notes::Notes;
-use crate::read::name;
 
 /// Reads the tasks that can be represented, each with its miss rule and its line. The others become notes.
 pub(super) fn all(
@@ -48,8 +48,8 @@ struct Reader<'a> {
 impl Reader<'_> {
     /// Reads a task and its miss rule; `None` if the task is left out.
     fn task(&mut self, node: &Node) -> Result<Option<(Task, OnMiss)>, Problem> {
-        let mut fields = Fields::of(node, "task")?;
-        let (name, _) = name(&mut fields)?;
+        let (mut fields, mut draft, ms) = (Fields::of(node, "task")?, TaskDraft::new(), Context::plain(TimeUnit::Ms));
+        OWN_NAME.set(&mut draft, "name", fields.need("name")?, &ms)?;
         let on_miss = match fields.take("abort_on_miss").map(|node| node.text("abort_on_miss")).transpose()? {
             None | Some("yes") => OnMiss::Abort,
             Some(_) => OnMiss::Continue,
@@ -58,17 +58,18 @@ impl Reader<'_> {
         for key in ["id", "instructions", "mix", "base_cpi", "stack"] {
             fields.take(key);
         }
-        let deadline = fields.need("deadline")?.positive_time("deadline", TimeUnit::Ms)?;
+        DEADLINE.set(&mut draft, "deadline", fields.need("deadline")?, &ms)?;
         let wcet = self.speed.scale(fields.need("WCET")?.time("WCET", TimeUnit::Ms)?);
         if wcet == Time::ZERO {
-            self.notes.task(node.line, &name, "is left out: its WCET is 0");
+            self.notes.task(node.line, &draft.task.name, "is left out: its WCET is 0");
             return Ok(None);
         }
-        let Some(mut task) = self.arrivals(&mut fields, name, deadline, wcet)? else { return Ok(None) };
-        self.execution_times(&mut fields, &mut task)?;
+        (draft.task.wcet, draft.task.bcet) = (wcet, wcet);
         if let Some(node) = fields.take("priority") {
-            task.priority = Some(node.integer("priority", i64::from(i32::MIN), i64::from(i32::MAX))?);
+            PRIORITY.set(&mut draft, "priority", node, &ms)?;
         }
+        let Some(mut task) = self.arrivals(&mut fields, draft, &ms)? else { return Ok(None) };
+        self.execution_times(&mut fields, &mut task)?;
         if let Some(node) = fields.take("followed_by") {
             let message = format!("\"followed_by\" = {} is not represented: tasks are independent", node.shown());
             self.notes.task(node.line, &task.name, message);
@@ -83,18 +84,19 @@ impl Reader<'_> {
         Ok(Some((task, on_miss)))
     }
 
-    /// Creates the task with its arrivals; `None` if it has no arrivals of its own.
-    fn arrivals(
+    /// Returns the task with its arrivals; `None` if it has no arrivals of its own.
+    fn arrivals<'a>(
         &mut self,
-        fields: &mut Fields<'_>,
-        name: String,
-        deadline: Time,
-        wcet: Time,
+        fields: &mut Fields<'a>,
+        mut draft: TaskDraft<'a>,
+        ms: &'a Context<'a>,
     ) -> Result<Option<Task>, Problem> {
-        let line = fields.line();
+        let (line, deadline) = (fields.line(), draft.deadline.unwrap_or_default());
         let (kind, periodic) = (fields.take("task_type"), fields.take("periodic"));
-        let (offset, dates) = (fields.time("activationDate", TimeUnit::Ms)?, fields.take("list_activation_dates"));
-        let period = fields.take("period");
+        if let Some(node) = fields.take("activationDate") {
+            OFFSET.set(&mut draft, "activationDate", node, ms)?;
+        }
+        let (dates, period) = (fields.take("list_activation_dates"), fields.take("period"));
         let kind = match (kind, periodic) {
             (Some(node), _) => (node.text("task_type")?, node.line),
             (None, Some(node)) if node.text("periodic")? == "no" => ("APeriodic", node.line),
@@ -102,30 +104,24 @@ impl Reader<'_> {
         };
         match kind {
             ("Periodic", _) => {
-                let node = period.ok_or_else(|| Problem::at(line, format!("task {name:?} has no period")))?;
-                let period = node.positive_time("period", TimeUnit::Ms)?;
-                Ok(Some(Task { deadline, offset: offset.unwrap_or_default(), ..Task::periodic(name, period, wcet) }))
+                let missing = || Problem::at(line, format!("task {:?} has no period", draft.task.name));
+                let node = period.ok_or_else(missing)?;
+                PERIOD.set(&mut draft, "period", node, ms)?;
+                let period = draft.period.map_or(Time::ZERO, |(period, _)| period);
+                Ok(Some(draft.task.with_deadline(deadline).with_arrival(Arrival::Periodic { period })))
             }
             ("Sporadic", _) => {
                 let dates = dates.map_or(Ok(Vec::new()), activation_dates)?;
                 if dates.is_empty() {
-                    self.notes.task(line, &name, "is left out: it has no activation dates");
+                    self.notes.task(line, &draft.task.name, "is left out: it has no activation dates");
                     return Ok(None);
                 }
-                let jobs = dates.into_iter().map(|release| ListedJob {
-                    release,
-                    deadline: release + deadline,
-                    execution: wcet,
-                    wcet,
-                    bcet: wcet,
-                    criticality: 0,
-                    value: 1.0,
-                    estimate: None,
-                });
-                Ok(Some(listed_task(name, jobs.collect())))
+                let Task { name, wcet, priority, .. } = draft.task;
+                let jobs = dates.into_iter().map(|release| ListedJob::new(release, release + deadline, wcet));
+                Ok(Some(listed_task(name, jobs.collect()).with_priority(priority)))
             }
             ("APeriodic", _) => {
-                self.notes.task(line, &name, "is left out: another task activates it (followed_by)");
+                self.notes.task(line, &draft.task.name, "is left out: another task activates it (followed_by)");
                 Ok(None)
             }
             (other, line) => {

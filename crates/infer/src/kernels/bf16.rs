@@ -104,8 +104,8 @@ impl Engine for Amx {
         // SAFETY: the engine exists, so the processor has the instructions; the bounds are checked above and by `product`.
         unsafe {
             match relu {
-                true => multiply_elements::<M, true>(self.tiles, &product, bias, to, stride),
-                false => multiply_elements::<M, false>(self.tiles, &product, bias, to, stride),
+                true => multiply_elements::<true>(self.tiles, &product, bias, to, stride),
+                false => multiply_elements::<false>(self.tiles, &product, bias, to, stride),
             }
         }
     }

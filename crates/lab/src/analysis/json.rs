@@ -21,7 +21,7 @@ pub fn report(analysis: &Analysis, notes: &[String]) -> Value {
         json!({ "test": test.name, "for": test.scheduler, "exact": test.is_exact, "result": name, "reason": reason })
     });
     let responses = analysis.responses.iter().map(|(rule, responses)| {
-        let bounds = set.tasks.iter().zip(&responses.bounds).map(|(task, bound)| {
+        let bounds = set.tasks().iter().zip(&responses.bounds).map(|(task, bound)| {
             json!({ "task": task.name, "deadline_ns": task.deadline.0, "response_ns": bound.map(|bound| bound.0) })
         });
         let bounds: Vec<Value> = bounds.collect();
@@ -32,8 +32,8 @@ pub fn report(analysis: &Analysis, notes: &[String]) -> Value {
     let scalings = scalings.map(|row| json!({ "scheduler": row.scheduler, "factor": row.factor, "by": row.by }));
     json!({
         "task_set": set.name,
-        "tasks": set.tasks.len(),
-        "cores": set.cores,
+        "tasks": set.tasks().len(),
+        "cores": set.cores(),
         "utilization": set.utilization(),
         "density": analysis.worst_case.as_ref().ok().map(|worst_case| worst_case.density()),
         "hyperperiod_ns": set.hyperperiod().map(|time| time.0),
@@ -54,8 +54,8 @@ pub fn report(analysis: &Analysis, notes: &[String]) -> Value {
 fn chains(analysis: &Analysis) -> Vec<Value> {
     let bound = |(index, scheduler, bound): &(usize, &str, ChainBound)| {
         json!({
-            "chain": analysis.set.chains[*index].name, "scheduler": scheduler, "by": bound.by,
-            "deadline_ns": analysis.set.chains[*index].deadline.map(|deadline| deadline.0),
+            "chain": analysis.set.chains()[*index].name, "scheduler": scheduler, "by": bound.by,
+            "deadline_ns": analysis.set.chains()[*index].deadline.map(|deadline| deadline.0),
             "reaction_ns": bound.reaction.map(|time| time.0), "age_ns": bound.age.map(|time| time.0),
         })
     };

@@ -55,10 +55,10 @@ impl Analysis {
             }
         }
         progress.say("response times");
-        let has_priorities = set.tasks.iter().any(|task| task.priority.is_some());
+        let has_priorities = set.tasks().iter().any(|task| task.priority.is_some());
         let policies = [PriorityRule::RateMonotonic, PriorityRule::DeadlineMonotonic, PriorityRule::Given];
         let asked =
-            policies.into_iter().filter(|rule| set.cores == 1 && (*rule != PriorityRule::Given || has_priorities));
+            policies.into_iter().filter(|rule| set.cores() == 1 && (*rule != PriorityRule::Given || has_priorities));
         responses.extend(asked.filter_map(|rule| Some((rule, dependent_response_times(&set, rule).ok()?))));
         progress.say("proofs");
         let proofs = proofs(&set);
@@ -88,7 +88,7 @@ impl Analysis {
             Err(why) => return format!("Not analysable: {why}."),
         };
         // A speed that all cores have is part of the worst case.
-        let speed = if worst_case.speeds.is_empty() { self.set.core_speed(0).as_f64() } else { 1.0 };
+        let speed = if worst_case.speeds.is_empty() { self.set.machine().speed(0).as_f64() } else { 1.0 };
         let (cores, utilization) = (self.set.machine_label(), speed * worst_case.utilization());
         let best = self.scalings.first();
         let shrunk = best.filter(|best| best.factor < 1.0).map_or(String::new(), |best| {
@@ -168,8 +168,8 @@ impl Analysis {
     fn in_words(&self, why: &Impossible) -> String {
         match why {
             Impossible::Job { task, time } => {
-                let task = &self.set.tasks[*task];
-                let core = if self.set.is_full_speed() { "" } else { " on the fastest core that it may use" };
+                let task = &self.set.tasks()[*task];
+                let core = if self.set.machine().is_full_speed() { "" } else { " on the fastest core that it may use" };
                 format!("Task {} takes {time}{core}, more than its deadline of {}", task.name, task.deadline)
             }
             Impossible::Cores { cores, utilization, speed } => {
@@ -198,8 +198,8 @@ pub const ANY: &str = "any that meets every deadline";
 /// Returns the bounds on the chains of a set: under any scheduler that meets every deadline, and under fixed priorities that are proved to.
 fn bounds(set: &TaskSet, responses: &[(PriorityRule, ResponseTimes)]) -> Vec<(usize, &'static str, ChainBound)> {
     let mut bounds = Vec::new();
-    let deadlines: Vec<Option<Time>> = set.tasks.iter().map(|task| Some(task.deadline)).collect();
-    for (index, chain) in set.chains.iter().enumerate() {
+    let deadlines: Vec<Option<Time>> = set.tasks().iter().map(|task| Some(task.deadline)).collect();
+    for (index, chain) in set.chains().iter().enumerate() {
         bounds.extend(chain_bounds(set, chain, &deadlines, None).into_iter().map(|bound| (index, ANY, bound)));
         for (rule, found) in responses.iter().filter(|(_, found)| found.outcome == Outcome::Schedulable) {
             let under = chain_bounds(set, chain, &found.bounds, Some(*rule));
@@ -223,9 +223,9 @@ mod tests {
     fn a_task_that_is_too_slow_on_its_only_core_does_not_fit() {
         let ms = Time::from_ms;
         let core = |name: &str, speed: u32| Core { name: name.into(), speed: Speed(speed) };
-        let bound = |name: &str, wcet: u64| Task { cores: CoreSet::of([1]), ..Task::periodic(name, ms(10), ms(wcet)) };
+        let bound = |name: &str, wcet: u64| Task::periodic(name, ms(10), ms(wcet)).with_cores(CoreSet::of([1]));
         let machine = vec![core("big", 2000), core("lit", 100)];
-        let set = |tasks: Vec<Task>| TaskSet { machine: machine.clone(), ..TaskSet::new("s", tasks, 2) };
+        let set = |tasks: Vec<Task>| TaskSet::new("s", tasks, 2).with_machine(machine.clone());
         let (words, is_overloaded) = verdict(set(vec![bound("a", 2), Task::periodic("b", ms(10), ms(1))]));
         assert!(
             words.starts_with(

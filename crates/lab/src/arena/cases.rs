@@ -46,7 +46,7 @@ impl Scenario {
                 let loaded = builtin.load().map_err(|error| GenerateError::Invalid(error.to_string()))?;
                 let mut set = loaded.set;
                 if let Some(cores) = self.cores {
-                    set.on_identical_cores(cores);
+                    set.system.on_identical_cores(cores);
                 }
                 self.vary(&mut set, seed);
                 scaled(set, load)
@@ -55,9 +55,9 @@ impl Scenario {
             Sets::Frames(frames) => scaled(frames.draw(number, self.cores.unwrap_or(1), self.jobs as f64, seed), load),
             Sets::Requests(requests) => scaled(requests.draw(self.cores.unwrap_or(1), self.jobs as f64, seed), load),
         };
-        set.on_miss = self.on_miss;
+        set.system.set_on_miss(self.on_miss);
         if self.variety.is_none() || self.costs != Costs::default() {
-            set.costs = self.costs;
+            set.system.set_costs(self.costs);
         }
         Ok(self.run(set, seed))
     }
@@ -83,7 +83,7 @@ impl Scenario {
             tasks: None,
         }));
         // Schedulers may know what they are judged by.
-        set.aims.insert(0, self.goal);
+        set.system.set_aims([&[self.goal], set.aims()].concat());
         Case { set, seed, horizon }
     }
 
@@ -95,7 +95,7 @@ impl Scenario {
         for _ in 1..TRIES {
             let set = self.drawn(spec, utilization, seed)?;
             let is_burst = |task: &&Task| matches!(task.arrival, Arrival::Burst { .. });
-            let bursts: f64 = set.tasks.iter().filter(is_burst).map(Task::mean_utilization).sum();
+            let bursts: f64 = set.tasks().iter().filter(is_burst).map(Task::mean_utilization).sum();
             if (set.mean_utilization() / wanted - 1.0).abs() < CLOSE {
                 return Ok(set);
             }
@@ -114,7 +114,7 @@ impl Scenario {
     /// its variety.
     fn vary(&self, set: &mut TaskSet, seed: u64) {
         if let Some(execution) = self.execution {
-            for task in set.tasks.iter_mut().filter(|task| task.execution == ExecutionModel::Wcet) {
+            for task in set.system.tasks_mut().iter_mut().filter(|task| task.execution == ExecutionModel::Wcet) {
                 vary(task, execution);
             }
         }

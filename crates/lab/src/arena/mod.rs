@@ -16,6 +16,7 @@ pub mod traces;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use temponet_oracle::STEPS_PER_SECOND;
+use temponet_sched::Kind;
 use temponet_sim::generate::GenerateError;
 use temponet_sim::{Release, SimError, Unobserved, simulate};
 use temponet_task::{Aim, Costs, Scheduler, cancel};
@@ -29,7 +30,7 @@ pub use scenario::{Scenario, ScenarioError};
 use crate::clairvoyant::{OptimumRange, counted, optimum_of_run};
 use crate::comparison::CompareError;
 use crate::progress::Progress;
-use crate::roster::{Roster, is_planner};
+use crate::roster::{Roster, kind};
 
 /// What to run in the arena.
 #[derive(Clone, Debug)]
@@ -113,7 +114,7 @@ pub fn possible(aim: Aim, seconds: f64, case: &Case) -> OptimumRange {
         return OptimumRange { lower: 1.0, upper: 1.0 };
     }
     let (found, _) = optimum_of_run(set, &releases, weight, (seconds * STEPS_PER_SECOND) as u64);
-    let is_free = set.costs == Costs::default();
+    let is_free = set.costs() == Costs::default();
     OptimumRange { lower: if is_free { found.lower / all } else { 0.0 }, upper: found.upper / all }
 }
 
@@ -142,7 +143,7 @@ impl ArenaPlan {
     /// Returns the numbers of the runs, of `all` in a scenario, that a scheduler makes: every run, or for a planner only
     /// some, evenly spread.
     fn runs_of(&self, spec: &str, all: usize) -> Vec<usize> {
-        match self.planner_sets.filter(|_| is_planner(spec)) {
+        match self.planner_sets.filter(|_| kind(spec) == Kind::Planning) {
             Some(wanted) if wanted < all => (0..wanted).map(|index| (2 * index + 1) * all / (2 * wanted)).collect(),
             _ => (0..all).collect(),
         }
@@ -375,7 +376,7 @@ mod tests {
                     Measure::WorstTask => Aim::WorstTask,
                 };
                 // A generated set may happen to have no critical task.
-                let has_critical = case.set.tasks.iter().any(|task| task.criticality > 0);
+                let has_critical = case.set.tasks().iter().any(|task| task.criticality > 0);
                 assert!(first == scenario.goal || scenario.goal == Aim::Critical && !has_critical, "{}", scenario.name);
             }
         }

@@ -6,6 +6,7 @@ use crate::stats::{percent, points};
 use temponet_page::fragment::{scrolling, skipped};
 use temponet_page::svg::{Svg, circle, fill, line, stroke, text};
 use temponet_page::{HtmlCell, HtmlTable, Page, escape};
+use temponet_sched::Kind;
 
 const LABELS: f64 = 190.0;
 const PLOT: f64 = 540.0;
@@ -17,21 +18,25 @@ const TOP: f64 = 64.0;
 /// Vertical distance between the marks of a scenario, which keeps their intervals apart.
 const APART: f64 = 5.0;
 
-/// Schedulers with a mark in the plot, and the series whose color each has. The optimum has a bar instead.
-const MARKS: [(&str, usize); 6] = [("edf", 9), (BEST, 0), (RIVAL, 3), (PLANNER, 4), (UNSHIELDED, 1), (SHIELDED, 2)];
-const BEST: &str = "best classical";
-const RIVAL: &str = "best other";
-const OPTIMUM: &str = "clairvoyant optimum (dashed: a bound)";
-
-fn marked<'a>(result: &'a ScenarioResult, name: &str) -> Option<&'a ArenaRow> {
-    match name {
-        BEST => result.best_classical(),
-        // The best classical scheduler is often the best of all others, and has its mark already.
-        RIVAL => result.best_rival().filter(|row| !row.is_classical()),
-        PLANNER => result.planner(),
-        _ => result.row(name),
-    }
+/// A scheduler with a mark in the plot.
+struct Mark {
+    name: &'static str,
+    /// Series whose color the mark has.
+    series: usize,
+    row: fn(&ScenarioResult) -> Option<&ArenaRow>,
 }
+
+/// Schedulers with a mark in the plot. The optimum has a bar instead.
+const MARKS: [Mark; 6] = [
+    Mark { name: "edf", series: 9, row: |result| result.row("edf") },
+    Mark { name: "best classical", series: 0, row: ScenarioResult::best_classical },
+    // The best classical scheduler is often the best of all others, and has its mark already.
+    Mark { name: "best other", series: 3, row: |result| result.best_rival().filter(|row| !row.is_classical()) },
+    Mark { name: PLANNER, series: 4, row: ScenarioResult::planner },
+    Mark { name: UNSHIELDED, series: 1, row: |result| result.of_kind(Kind::Network) },
+    Mark { name: SHIELDED, series: 2, row: |result| result.of_kind(Kind::Learned) },
+];
+const OPTIMUM: &str = "clairvoyant optimum (dashed: a bound)";
 
 /// Formats a score with its 95% interval.
 fn in_words(row: &ArenaRow) -> String {
@@ -41,7 +46,7 @@ fn in_words(row: &ArenaRow) -> String {
 /// Returns the lowest score of the plot: a multiple of 10%, at most 90%, below every mark and its interval.
 fn least(arena: &ArenaResults) -> f64 {
     let shown = |result: &ScenarioResult| {
-        MARKS.map(|(name, _)| marked(result, name).map_or(1.0, |row| row.score() - row.ci95().unwrap_or(0.0)))
+        MARKS.map(|mark| (mark.row)(result).map_or(1.0, |row| row.score() - row.ci95().unwrap_or(0.0)))
     };
     let lowest = arena.scenarios.iter().flat_map(shown).fold(0.9, f64::min);
     (lowest * 10.0).floor().max(0.0) / 10.0
@@ -87,8 +92,8 @@ pub fn plot(arena: &ArenaResults) -> String {
         if let Some(extent) = extent {
             paired(&mut out, result, zero, extent, y);
         }
-        for (place, (name, series)) in MARKS.into_iter().enumerate() {
-            let Some(row) = marked(result, name) else { continue };
+        for (place, Mark { series, row, .. }) in MARKS.into_iter().enumerate() {
+            let Some(row) = row(result) else { continue };
             let y = y + APART * (place as f64 - 2.5);
             if let Some(half) = row.ci95() {
                 let whisker = line((x(row.score() - half), y), (x(row.score() + half), y));
@@ -133,8 +138,8 @@ fn paired(out: &mut Svg, result: &ScenarioResult, zero: f64, extent: f64, y: f64
 
 fn legend(out: &mut Svg, arena: &ArenaResults) {
     let mut left = LABELS;
-    let is_there = |name: &str| arena.scenarios.iter().any(|result| marked(result, name).is_some());
-    for (name, series) in MARKS.into_iter().filter(|(name, _)| is_there(name)) {
+    let is_there = |mark: &Mark| arena.scenarios.iter().any(|result| (mark.row)(result).is_some());
+    for Mark { name, series, .. } in MARKS.into_iter().filter(is_there) {
         let label = arena.scenarios.iter().find_map(|result| result.row(name)).map_or(name, |row| &row.label);
         out.add(line((left - 9.0, 18.0), (left + 9.0, 18.0)).class(&stroke(series)).width(1.5));
         out.add(circle(left, 18.0, 4.5).class(&fill(series)));

@@ -6,10 +6,12 @@
 //! and show what is possible without knowing it. They may run on some of the sets only. Every comparison is made on the sets
 //! that both schedulers ran on.
 
+use temponet_sched::Kind;
+
 use super::scenario::{Scenario, meaning};
 use super::{LEVELS, Score};
 use crate::clairvoyant::OptimumRange;
-use crate::roster::{LEARNED, SHIELDED, TUNED, is_classical, is_planner};
+use crate::roster::{adds_shield, kind};
 use crate::stats;
 
 /// Result of one scheduler on all runs of a scenario.
@@ -73,14 +75,19 @@ impl ArenaRow {
         (0..LEVELS).map_while(of_rank).collect()
     }
 
+    /// Returns what the scheduler is.
+    pub fn kind(&self) -> Kind {
+        kind(&self.spec)
+    }
+
     /// Whether the scheduler is a classical one.
     pub fn is_classical(&self) -> bool {
-        is_classical(&self.spec) && !is_planner(&self.spec) && self.spec != TUNED
+        self.kind().is_classical()
     }
 
     /// Whether the learned scheduler is held against this one: any other than itself and planners.
     pub fn is_rival(&self) -> bool {
-        !LEARNED.contains(&self.spec.as_str()) && !is_planner(&self.spec)
+        !self.kind().is_learned() && self.kind() != Kind::Planning
     }
 
     /// Returns the pairs of scores of this scheduler and another one, on the runs that both made.
@@ -233,6 +240,11 @@ impl ScenarioResult {
         self.rows.iter().find(|row| row.spec == spec)
     }
 
+    /// Returns the row of the scheduler of this kind, without an added shield, with the best mean score.
+    pub fn of_kind(&self, kind: Kind) -> Option<&ArenaRow> {
+        self.rows.iter().find(|row| row.kind() == kind && !adds_shield(&row.spec))
+    }
+
     /// Returns the classical scheduler with the best mean score.
     pub fn best_classical(&self) -> Option<&ArenaRow> {
         self.rows.iter().find(|row| row.is_classical())
@@ -245,7 +257,7 @@ impl ScenarioResult {
 
     /// Returns the row of the planner, if it ran; the best one of several.
     pub fn planner(&self) -> Option<&ArenaRow> {
-        self.rows.iter().find(|row| is_planner(&row.spec))
+        self.of_kind(Kind::Planning)
     }
 
     /// Returns a row's score minus that of the best classical scheduler.
@@ -255,12 +267,12 @@ impl ScenarioResult {
 
     /// Returns the score of the learned scheduler, with its shield, minus that of the best classical scheduler.
     pub fn against_best_classical(&self) -> Option<Difference> {
-        self.against_best(self.row(SHIELDED)?)
+        self.against_best(self.of_kind(Kind::Learned)?)
     }
 
     /// Returns the score of the learned scheduler, with its shield, minus that of the best rival.
     pub fn against_best_rival(&self) -> Option<Difference> {
-        Some(self.row(SHIELDED)?.less(self.best_rival()?))
+        Some(self.of_kind(Kind::Learned)?.less(self.best_rival()?))
     }
 
     /// Returns the standing of the learned scheduler against the best rival, if both ran.
@@ -271,7 +283,7 @@ impl ScenarioResult {
     /// Returns the number of sets in which the learned scheduler has fewer critical jobs in time than the best classical
     /// one; `None` if no set has critical jobs.
     pub fn sets_with_fewer_critical(&self) -> Option<usize> {
-        let (learned, best) = (self.row(SHIELDED)?, self.best_classical()?);
+        let (learned, best) = (self.of_kind(Kind::Learned)?, self.best_classical()?);
         let has_levels = learned.scores.iter().any(|score| score.levels[0].is_some());
         has_levels.then(|| learned.runs_with_fewer_critical(best))
     }
@@ -279,7 +291,7 @@ impl ScenarioResult {
     /// Returns what the planner and the learned scheduler gain over `tuned`, on the sets that the planner ran on; `None`
     /// unless all three ran.
     pub fn gains_over_tuned(&self) -> Option<(Difference, Difference)> {
-        let (planner, tuned, learned) = (self.planner()?, self.row(TUNED)?, self.row(SHIELDED)?);
+        let (planner, tuned, learned) = (self.planner()?, self.of_kind(Kind::Tuned)?, self.of_kind(Kind::Learned)?);
         let runs_of = |row: &ArenaRow| -> (Vec<usize>, Vec<Score>) {
             let kept = row.runs.iter().zip(&row.scores).filter(|(run, _)| planner.runs.binary_search(run).is_ok());
             kept.map(|(run, score)| (*run, *score)).unzip()
@@ -362,7 +374,7 @@ impl ArenaResults {
     pub fn verdict(&self) -> Option<String> {
         let summary = self.summary()?;
         let [below, level, undecided, above] = summary.standings;
-        let label = self.scenarios.iter().find_map(|result| result.row(SHIELDED)).map(|row| &row.label)?;
+        let label = self.scenarios.iter().find_map(|result| result.of_kind(Kind::Learned)).map(|row| &row.label)?;
         let at_least = if self.is_exact() { "" } else { "at least " };
         let closed = match summary.gap_closed {
             Some(share) if share > 0.0 => {
@@ -400,7 +412,7 @@ impl ArenaResults {
 mod tests {
     use super::*;
     use crate::arena::scenario;
-    use crate::roster::PLANNER;
+    use crate::roster::{PLANNER, SHIELDED, TUNED};
 
     fn row(spec: &str, scores: &[f64]) -> ArenaRow {
         let score = |score: &f64| Score { score: *score, compliance: *score, levels: [None; LEVELS] };

@@ -4,6 +4,7 @@
 use std::ops::RangeInclusive;
 
 use temponet_formats::builtin::Builtin;
+use temponet_formats::read_settings;
 use temponet_sim::generate::{Method, Spec, Variety};
 use temponet_sim::{EVALUATION_SEEDS, Metrics};
 use temponet_task::wording::did_you_mean;
@@ -207,8 +208,7 @@ impl Scenario {
     /// Parses the text of a scenario file.
     pub fn parse(name: &str, text: &str) -> Result<Scenario, ScenarioError> {
         let wrong = |why: String| ScenarioError::File(name.into(), why);
-        let file: ScenarioFile =
-            toml::from_str(text).map_err(|error| wrong(error.to_string().trim().replace('\n', " ")))?;
+        let file: ScenarioFile = read_settings(text).map_err(|error| wrong(error.in_text(text)))?;
         Scenario::of(name, file).map_err(wrong)
     }
 

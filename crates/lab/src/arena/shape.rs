@@ -135,7 +135,7 @@ impl Shape {
     /// Gives a set these properties, apart from the wave. The mean load of every task stays as it is.
     pub(super) fn apply(&self, set: &mut TaskSet) {
         if !self.clusters.is_empty() {
-            for (index, task) in set.tasks.iter_mut().enumerate() {
+            for (index, task) in set.system.tasks_mut().iter_mut().enumerate() {
                 let factor = self.clusters[index % self.clusters.len()];
                 if let Arrival::Periodic { period } = task.arrival {
                     let longer = |time: Time| Time(((time.0 as f64 * factor) as u64).clamp(1, Time::MAX_INPUT.0));
@@ -146,12 +146,15 @@ impl Shape {
             }
         }
         if let Some(exponent) = self.value_exponent {
-            let shortest = set.tasks.iter().map(|task| task.wcet.0).min().unwrap_or(1).max(1) as f64;
-            set.tasks.iter_mut().for_each(|task| task.value = (task.wcet.0 as f64 / shortest).powf(exponent));
+            let shortest = set.tasks().iter().map(|task| task.wcet.0).min().unwrap_or(1).max(1) as f64;
+            set.system
+                .tasks_mut()
+                .iter_mut()
+                .for_each(|task| task.value = (task.wcet.0 as f64 / shortest).powf(exponent));
         }
         if self.aligned {
-            let step = set.tasks.iter().filter_map(|task| task.period()).min().unwrap_or_default();
-            for (index, task) in set.tasks.iter_mut().enumerate() {
+            let step = set.tasks().iter().filter_map(|task| task.period()).min().unwrap_or_default();
+            for (index, task) in set.system.tasks_mut().iter_mut().enumerate() {
                 if let Some(period) = task.period() {
                     task.offset = Time((step.0 * index as u64) % period.0);
                 }
@@ -159,15 +162,15 @@ impl Shape {
         }
         if !self.levels.is_empty() {
             let levels = self.levels.iter().cycle();
-            set.tasks.iter_mut().zip(levels).for_each(|(task, level)| task.criticality = *level);
+            set.system.tasks_mut().iter_mut().zip(levels).for_each(|(task, level)| task.criticality = *level);
         }
         if self.estimate_error.is_some() {
-            set.tasks.iter_mut().for_each(|task| task.estimate_error = self.estimate_error);
+            set.system.tasks_mut().iter_mut().for_each(|task| task.estimate_error = self.estimate_error);
         }
         if !self.speeds.is_empty() {
             let speed = |core: usize| Speed((1000.0 * self.speeds[core % self.speeds.len()]).round() as u32);
             let core = |core: usize| Core { name: format!("x{}", speed(core).as_f64()), speed: speed(core) };
-            set.machine = (0..set.cores).map(core).collect();
+            set.system.set_machine((0..set.cores()).map(core).collect());
         }
         if let Some(bound) = self.bound {
             bound.apply(set);
@@ -184,11 +187,11 @@ impl Shape {
     /// Makes jobs hold their cores. The work of the set must be final, because parts of it are counted.
     pub(super) fn hold(&self, set: &mut TaskSet) {
         let Some(Held { share, parts }) = self.held else { return };
-        let count = ((share * set.tasks.len() as f64).round() as usize).max(1);
-        let mut longest: Vec<usize> = (0..set.tasks.len()).collect();
-        longest.sort_by_key(|index| (std::cmp::Reverse(set.tasks[*index].wcet), *index));
+        let count = ((share * set.tasks().len() as f64).round() as usize).max(1);
+        let mut longest: Vec<usize> = (0..set.tasks().len()).collect();
+        longest.sort_by_key(|index| (std::cmp::Reverse(set.tasks()[*index].wcet), *index));
         for index in longest.into_iter().take(count) {
-            let task = &mut set.tasks[index];
+            let task = &mut set.system.tasks_mut()[index];
             let part = |parts: u32| Time(task.wcet.0.div_ceil(u64::from(parts)).max(1));
             task.preemption = parts.map_or(Preemption::None, |parts| Preemption::Every(part(parts)));
         }
@@ -217,27 +220,28 @@ impl Shape {
 impl Shared {
     fn apply(&self, set: &mut TaskSet) {
         let place = |index: usize| (index as f64 * self.share).floor() as usize;
-        for (index, task) in set.tasks.iter_mut().enumerate() {
+        for (index, task) in set.system.tasks_mut().iter_mut().enumerate() {
             if place(index + 1) > place(index) {
                 let length = Time(((task.wcet.0 as f64 * self.length) as u64).clamp(1, task.wcet.0));
                 let at = Time((task.wcet.0 - length.0) / 2);
                 task.sections = vec![Section { resource: place(index) % self.resources, at, length }];
             }
         }
-        set.resources = (0..self.resources).map(|index| format!("r{index}")).collect();
-        set.protocol = if self.inherits { Protocol::Inheritance } else { Protocol::None };
+        set.system.set_resources((0..self.resources).map(|index| format!("r{index}")).collect());
+        set.system.set_protocol(if self.inherits { Protocol::Inheritance } else { Protocol::None });
     }
 }
 
 impl Bound {
     fn apply(&self, set: &mut TaskSet) {
-        let [least, most] = self.cores.map(|count| count.min(set.cores));
+        let [least, most] = self.cores.map(|count| count.min(set.cores()));
         let place = |index: usize| (index as f64 * self.share).floor() as usize;
-        for (index, task) in set.tasks.iter_mut().enumerate() {
+        let cores = set.cores();
+        for (index, task) in set.system.tasks_mut().iter_mut().enumerate() {
             let turn = place(index);
             if place(index + 1) > turn {
                 let count = least + turn % (most - least + 1);
-                task.cores = CoreSet::of((turn..turn + count).map(|core| core % set.cores));
+                task.cores = CoreSet::of((turn..turn + count).map(|core| core % cores));
             }
         }
     }
@@ -264,39 +268,41 @@ mod tests {
     #[test]
     fn values_offsets_and_levels() {
         let squares = shaped(Shape { value_exponent: Some(2.0), ..Shape::default() });
-        let (a, b) = (&squares.tasks[0], &squares.tasks[1]);
+        let (a, b) = (&squares.tasks()[0], &squares.tasks()[1]);
         assert!(((a.value / b.value) / (a.wcet.0 as f64 / b.wcet.0 as f64).powi(2) - 1.0).abs() < 1e-9);
         let aligned = shaped(Shape { aligned: true, ..Shape::default() });
-        assert!(aligned.tasks.iter().all(|task| task.offset.0 % 10_000_000 == 0 && Some(task.offset) < task.period()));
-        assert!(aligned.tasks.iter().any(|task| task.offset > Time::ZERO));
+        assert!(
+            aligned.tasks().iter().all(|task| task.offset.0 % 10_000_000 == 0 && Some(task.offset) < task.period())
+        );
+        assert!(aligned.tasks().iter().any(|task| task.offset > Time::ZERO));
         let levels = shaped(Shape { levels: vec![0, 40, 200], ..Shape::default() });
         assert_eq!(levels.levels(), [40, 200]);
         let estimated = shaped(Shape { estimate_error: Some(0.2), ..Shape::default() });
-        assert!(estimated.tasks.iter().all(|task| task.estimate_error == Some(0.2)));
+        assert!(estimated.tasks().iter().all(|task| task.estimate_error == Some(0.2)));
         assert!(Shape { estimate_error: Some(f64::NAN), ..Shape::default() }.problem().is_some());
     }
 
     #[test]
     fn clusters_move_periods_and_work_together() {
         let (before, after) = (set(), shaped(Shape { clusters: vec![1.0, 30.0, 1000.0], ..Shape::default() }));
-        assert_eq!(after.tasks[0].period(), before.tasks[0].period());
-        assert_eq!(after.tasks[2].period().unwrap().0, 1000 * before.tasks[2].period().unwrap().0);
-        assert_eq!(after.tasks[2].deadline.0, 1000 * before.tasks[2].deadline.0);
+        assert_eq!(after.tasks()[0].period(), before.tasks()[0].period());
+        assert_eq!(after.tasks()[2].period().unwrap().0, 1000 * before.tasks()[2].period().unwrap().0);
+        assert_eq!(after.tasks()[2].deadline.0, 1000 * before.tasks()[2].deadline.0);
     }
 
     #[test]
     fn the_longest_jobs_hold_their_cores() {
         let mut set = set();
-        let longest = set.tasks.iter().map(|task| task.wcet).max().unwrap();
+        let longest = set.tasks().iter().map(|task| task.wcet).max().unwrap();
         let shape = |parts| Shape { held: Some(Held { share: 0.3, parts }), ..Shape::default() };
         shape(None).hold(&mut set);
-        let held: Vec<&temponet_task::Task> = set.tasks.iter().filter(|task| task.preemption.is_limited()).collect();
+        let held: Vec<&temponet_task::Task> = set.tasks().iter().filter(|task| task.preemption.is_limited()).collect();
         assert_eq!(held.len(), 3);
         let shortest_held = held.iter().map(|task| task.wcet).min().unwrap();
-        let free = set.tasks.iter().filter(|task| !task.preemption.is_limited());
+        let free = set.tasks().iter().filter(|task| !task.preemption.is_limited());
         assert!(free.map(|task| task.wcet).max().unwrap() <= shortest_held);
         shape(Some(4)).hold(&mut set);
-        let task = set.tasks.iter().find(|task| task.wcet == longest).unwrap();
+        let task = set.tasks().iter().find(|task| task.wcet == longest).unwrap();
         assert_eq!(task.preemption, Preemption::Every(Time(longest.0.div_ceil(4))));
         assert!(shape(Some(0)).problem().is_some());
     }
@@ -304,11 +310,11 @@ mod tests {
     #[test]
     fn cores_have_speeds_and_tasks_are_bound_to_some() {
         let fast = shaped(Shape { speeds: vec![1.6, 0.4], ..Shape::default() });
-        assert_eq!((fast.core_speed(0), fast.core_speed(1), fast.capacity()), (Speed(1600), Speed(400), 2.0));
+        assert_eq!((fast.machine().speed(0), fast.machine().speed(1), fast.capacity()), (Speed(1600), Speed(400), 2.0));
         let bound = Some(Bound { share: 0.5, cores: [1, 2] });
         let bound = shaped(Shape { bound, ..Shape::default() });
-        assert_eq!(bound.tasks.iter().filter(|task| !task.cores.is_all()).count(), 4);
-        assert_eq!(bound.system().validate(), Ok(()));
+        assert_eq!(bound.tasks().iter().filter(|task| !task.cores.is_all()).count(), 4);
+        assert_eq!(bound.system.validate(), Ok(()));
         let none = Some(Bound { share: 0.5, cores: [0, 2] });
         assert!(Shape { bound: none, ..Shape::default() }.problem().is_some());
     }
@@ -321,9 +327,9 @@ mod tests {
             ..Shape::default()
         };
         shape(0.4).share(&mut set);
-        assert_eq!(set.system().validate(), Ok(()));
+        assert_eq!(set.system.validate(), Ok(()));
         let used: Vec<usize> =
-            set.tasks.iter().flat_map(|task| &task.sections).map(|section| section.resource).collect();
+            set.tasks().iter().flat_map(|task| &task.sections).map(|section| section.resource).collect();
         assert_eq!(used, [0, 1, 0, 1]);
         assert!(shape(0.0).problem().is_some() && shape(0.4).problem().is_none());
     }

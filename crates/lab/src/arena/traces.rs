@@ -129,16 +129,7 @@ impl Requests {
 /// Creates a job from its release, deadline, execution time and wcet, in nanoseconds, and its value.
 fn job(times: [f64; 4], value: f64) -> ListedJob {
     let [release, deadline, execution, wcet] = times.map(|time| Time(time.round().max(1.0) as u64));
-    ListedJob {
-        release,
-        deadline,
-        execution: execution.min(wcet),
-        wcet,
-        bcet: Time(1),
-        criticality: 0,
-        value,
-        estimate: None,
-    }
+    ListedJob::new(release, deadline, execution.min(wcet)).with_wcet(wcet).with_bcet(Time(1)).with_value(value)
 }
 
 /// Creates the task of a list of jobs, which must be sorted by release.
@@ -147,7 +138,7 @@ fn listed(name: String, jobs: Vec<ListedJob>) -> Task {
     let wcet = jobs.iter().map(|job| job.wcet).max().unwrap_or(Time(1));
     let value = jobs.iter().map(|job| job.value).fold(0.0, f64::max);
     let arrival = Arrival::Listed(jobs.into());
-    Task { arrival, bcet: Time(1), deadline: window, value, ..Task::periodic(name, window, wcet) }
+    Task::periodic(name, window, wcet).with_arrival(arrival).with_bcet(Time(1)).with_deadline(window).with_value(value)
 }
 
 /// Draws a number that is close to normal, as the sum of twelve uniform ones.
@@ -172,14 +163,14 @@ mod tests {
         let frames = Frames { streams: [4, 6], rates: vec![25, 50], pattern, deadline: 1.0 };
         assert_eq!(frames.problem(), None);
         let set = frames.draw(2, 2, 1_000.0, 9);
-        assert_eq!((set.tasks.len(), set.system().validate()), (6, Ok(())));
-        for task in &set.tasks {
+        assert_eq!((set.tasks().len(), set.system.validate()), (6, Ok(())));
+        for task in set.tasks() {
             let jobs = jobs(task);
             let first = jobs.iter().position(|job| job.value == 9.0).unwrap();
             assert!(jobs.iter().skip(first).step_by(6).all(|job| job.value == 9.0 && job.wcet == task.wcet));
             assert!(jobs.iter().all(|job| job.execution <= job.wcet && job.release < job.deadline));
         }
-        let count: usize = set.tasks.iter().map(|task| jobs(task).len()).sum();
+        let count: usize = set.tasks().iter().map(|task| jobs(task).len()).sum();
         assert!((950..=1050).contains(&count), "{count}");
         assert_eq!(set, frames.draw(2, 2, 1_000.0, 9));
     }
@@ -189,8 +180,8 @@ mod tests {
         let requests = Requests { gap_us: 1000.0, shape: 1.3, longest: 200.0, kinds: vec![(4.0, 1.0), (40.0, 1.0)] };
         assert_eq!(requests.problem(), None);
         let set = requests.draw(4, 4_000.0, 9);
-        assert_eq!((set.tasks.len(), set.system().validate()), (2, Ok(())));
-        let all: Vec<ListedJob> = set.tasks.iter().flat_map(|task| jobs(task).to_vec()).collect();
+        assert_eq!((set.tasks().len(), set.system.validate()), (2, Ok(())));
+        let all: Vec<ListedJob> = set.tasks().iter().flat_map(|task| jobs(task).to_vec()).collect();
         assert_eq!(all.len(), 4_000);
         assert!(all.iter().all(|job| job.execution <= job.wcet && job.wcet.0 <= 5 * job.execution.0.max(1)));
         let mut lengths: Vec<u64> = all.iter().map(|job| job.execution.0).collect();

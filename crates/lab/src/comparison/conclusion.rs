@@ -1,11 +1,12 @@
 //! The conclusion of a comparison in words: which scheduler is best, by how much, and at whose expense.
 
+use temponet_sched::Kind;
 use temponet_task::Measure;
 
 use crate::chain_table::ChainFigures;
 use crate::comparison::ranking;
 use crate::comparison::{Comparison, ComparisonRow, listed};
-use crate::roster::{LEARNED, SHIELDED, TUNED, UNSHIELDED, is_classical, is_planner};
+use crate::roster::adds_shield;
 use crate::stats::percent;
 
 impl Comparison {
@@ -13,7 +14,7 @@ impl Comparison {
     /// it ran.
     pub fn verdict(&self) -> String {
         let (planners, others): (Vec<ComparisonRow>, Vec<ComparisonRow>) =
-            self.rows.iter().cloned().partition(|row| is_planner(&row.scheduler));
+            self.rows.iter().cloned().partition(|row| row.kind() == Kind::Planning);
         let (Some(planner), Some(best)) = (planners.first(), others.first()) else { return self.recommendation() };
         let edge = ranking::edge(&self.plan.goal, &planner.scores, &best.scores).filter(|edge| edge.is_clear());
         let still = match edge {
@@ -85,11 +86,14 @@ impl Comparison {
         Some(format!("But {} misses {}.", learned.scheduler, missed.join(" and ")))
     }
 
+    /// The best scheduler of a kind, without an added shield.
+    fn of_kind(&self, kind: Kind) -> Option<&ComparisonRow> {
+        self.rows.iter().find(|row| row.kind() == kind && !adds_shield(&row.spec))
+    }
+
     /// The learned scheduler behind its shield, or else without it.
     fn learned(&self) -> Option<&ComparisonRow> {
-        let is_learned = |row: &&ComparisonRow| LEARNED.iter().any(|name| row.scheduler.starts_with(name));
-        let is_shielded = |row: &&ComparisonRow| is_learned(row) && !row.scheduler.starts_with(UNSHIELDED);
-        self.rows.iter().find(is_shielded).or_else(|| self.rows.iter().find(is_learned))
+        self.of_kind(Kind::Learned).or_else(|| self.of_kind(Kind::Network))
     }
 
     /// Names the best schedulers with their figures.
@@ -142,8 +146,8 @@ impl Comparison {
     /// interval.
     fn against(&self, best: &ComparisonRow) -> String {
         let goal = &self.plan.goal;
-        let classical = self.rows.iter().find(|row| is_classical(&row.scheduler));
-        let classical = classical.filter(|row| row.scheduler != "edf" && !is_classical(&best.scheduler));
+        let classical = self.rows.iter().find(|row| row.kind().is_classical());
+        let classical = classical.filter(|row| row.scheduler != "edf" && !best.kind().is_classical());
         let clause = |row: &ComparisonRow, role: &str| {
             let edge = self.lead_over(best, row)?;
             Some(format!("{} points of {} more than {}{role}", edge.points(), goal.noun(edge.measure), row.scheduler))
@@ -159,7 +163,7 @@ impl Comparison {
     /// States by how much the learned scheduler is behind, if another scheduler clearly beats it.
     fn classical_lead(&self, best: &ComparisonRow) -> Option<String> {
         let learned = self.learned()?;
-        if LEARNED.iter().any(|name| best.scheduler.starts_with(name)) {
+        if best.kind().is_learned() {
             return None;
         }
         let goal = &self.plan.goal;
@@ -170,18 +174,21 @@ impl Comparison {
     /// States the distance of the learned scheduler from the tuned portfolio of simple schedulers, where these runs can tell
     /// them apart.
     fn distance_from_tuned(&self) -> Option<String> {
-        let (learned, tuned) = (self.row(SHIELDED)?, self.row(TUNED)?);
+        // Of an untrained network nothing is concluded.
+        let learned = self.of_kind(Kind::Learned).filter(|learned| learned.scheduler == learned.spec)?;
+        let tuned = self.of_kind(Kind::Tuned)?;
         let edge = ranking::edge(&self.plan.goal, &learned.scores, &tuned.scores).filter(|edge| edge.is_clear())?;
         let points = format!("{} points of {}", edge.points(), self.plan.goal.noun(edge.measure));
+        let (learned, tuned) = (&learned.scheduler, &tuned.scheduler);
         Some(match edge.difference > 0.0 {
-            true => format!("{SHIELDED} has {points} more than {TUNED}, the simple scheduler that tuning chose."),
-            false => format!("{TUNED}, the simple scheduler that tuning chose, has {points} more than {SHIELDED}."),
+            true => format!("{learned} has {points} more than {tuned}, the simple scheduler that tuning chose."),
+            false => format!("{tuned}, the simple scheduler that tuning chose, has {points} more than {learned}."),
         })
     }
 
     /// Names the tasks whose jobs the best scheduler never completes, or never in time.
     fn starved(&self, best: &ComparisonRow) -> Option<String> {
-        let tasks = self.plan.set.tasks.iter().zip(&best.metrics.tasks);
+        let tasks = self.plan.set.tasks().iter().zip(&best.metrics.tasks);
         let starved: Vec<_> = tasks.filter(|(_, figures)| figures.jobs.released > 0 && figures.jobs.met == 0).collect();
         let names: Vec<&str> = starved.iter().map(|(task, _)| task.name.as_str()).collect();
         let (verb, never) =
@@ -201,7 +208,7 @@ impl Comparison {
 
     /// Names the tasks whose (m,k) constraint the best scheduler violates.
     fn violated(&self, best: &ComparisonRow) -> Option<String> {
-        let tasks = self.plan.set.tasks.iter().zip(&best.metrics.tasks);
+        let tasks = self.plan.set.tasks().iter().zip(&best.metrics.tasks);
         let violated = tasks.filter(|(_, figures)| figures.windows.violated > 0).map(|(task, figures)| {
             let (m, k) = task.mk.unwrap_or_default();
             let windows = figures.windows;
@@ -216,7 +223,7 @@ impl Comparison {
     /// [`starved`](Self::starved) names them.
     fn cost(&self, best: &ComparisonRow) -> Option<String> {
         let edf = self.row("edf").filter(|edf| edf.scheduler != best.scheduler)?;
-        let tasks = self.plan.set.tasks.iter().zip(best.metrics.tasks.iter().zip(&edf.metrics.tasks));
+        let tasks = self.plan.set.tasks().iter().zip(best.metrics.tasks.iter().zip(&edf.metrics.tasks));
         let shares = tasks.filter(|(_, (own, _))| own.jobs.met > 0);
         let losses = shares.map(|(task, (own, under_edf))| (task, own.jobs.compliance(), under_edf.jobs.compliance()));
         let (task, own, under_edf) = losses.max_by(|a, b| (a.2 - a.1).total_cmp(&(b.2 - b.1)))?;
@@ -297,7 +304,7 @@ mod tests {
     #[test]
     fn a_scheduler_with_half_of_the_value_is_not_recommended() {
         let mut set = overloaded();
-        set.tasks[0].value = 20.0;
+        set.system.tasks_mut()[0].value = 20.0;
         let comparison = outcome(set.clone(), &["srpt", "dasa"], &[]);
         assert_eq!(comparison.rows[0].scheduler, "dasa", "srpt has more jobs and a seventh of the value");
         assert!(comparison.verdict().starts_with("dasa serves the goal best"), "{}", comparison.verdict());
@@ -308,7 +315,11 @@ mod tests {
     #[test]
     fn critical_jobs_outrank_value_and_number_level_by_level() {
         let mut set = overloaded();
-        (set.tasks[0].criticality, set.tasks[1].value, set.tasks[2].criticality) = (2, 100.0, 1);
+        (
+            set.system.tasks_mut()[0].criticality,
+            set.system.tasks_mut()[1].value,
+            set.system.tasks_mut()[2].criticality,
+        ) = (2, 100.0, 1);
         let comparison = outcome(set, &["srpt", "dasa", "muf"], &[]);
         assert_eq!(comparison.rows[0].scheduler, "muf");
         assert_eq!(comparison.rows[0].scores[0][..2], [1.0, 1.0], "both levels");
@@ -317,7 +328,7 @@ mod tests {
     #[test]
     fn a_verdict_names_starvation_and_violated_constraints() {
         let mut set = overloaded();
-        set.tasks[0].mk = Some((1, 3));
+        set.system.tasks_mut()[0].mk = Some((1, 3));
         let verdict = outcome(set, &["srpt"], &[Aim::Met]).verdict();
         assert!(verdict.contains("But long never finishes."), "{verdict}");
         assert!(verdict.contains("(m,k) is violated: long (1,3) in 18 of 18 windows"), "{verdict}");
@@ -330,13 +341,13 @@ mod tests {
         tasks.push(Task::periodic("c", ms(10), ms(4)));
         (tasks[1].after, tasks[1].deadline) = (vec![0], ms(20));
         let mut set = TaskSet::new("s", tasks, 1);
-        set.follow_sources().unwrap();
-        set.chains = vec![Chain {
+        set.system.follow_sources().unwrap();
+        set.system.set_chains(vec![Chain {
             name: "k".into(),
             tasks: vec![0, 1],
             deadline: Some(ms(deadline)),
             communication: Communication::default(),
-        }];
+        }]);
         set
     }
 

@@ -210,10 +210,10 @@ impl<'a> JsonRun<'a> {
     pub fn of(row: &'a ComparisonRow, plan: &'a ComparisonPlan, notes: &'a [String]) -> JsonRun<'a> {
         JsonRun {
             task_set: &plan.set.name,
-            cores: plan.set.cores,
+            cores: plan.set.cores(),
             horizon_ns: plan.horizon.0,
-            on_miss: plan.set.on_miss.name(),
-            protocol: plan.set.has_sections().then(|| plan.set.protocol.name()),
+            on_miss: plan.set.on_miss().name(),
+            protocol: plan.set.has_sections().then(|| plan.set.protocol().name()),
             seed: plan.seed,
             notes,
             row: JsonRow::of(row, plan, None),
@@ -260,15 +260,15 @@ impl<'a> JsonReport<'a> {
         let guaranteed = comparison.shield.clone().map(|role| Guaranteed::with(&plan.set, role));
         JsonReport {
             task_set: &plan.set.name,
-            cores: plan.set.cores,
+            cores: plan.set.cores(),
             utilization: plan.set.utilization(),
             horizon_ns: plan.horizon.0,
-            on_miss: plan.set.on_miss.name(),
-            protocol: plan.set.has_sections().then(|| plan.set.protocol.name()),
+            on_miss: plan.set.on_miss().name(),
+            protocol: plan.set.has_sections().then(|| plan.set.protocol().name()),
             costs_ns: JsonCosts {
-                context_switch: plan.set.costs.context_switch.0,
-                migration: plan.set.costs.migration.0,
-                decision: plan.set.costs.decision.0,
+                context_switch: plan.set.costs().context_switch.0,
+                migration: plan.set.costs().migration.0,
+                decision: plan.set.costs().decision.0,
             },
             seed: plan.seed,
             runs: plan.runs,
@@ -313,7 +313,7 @@ impl<'a> JsonRow<'a> {
             run_success: metrics.successful_runs as f64 / metrics.runs.max(1) as f64,
             goal: plan.goal.measures().iter().map(|measure| metrics.measured(*measure)).collect(),
             worst_task: metrics.score(Measure::WorstTask),
-            mk_kept: plan.set.tasks.iter().any(|task| task.mk.is_some()).then(|| metrics.score(Measure::Mk)),
+            mk_kept: plan.set.tasks().iter().any(|task| task.mk.is_some()).then(|| metrics.score(Measure::Mk)),
             by_criticality: levels
                 .map(|(criticality, count)| JsonLevel { criticality, released: count.released, met: count.met })
                 .collect(),
@@ -334,7 +334,7 @@ impl<'a> JsonRow<'a> {
             decision_latency_ns: row.latency.as_ref().map(JsonLatency::of),
             tasks: plan
                 .set
-                .tasks
+                .tasks()
                 .iter()
                 .zip(&metrics.tasks)
                 .map(|(task, figures)| JsonTask {

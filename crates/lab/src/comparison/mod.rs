@@ -8,8 +8,8 @@ pub mod json;
 pub mod report;
 
 use rayon::prelude::*;
-use temponet_sched::SpecError;
 use temponet_sched::shield::Role;
+use temponet_sched::{Kind, SpecError};
 pub use temponet_sim::ranking;
 use temponet_sim::{Histogram, Metrics, Recorder, SimError, Unobserved, simulate};
 use temponet_task::cancel;
@@ -19,7 +19,7 @@ use crate::clairvoyant::{Clairvoyant, OptimumRange, clairvoyant};
 use crate::horizon::expected_jobs;
 use crate::latency::{Timed, charged};
 use crate::progress::Progress;
-use crate::roster::{Roster, SHIELDED, is_shielded};
+use crate::roster::{self, Roster, is_shielded};
 use crate::stats;
 
 /// What to run in a comparison.
@@ -52,6 +52,8 @@ pub struct ComparisonPlan {
 /// Figures of one scheduler.
 #[derive(Clone, Debug)]
 pub struct ComparisonRow {
+    /// Name with options, as the user wrote it.
+    pub spec: String,
     /// Name with options, as [`Roster::label`] shows it.
     pub scheduler: String,
     /// Metrics of all runs together.
@@ -69,6 +71,11 @@ pub struct ComparisonRow {
 }
 
 impl ComparisonRow {
+    /// Returns what the scheduler is.
+    pub fn kind(&self) -> Kind {
+        roster::kind(&self.spec)
+    }
+
     /// Returns half the width of the 95% confidence interval of the mean share of deadlines met; `None` for a single
     /// run.
     pub fn ci95(&self) -> Option<f64> {
@@ -157,13 +164,13 @@ pub fn compare(plan: ComparisonPlan, progress: &Progress) -> Result<Comparison, 
     rows.sort_by(|a, b| ranking::order(&ranking::means(&a.scores), &ranking::means(&b.scores)));
     let mut clairvoyant = clairvoyant.filter(|optimum| optimum.released > 0);
     if let Some(optimum) = &mut clairvoyant {
-        if plan.charge_latency || plan.set.costs != Costs::default() {
+        if plan.charge_latency || plan.set.costs() != Costs::default() {
             optimum.forget_schedules();
         }
         rows.iter().for_each(|row| optimum.raise_to(&row.metrics));
     }
     let has_role = !plan.charge_latency && plan.schedulers.iter().any(|name| is_shielded(name));
-    let shield = has_role.then(|| Role::on(&plan.set.system()));
+    let shield = has_role.then(|| Role::on(&plan.set.system));
     Ok(Comparison { plan, rows, skipped, clairvoyant, shield })
 }
 
@@ -195,6 +202,7 @@ fn run_one(plan: &ComparisonPlan, spec: &str, run: u64, progress: &Progress) -> 
     let (compliance, scores) = (vec![metrics.jobs.compliance()], vec![metrics.scores(&plan.goal)]);
     let (scheduler, counters) = (plan.roster.label(spec), scheduler.counters());
     Ok(ComparisonRow {
+        spec: spec.into(),
         scheduler,
         metrics,
         compliance,
@@ -224,7 +232,7 @@ pub fn picture_window(set: &TaskSet, horizon: Time, jobs: f64) -> Time {
     if expected <= jobs {
         return horizon;
     }
-    let longest = set.tasks.iter().map(|task| task.deadline).max().unwrap_or_default();
+    let longest = set.tasks().iter().map(|task| task.deadline).max().unwrap_or_default();
     Time((horizon.0 as f64 * jobs / expected) as u64).max(longest).min(horizon)
 }
 
@@ -238,11 +246,10 @@ impl Comparison {
     /// none of them ran.
     pub fn shield_line(&self) -> Option<String> {
         let role = self.shield.as_ref()?;
-        // The label of an untrained model has a second word.
-        let is_behind = |name: &&str| name.split(' ').next().is_some_and(is_shielded);
-        let names: Vec<&str> = self.rows.iter().map(|row| row.scheduler.as_str()).filter(is_behind).collect();
-        let is_network = |name: &&str| name.starts_with(SHIELDED);
-        let inner = if names.iter().all(is_network) { "the network" } else { "the scheduler behind it" };
+        let behind: Vec<&ComparisonRow> = self.rows.iter().filter(|row| is_shielded(&row.spec)).collect();
+        let is_network = behind.iter().all(|row| row.kind() == Kind::Learned);
+        let inner = if is_network { "the network" } else { "the scheduler behind it" };
+        let names: Vec<&str> = behind.iter().map(|row| row.scheduler.as_str()).collect();
         (!names.is_empty()).then(|| format!("{}: the shield {}", names.join(", "), role.sentence(inner)))
     }
 
@@ -355,7 +362,7 @@ mod tests {
         let set = TaskSet::new("s", tasks, 1);
         ComparisonPlan {
             roster: Roster::classical(),
-            goal: set.goal(),
+            goal: set.goal().clone(),
             set,
             horizon: Time::from_secs(6),
             seed: 1,
@@ -400,7 +407,7 @@ mod tests {
     #[test]
     fn what_does_not_apply_is_skipped_with_its_reason() {
         let mut plan = plan(&["edf", "d-over"], 3);
-        plan.set.cores = 2;
+        plan.set.system.set_cores(2);
         let comparison = outcome(plan);
         assert_eq!((comparison.rows.len(), comparison.skipped.len()), (1, 1));
         assert!(comparison.skipped[0].1.contains("one core"));
@@ -412,8 +419,8 @@ mod tests {
         let mut tasks = vec![Task::periodic("a", ms(10), ms(3)), Task::periodic("b", ms(10), ms(3))];
         (tasks[0].criticality, tasks[1].after, tasks[1].value) = (1, vec![0], 2.0);
         let mut set = TaskSet::new("s", tasks, 2);
-        set.follow_sources().unwrap();
-        let comparison = outcome(ComparisonPlan { goal: set.goal(), set, ..plan(&["edf"], 1) });
+        set.system.follow_sources().unwrap();
+        let comparison = outcome(ComparisonPlan { goal: set.goal().clone(), set, ..plan(&["edf"], 1) });
         let optimum = comparison.clairvoyant.as_ref().unwrap();
         let critical = OptimumRange { lower: 600.0, upper: 600.0 };
         assert_eq!((optimum.critical, &optimum.levels[..]), (Some(critical), &[(1, critical)][..]));

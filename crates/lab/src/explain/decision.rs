@@ -52,7 +52,7 @@ pub struct WaitingJob {
 /// horizon.
 pub fn explain_at(run: ModelRun<'_>, at: Time) -> Result<Option<ExplainedDecision>, SimError> {
     let ModelRun { set, seed, horizon, model, scheduler, plain } = run;
-    let system = set.system();
+    let system = set.system.clone();
     let (mut edf, role) = (global_edf(), Role::on(&system));
     scheduler.start(&system).map_err(SimError::NotApplicable)?;
     plain.start(&system).map_err(SimError::NotApplicable)?;
@@ -62,7 +62,7 @@ pub fn explain_at(run: ModelRun<'_>, at: Time) -> Result<Option<ExplainedDecisio
     while engine.advance(&mut Unobserved) {
         let view = engine.view();
         for assignment in [&mut done, &mut wanted, &mut earliest] {
-            assignment.reset(set.cores);
+            assignment.reset(set.cores());
         }
         scheduler.decide(&view, &mut done);
         plain.decide(&view, &mut wanted);
@@ -75,8 +75,8 @@ pub fn explain_at(run: ModelRun<'_>, at: Time) -> Result<Option<ExplainedDecisio
                 done: names(&done),
                 wanted: names(&wanted),
                 edf: names(&earliest),
-                kept: (0..set.cores).map(|core| name(&view, first_kept(&view, role.guarantee()?, core))).collect(),
-                held: (0..set.cores).map(|core| name(&view, view.held_on(core))).collect(),
+                kept: (0..set.cores()).map(|core| name(&view, first_kept(&view, role.guarantee()?, core))).collect(),
+                held: (0..set.cores()).map(|core| name(&view, view.held_on(core))).collect(),
                 waiting: view.active.iter().filter_map(|id| waiting(set, &view, *id)).collect(),
             }));
         }
@@ -106,7 +106,7 @@ fn waiting(set: &TaskSet, view: &SystemView<'_>, id: JobId) -> Option<WaitingJob
     let (resource, holder) = locks.blocker(id)?;
     Some(WaitingJob {
         job: name(view, Some(id))?,
-        resource: set.resources.get(resource)?.clone(),
+        resource: set.resources().get(resource)?.clone(),
         holder: name(view, Some(holder))?,
         runs_instead: name(view, locks.runs_as(id)),
     })
@@ -352,14 +352,14 @@ mod tests {
             "{only}"
         );
         assert!(!only.contains("wanted") && !only.contains("EDF"), "{only}");
-        set.cores = 2;
+        set.system.set_cores(2);
         let beside = facts(&set);
         assert!(beside.contains("wanted gpu#0, other#0"), "{beside}");
         assert!(
             beside.contains("gpu#0 holds its core until its next preemption point, whatever is wanted."),
             "{beside}"
         );
-        set.tasks[0].preemption = Preemption::Free;
+        set.system.tasks_mut()[0].preemption = Preemption::Free;
         assert!(!facts(&set).contains("holds"), "{}", facts(&set));
     }
 
@@ -369,7 +369,7 @@ mod tests {
         let section = |length: u64| vec![Section { resource: 0, at: Time::ZERO, length: ms(length) }];
         let mut tasks = vec![Task::periodic("low", ms(50), ms(20)), Task::periodic("high", ms(50), ms(1))];
         (tasks[0].sections, tasks[1].sections, tasks[1].offset) = (section(20), section(1), ms(5));
-        let mut set = TaskSet { resources: vec!["bus".into()], ..TaskSet::new("s", tasks, 2) };
+        let mut set = TaskSet::new("s", tasks, 2).with_resources(vec!["bus".into()]);
         let decision = explained(&set, ms(5));
         let waiting = decision.waiting.iter().find(|waiting| waiting.job == "high#0").unwrap();
         assert_eq!((waiting.resource.as_str(), waiting.holder.as_str()), ("bus", "low#0"));
@@ -378,7 +378,7 @@ mod tests {
             words.contains("high#0 waits for bus, held by low#0; if it is chosen, low#0 runs in its place."),
             "{words}"
         );
-        set.protocol = Protocol::None;
+        set.system.set_protocol(Protocol::None);
         let words = facts(&explained(&set, ms(5)), None);
         assert!(words.contains("held by low#0; nothing runs in its place."), "{words}");
     }

@@ -43,7 +43,7 @@ pub fn json(
 /// Runs to the horizon and gathers what the model alone would choose at every decision on the way.
 pub fn explain_run(run: ModelRun<'_>, others: &mut Others<'_>) -> Result<RunReport, SimError> {
     let ModelRun { set, seed, horizon, model, scheduler, plain } = run;
-    let system = set.system();
+    let system = set.system.clone();
     scheduler.start(&system)?;
     plain.start(&system)?;
     for (_, other) in others.iter_mut() {
@@ -57,12 +57,12 @@ pub fn explain_run(run: ModelRun<'_>, others: &mut Others<'_>) -> Result<RunRepo
     while engine.advance(&mut Unobserved) {
         cancel::checkpoint();
         let view = engine.view();
-        done.reset(set.cores);
+        done.reset(set.cores());
         scheduler.decide(&view, &mut done);
-        wanted.reset(set.cores);
+        wanted.reset(set.cores());
         plain.decide(&view, &mut wanted);
         for ((_, other), assignment) in others.iter_mut().zip(&mut theirs) {
-            assignment.reset(set.cores);
+            assignment.reset(set.cores());
             other.decide(&view, assignment);
         }
         diagnostics.add(&view, &wanted, &theirs);

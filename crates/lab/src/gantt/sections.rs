@@ -24,7 +24,7 @@ pub(super) struct Places<X, Y> {
 
 /// Returns the class of a resource's color. It is not that of the first tasks.
 fn colour(set: &TaskSet, resource: u32) -> String {
-    fill(set.tasks.len() + resource as usize)
+    fill(set.tasks().len() + resource as usize)
 }
 
 /// Draws the sections and waits of a schedule before `until`.
@@ -36,7 +36,7 @@ pub(super) fn draw(
     places: &Places<impl Fn(Time) -> f64, impl Fn(u32, u32) -> f64>,
 ) {
     let name = |stretch: &Stretch| {
-        let (task, resource) = (&set.tasks[stretch.task as usize].name, &set.resources[stretch.resource as usize]);
+        let (task, resource) = (&set.tasks()[stretch.task as usize].name, &set.resources()[stretch.resource as usize]);
         (format!("{task} #{}", stretch.number), resource.clone())
     };
     for hold in recording.holds.iter().filter(|hold| hold.start < until) {
@@ -82,8 +82,8 @@ fn hatched(left: f64, right: f64, top: f64) -> SvgShape {
 pub(super) fn legend(set: &TaskSet, by_task: bool) -> Vec<(SvgShape, String)> {
     let resource =
         |(index, name): (u32, &String)| (rect(0.0, -2.0, 12.0, STRIPE).class(&colour(set, index)), name.clone());
-    let mut entries: Vec<(SvgShape, String)> = (0..).zip(&set.resources).take(8).map(resource).collect();
-    if by_task && !set.resources.is_empty() {
+    let mut entries: Vec<(SvgShape, String)> = (0..).zip(set.resources()).take(8).map(resource).collect();
+    if by_task && !set.resources().is_empty() {
         entries.push((rect(0.0, -6.0, 12.0, 12.0).class("late").dashed("4 3"), "waits for it".into()));
     }
     entries

@@ -102,7 +102,7 @@ impl SweepPlan {
     /// Returns the indices of the schedulers that do not apply to this number of cores, with the reasons.
     pub fn inapplicable(&self, cores: usize) -> Result<Vec<(usize, String)>, SweepError> {
         let Some(point) = self.points.iter().position(|point| point.spec.cores == cores) else { return Ok(Vec::new()) };
-        let system = self.draw(point, 0)?.system();
+        let system = self.draw(point, 0)?.system.clone();
         let mut refused = Vec::new();
         for (index, name) in self.schedulers.iter().enumerate() {
             if let Err(why) = self.roster.build(name).map_err(CompareError::from)?.start(&system) {

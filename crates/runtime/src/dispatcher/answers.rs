@@ -1,6 +1,6 @@
 //! The dispatcher and a slow scheduler beside the fast one: what it is told, and what becomes of its answers.
 
-use temponet_task::{Assignment, Event, NotApplicable, Scheduler, System, SystemView, Time};
+use temponet_task::{Assignment, Event, Scheduler, SystemView, Time};
 
 use super::Dispatcher;
 use crate::error::RuntimeError;
@@ -12,16 +12,33 @@ pub struct Watched<'a> {
     pub events: Option<&'a mut Vec<Event>>,
 }
 
-impl Scheduler for Watched<'_> {
-    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        self.inner.start(system)
-    }
-
-    fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+impl Watched<'_> {
+    fn remember(&mut self, view: &SystemView<'_>) {
         if let Some(events) = &mut self.events {
             events.extend_from_slice(view.events);
         }
+    }
+}
+
+impl<'a> temponet_task::Wrapper for Watched<'a> {
+    type Inner = dyn Scheduler + 'a;
+
+    fn inner(&self) -> &Self::Inner {
+        self.inner
+    }
+
+    fn inner_mut(&mut self) -> &mut Self::Inner {
+        self.inner
+    }
+
+    fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        self.remember(view);
         self.inner.decide(view, assignment);
+    }
+
+    fn watch(&mut self, view: &SystemView<'_>, scratch: &mut Assignment) {
+        self.remember(view);
+        self.inner.watch(view, scratch);
     }
 }
 

@@ -73,12 +73,12 @@ fn policies(scheduler: LinuxScheduler, tasks: &[Task]) -> Vec<Policy> {
 pub fn run(trial: &Trial<'_>, scheduler: LinuxScheduler, jobs: Vec<Due>) -> Result<Outcome, RuntimeError> {
     is_permitted()?;
     check_cpus(&trial.cpus, trial.housekeeping)?;
-    let tasks = &trial.set.tasks;
+    let tasks = trial.set.tasks();
     let guard = Guard::start(trial.housekeeping)?;
     let mut notes = Vec::new();
     let _locked = lock_memory().map_err(|why| notes.push(why)).ok();
     let shared =
-        Arc::new(Shared { epoch: AtomicU64::new(0), stop: AtomicBool::new(false), on_miss: trial.set.on_miss });
+        Arc::new(Shared { epoch: AtomicU64::new(0), stop: AtomicBool::new(false), on_miss: trial.set.on_miss() });
     let mut lists: Vec<Vec<Due>> = vec![Vec::new(); tasks.len()];
     jobs.into_iter().for_each(|due| lists[due.task].push(due));
     let mut threads = Vec::new();

@@ -121,9 +121,9 @@ pub fn lock_memory() -> Result<Locked, String> {
 pub fn launch(plan: ThreadPlan, started: Option<Started<'_>>) -> Result<Outcome, RuntimeError> {
     is_permitted()?;
     check_cpus(&plan.cpus, plan.housekeeping)?;
-    let names: Vec<String> = plan.dispatch.system.tasks.iter().map(|task| task.name.clone()).collect();
+    let names: Vec<String> = plan.dispatch.system.tasks().iter().map(|task| task.name.clone()).collect();
     let guard = plan.has_guard.then(|| Guard::start(plan.housekeeping)).transpose()?;
-    let longest = plan.dispatch.system.tasks.iter().map(|task| task.wcet.0 / 1000).max().unwrap_or(0);
+    let longest = plan.dispatch.system.tasks().iter().map(|task| task.wcet.0 / 1000).max().unwrap_or(0);
     let _limited = Limited(
         sys::limit_real_time(LEAST_LIMIT.max(longest.saturating_mul(20)))
             .map_err(|error| RuntimeError::Os { what: "cannot limit real-time threads", error })?,
@@ -138,11 +138,11 @@ pub fn launch(plan: ThreadPlan, started: Option<Started<'_>>) -> Result<Outcome,
         heart: guard.as_ref().map_or(Heart::NONE, Guard::heart),
     };
     // A job that holds its core cannot be removed, so it is not told to return at its deadline.
-    let on_miss = |task: usize| match plan.dispatch.system.tasks[task].preemption.is_limited() {
+    let on_miss = |task: usize| match plan.dispatch.system.tasks()[task].preemption.is_limited() {
         true => OnMiss::Continue,
-        false => plan.dispatch.system.on_miss,
+        false => plan.dispatch.system.on_miss(),
     };
-    let rules: Vec<OnMiss> = (0..plan.dispatch.system.tasks.len()).map(on_miss).collect();
+    let rules: Vec<OnMiss> = (0..plan.dispatch.system.tasks().len()).map(on_miss).collect();
     let (mut workers, mut requests) = (Vec::new(), Vec::new());
     for (task, threads) in plan.tasks.into_iter().enumerate() {
         requests.push(threads.requests);

@@ -26,9 +26,13 @@ fn drawn(set: &TaskSet, seed: u64, horizon: Time) -> Vec<temponet_sim::Release> 
 fn in_virtual_time(set: &TaskSet, seed: u64, horizon: Time, scheduler: &mut dyn Scheduler) -> Report {
     let (releases, hopeless) = Listed::new(drawn(set, seed, horizon));
     assert!(hopeless.is_empty());
-    let plan =
-        DispatchPlan { system: set.system(), on_overrun: vec![OnOverrun::Report; set.tasks.len()], horizon, jobs: 0 };
-    let platform = VirtualTime::new(set.cores, Box::new(|due| due.execution));
+    let plan = DispatchPlan {
+        system: set.system.clone(),
+        on_overrun: vec![OnOverrun::Report; set.tasks().len()],
+        horizon,
+        jobs: 0,
+    };
+    let platform = VirtualTime::new(set.cores(), Box::new(|due| due.execution));
     dispatched(plan, platform, scheduler, Box::new(releases), None).unwrap().1
 }
 
@@ -36,10 +40,14 @@ fn overloaded(cores: usize, on_miss: OnMiss) -> TaskSet {
     let tasks = (1..=4 * cores as u64).map(|k| {
         let task = Task::periodic(format!("t{k}"), ms(7 + 3 * k), ms(2 + k));
         let (deadline, offset, criticality) = (ms(5 + 3 * k), ms(k % 3), (k % 2) as u8);
-        Task { deadline, offset, criticality, bcet: ms(1), execution: ExecutionModel::Uniform, ..task }
+        task.with_deadline(deadline)
+            .with_offset(offset)
+            .with_criticality(criticality)
+            .with_bcet(ms(1))
+            .with_execution(ExecutionModel::Uniform)
     });
     let mut set = TaskSet::new("test", tasks.collect(), cores);
-    set.on_miss = on_miss;
+    set.system.set_on_miss(on_miss);
     set
 }
 
@@ -54,7 +62,7 @@ fn summary(
 /// Runs a set in virtual time and in the simulator, and compares every job.
 fn agrees(set: &TaskSet, name: &str) {
     let horizon = ms(1_000);
-    let what = format!("{name} on {} cores, {:?}", set.cores, set.on_miss);
+    let what = format!("{name} on {} cores, {:?}", set.cores(), set.on_miss());
     let scheduler = || match name {
         "temponet" => Box::new(Temponet::built_in().unwrap()) as Box<dyn Scheduler>,
         _ => temponet_sched::build(name).unwrap(),
@@ -93,7 +101,7 @@ fn virtual_time_gives_the_schedule_of_the_simulator_job_by_job() {
 fn so_it_does_where_jobs_hold_their_cores() {
     for (cores, on_miss) in MACHINES {
         let mut set = overloaded(cores, on_miss);
-        for (index, task) in set.tasks.iter_mut().enumerate() {
+        for (index, task) in set.system.tasks_mut().iter_mut().enumerate() {
             task.preemption = [Preemption::None, Preemption::Free, Preemption::Every(ms(2))][index % 3];
         }
         SCHEDULERS.iter().for_each(|name| agrees(&set, name));
@@ -104,7 +112,7 @@ fn so_it_does_where_jobs_hold_their_cores() {
 fn threads_refuse_what_they_cannot_keep_to() {
     let run = |preemption: Preemption, chooser: Chooser| {
         let mut set = overloaded(1, OnMiss::Abort);
-        set.tasks[0].preemption = preemption;
+        set.system.tasks_mut()[0].preemption = preemption;
         let cpus = vec![1];
         let trial = Trial { set: &set, seed: 0, horizon: ms(1), cpus, housekeeping: 0, slices: 0, started: None };
         trial.run(chooser).err().map(|error| error.to_string()).unwrap_or_default()
@@ -237,13 +245,13 @@ impl crate::platform::Platform for Patient<'_> {
 #[cfg(target_os = "linux")]
 fn with_decider(set: &TaskSet, horizon: Time, fast: &str, mut slow: Box<dyn Scheduler>, is_late: bool) -> Report {
     let doorbell = std::sync::Arc::<crate::doorbell::Doorbell>::default();
-    slow.start(&set.system()).unwrap();
-    let (mailbox, decider) = crate::decider::pair(slow, set.system(), doorbell.clone());
+    slow.start(&set.system).unwrap();
+    let (mailbox, decider) = crate::decider::pair(slow, set.system.clone(), doorbell.clone());
     let thread = std::thread::spawn(move || decider.serve(|| 0));
     let (releases, _) = Listed::new(drawn(set, 3, horizon));
-    let on_overrun = vec![OnOverrun::Report; set.tasks.len()];
-    let plan = DispatchPlan { system: set.system(), on_overrun, horizon, jobs: 0 };
-    let inner = VirtualTime::new(set.cores, Box::new(|due| due.execution));
+    let on_overrun = vec![OnOverrun::Report; set.tasks().len()];
+    let plan = DispatchPlan { system: set.system.clone(), on_overrun, horizon, jobs: 0 };
+    let inner = VirtualTime::new(set.cores(), Box::new(|due| due.execution));
     let mut fast = temponet_sched::build(fast).unwrap();
     let platform = Patient { inner, doorbell, reads: Default::default(), answers: 0, is_late };
     let report = dispatched(plan, platform, &mut *fast, Box::new(releases), Some(mailbox)).unwrap().1;

@@ -5,8 +5,8 @@
 
 use temponet_task::{Job, JobId, SystemView, Task, Time};
 
-use super::coming::most_coming;
 use super::forecast::Forecast;
+use super::future_arrivals::most_coming;
 use super::repair::{merge, sort};
 
 /// Binary logarithm of the factor by which one level of criticality multiplies the importance of a job.
@@ -218,7 +218,7 @@ mod tests {
     fn naive_plan(view: &SystemView<'_>) -> Vec<(Time, bool, Tie)> {
         let mut plan: Vec<(Time, bool, Tie)> = view.ready().map(|(_, job)| (job.deadline, false, job.tie())).collect();
         let last = plan.iter().map(|(deadline, ..)| *deadline).max().unwrap_or_default();
-        for (index, task) in (0..).zip(&view.system.tasks) {
+        for (index, task) in (0..).zip(view.system.tasks()) {
             let Arrival::Periodic { period } = task.arrival else { continue };
             let release = |number: &u64| task.offset + period * *number;
             for number in (0..).filter(|number| release(number) > view.now).take(3) {
@@ -238,10 +238,14 @@ mod tests {
             let mut spec = Spec::new(4 * cores + 3, cores, 1.4 * cores as f64);
             (spec.values, spec.bcet) = ((1.0, 5.0), 0.4);
             let mut set = generate(&spec, seed).unwrap();
-            set.tasks.iter_mut().zip(1..).for_each(|(task, index)| task.offset = Time(task.deadline.0 * index / 7));
+            set.system
+                .tasks_mut()
+                .iter_mut()
+                .zip(1..)
+                .for_each(|(task, index)| task.offset = Time(task.deadline.0 * index / 7));
             let mut engine = Engine::new(&set, seed, Time::from_ms(300));
             let mut order = DeadlineOrder::default();
-            order.reserve(&set.tasks);
+            order.reserve(set.tasks());
             while engine.advance(&mut Unobserved) {
                 let view = engine.view();
                 order.gather(&view);
@@ -252,7 +256,7 @@ mod tests {
                     assert_eq!((entry.deadline, entry.id.is_none(), entry.task), (deadline, is_coming, task));
                     if is_coming {
                         coming += 1;
-                        let Task { bcet, wcet, value, .. } = set.tasks[task as usize];
+                        let Task { bcet, wcet, value, .. } = set.tasks()[task as usize];
                         assert_eq!((entry.least, entry.most, entry.importance), (bcet, wcet, value));
                     }
                 }
@@ -287,27 +291,19 @@ mod tests {
 
     #[test]
     fn bursts_and_sporadic_jobs_are_planned() {
-        let long = Task { deadline: Time(2_000), ..Task::periodic("long", Time(9_000), Time(100)) };
+        let long = Task::periodic("long", Time(9_000), Time(100)).with_deadline(Time(2_000));
         let burst = Arrival::Burst { jobs: 40, every: Time(500), until: Time(5_000) };
-        let burst = Task { arrival: burst, deadline: Time(300), offset: Time(200), ..long.clone() };
+        let burst = long.clone().with_arrival(burst).with_deadline(Time(300)).with_offset(Time(200));
         let gap = temponet_task::Gap::Exponential { mean: Time(600) };
         let sporadic = Arrival::Sporadic { minimum: Time(100), gap };
-        let sporadic = Task { arrival: sporadic, deadline: Time(200), ..long.clone() };
+        let sporadic = long.clone().with_arrival(sporadic).with_deadline(Time(200));
         let tasks = [("long", long), ("burst", burst), ("sporadic", sporadic)];
-        let tasks = tasks.map(|(name, task)| Task { name: name.into(), ..task }).to_vec();
-        let system = TaskSet::new("set", tasks, 1).system();
-        let jobs = [Job::first(0, &system.tasks[0]), Job { release: Time(90), ..Job::first(2, &system.tasks[2]) }];
+        let tasks = tasks.map(|(name, task)| task.with_name(name.into())).to_vec();
+        let system = TaskSet::new("set", tasks, 1).system;
+        let jobs = [Job::first(0, &system.tasks()[0]), Job::first(2, &system.tasks()[2]).with_release(Time(90))];
         let active = [JobId(0), JobId(1)];
         let now = Time(100);
-        let view = SystemView {
-            now,
-            system: &system,
-            active: &active,
-            jobs: &jobs,
-            running: &[None],
-            events: &[],
-            locks: None,
-        };
+        let view = SystemView::new(now, &system, &active, &jobs, &[None]);
         let mut order = DeadlineOrder::default();
         order.gather(&view);
         order.look_ahead(&view);

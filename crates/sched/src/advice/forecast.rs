@@ -9,8 +9,8 @@
 
 use temponet_task::{Arrival, SystemView, Task, Tie, Time};
 
-use super::coming::{AHEAD, Coming, most_coming};
 use super::deadline_order::PlanEntry;
+use super::future_arrivals::{AHEAD, FutureArrivals, most_coming};
 use super::repair::{merge, sort};
 
 /// Future jobs of a system. The buffers are reused between decisions.
@@ -80,7 +80,7 @@ impl Basis {
             Arrival::Periodic { period } => Pattern::Known { gap: period, jobs: 1, end: Time::NEVER },
             Arrival::Burst { jobs, every, until } => Pattern::Known { gap: every, jobs, end: until },
             Arrival::Sporadic { .. } => Pattern::Sporadic,
-            Arrival::Listed(_) => Pattern::Unknown,
+            _ => Pattern::Unknown,
         };
         let Task { offset, deadline, bcet, wcet, value, criticality, .. } = *task;
         Basis { arrival, offset, deadline, bcet, wcet, value, criticality }
@@ -104,7 +104,7 @@ impl Forecast {
 
     /// Computes the future jobs with a deadline of at most `last`.
     pub fn update(&mut self, view: &SystemView<'_>, last: Time) {
-        let tasks = &view.system.tasks;
+        let tasks = view.system.tasks();
         let is_same = |(known, task): (&TaskForecast, &Task)| known.basis == Basis::of(task);
         if self.tasks.len() != tasks.len() || !self.tasks.iter().zip(tasks).all(is_same) {
             self.begin(tasks);
@@ -180,7 +180,7 @@ impl Forecast {
         let TaskForecast { first_slot, used, .. } = self.tasks[index];
         self.is_stale[first_slot as usize..][..used as usize].fill(true);
         let mut slot = first_slot;
-        let Some(coming) = Coming::of(task, now, || None) else { return };
+        let Some(coming) = FutureArrivals::of(task, now, || None) else { return };
         for_each_job(index as u32, task, coming, Time::NEVER, |job| {
             self.slots[slot as usize] = job;
             self.fresh.push((job.entry.deadline, slot));
@@ -201,9 +201,9 @@ impl Forecast {
         expected_order.clear();
         latest.clear();
         for index in sporadic {
-            let task = &view.system.tasks[*index as usize];
+            let task = &view.system.tasks()[*index as usize];
             let latest = || latest_release(latest, view, *index as usize);
-            if let Some(coming) = Coming::of(task, view.now, latest) {
+            if let Some(coming) = FutureArrivals::of(task, view.now, latest) {
                 for_each_job(*index, task, coming, last, |job| {
                     expected_order.push((job.entry.deadline, expected.len() as u32));
                     expected.push(job);
@@ -215,7 +215,7 @@ impl Forecast {
 }
 
 /// Calls `take` with the next jobs of the task with this index, up to the deadline `last`.
-fn for_each_job(index: u32, task: &Task, coming: Coming, last: Time, mut take: impl FnMut(ComingJob)) {
+fn for_each_job(index: u32, task: &Task, coming: FutureArrivals, last: Time, mut take: impl FnMut(ComingJob)) {
     let mut left = most_coming(task) as u64;
     for step in 0..AHEAD {
         let release = Time(coming.first.0.saturating_add(step.saturating_mul(coming.gap.0)));
@@ -235,7 +235,7 @@ fn for_each_job(index: u32, task: &Task, coming: Coming, last: Time, mut take: i
 /// Returns the release of a task's latest ready job. Reads the ready jobs of all tasks into `latest` if it is empty.
 fn latest_release(latest: &mut Vec<Option<Time>>, view: &SystemView<'_>, index: usize) -> Option<Time> {
     if latest.is_empty() {
-        latest.resize(view.system.tasks.len(), None);
+        latest.resize(view.system.tasks().len(), None);
         for (_, job) in view.ready() {
             // A view may hold a job of a task that the system does not have.
             if let Some(of_task) = latest.get_mut(job.task as usize) {

@@ -3,9 +3,9 @@
 //! [`Advisor`] and [`Planner`] name the schedulers that give advice. [`Panel`] asks them together, which costs less
 //! than asking each one alone.
 
-mod coming;
 pub(crate) mod deadline_order;
 mod forecast;
+mod future_arrivals;
 mod panel;
 mod repair;
 
@@ -17,7 +17,7 @@ use crate::schedulers::look_ahead::LookAhead;
 use crate::schedulers::mh_edf::MhEdf;
 use crate::schedulers::srpt::Srpt;
 
-pub use coming::most_coming;
+pub use future_arrivals::most_coming;
 pub use panel::Panel;
 
 /// A simple scheduler that gives advice. It looks only at the ready jobs, so it can be asked at any decision.

@@ -44,9 +44,9 @@ impl Default for Panel {
 impl Panel {
     /// Prepares for a system.
     pub fn start(&mut self, system: &System) {
-        self.order.reserve(&system.tasks);
+        self.order.reserve(system.tasks());
         self.edf_skip.clear();
-        self.edf_skip.reserve(system.cores);
+        self.edf_skip.reserve(system.cores());
         let others: [&mut dyn Scheduler; 4] =
             [&mut self.srpt, &mut self.mh_edf, &mut self.mh_edf_by_mean, &mut self.dios];
         others.into_iter().for_each(|advisor| drop(advisor.start(system)));

@@ -1,374 +1,386 @@
 //! The entries of the catalog, one per scheduler.
 
 use temponet_analysis::PriorityRule;
+use temponet_analysis::packing::{Fit, fills_cores, hyperbolic_bound};
 
-use super::options::{FIT, QUANTUM};
-use super::{Entry, LOOK_AHEAD};
-use crate::proofs::unproved;
+use super::options::{FIT, OptionHelp, Options, QUANTUM};
+use super::{Entry, Kind, Need};
 use crate::schedulers::{
     amc, cbs, cd_split, d_over, dasa, dios, dm, dp_wrap, dvfs, edcl, edf, edf_chain, edf_skip, edf_us, edf_vd, edzl,
     egs, fcfs, fp, fpedf, g_fl, hlfet, lbesa, llf, llref, look_ahead, mh_edf, mk_dbp, mllf, muf, p_edf, p_rm, pd2, red,
     rm, rr, run, skip_over, srpt,
 };
+use crate::shared::clusters::packed;
 
-/// All schedulers, in the order in which they are listed.
-pub const ALL: &[Entry] = &[
-    Entry {
-        name: "fcfs",
-        summary: "first come, first served",
-        purpose: "the simplest baseline; ignores deadlines",
-        options: &[],
-        build: |_| Ok(Box::new(fcfs::fcfs())),
-        proof: |facts, _| facts.fixed_priorities(PriorityRule::Equal),
-    },
-    Entry {
-        name: "rr",
-        summary: "round robin: ready jobs take turns of one quantum",
-        purpose: "fair turns; ignores deadlines",
-        options: &[("quantum", "1ms", "length of a turn; the default adapts to sets on another time scale")],
-        build: |options| Ok(Box::new(rr::RoundRobin::new(options.quantum()?))),
-        proof: unproved,
-    },
-    Entry {
-        name: "fp",
-        summary: "fixed priorities from the file, larger numbers first",
-        purpose: "what most real-time operating systems do with given priorities",
-        options: &[],
-        build: |_| Ok(Box::new(fp::fp())),
-        proof: |facts, _| facts.fixed_priorities(PriorityRule::Given),
-    },
-    Entry {
-        name: "rm",
-        summary: "rate monotonic: shortest period first",
-        purpose: "optimal fixed priorities for implicit deadlines; meets every deadline if Π(Ui + 1) <= 2 on one core",
-        options: &[],
-        build: |_| Ok(Box::new(rm::rm())),
-        proof: |facts, _| facts.fixed_priorities(PriorityRule::RateMonotonic),
-    },
-    Entry {
-        name: "dm",
-        summary: "deadline monotonic: shortest relative deadline first",
-        purpose: "optimal fixed priorities for constrained deadlines on one core",
-        options: &[],
-        build: |_| Ok(Box::new(dm::dm())),
-        proof: |facts, _| facts.fixed_priorities(PriorityRule::DeadlineMonotonic),
-    },
-    Entry {
-        name: "edf",
-        summary: "earliest deadline first (global)",
-        purpose: "optimal on one core up to U = 1; collapses in overload",
-        options: &[],
-        build: |_| Ok(Box::new(edf::edf())),
-        proof: |facts, _| facts.edf(),
-    },
-    Entry {
-        name: "llf",
-        summary: "least laxity first (global)",
-        purpose: "optimal on one core up to U = 1; many preemptions",
-        options: &[QUANTUM],
-        build: |options| Ok(Box::new(llf::Llf::new(options.quantum()?))),
-        proof: |facts, options| facts.least_laxity(options.quantum().ok()?),
-    },
-    Entry {
-        name: "srpt",
-        summary: "shortest remaining processing time first",
-        purpose: "shortest mean response time; ignores deadlines",
-        options: &[],
-        build: |_| Ok(Box::new(srpt::Srpt::new())),
-        proof: unproved,
-    },
-    Entry {
-        name: "edf-skip",
-        summary: "EDF that runs jobs last that would be late by their wcet",
-        purpose: "the simplest good scheduler in overload",
-        options: &[],
-        build: |_| Ok(Box::new(edf_skip::EdfSkip::new())),
-        proof: |facts, _| facts.planning_edf(),
-    },
-    Entry {
-        name: "mh-edf",
-        summary: "EDF over the largest set of ready jobs that can all be on time (Moore-Hodgson)",
-        purpose: "the classical scheduler to beat in overload",
-        options: &[],
-        build: |_| Ok(Box::new(mh_edf::MhEdf::default())),
-        proof: |facts, _| facts.planning_edf(),
-    },
-    Entry {
-        name: LOOK_AHEAD,
-        summary: "as mh-edf, but also plans for the next jobs of each task (our own)",
-        purpose: "the best simple scheduler in most overloads; the learned one takes its advice",
-        options: &[
+/// Needs of schedulers that follow a fluid schedule.
+const FLUID: &[Need] = &[
+    Need::FreePreemption,
+    Need::NoSharedResources("follows a fluid schedule"),
+    Need::IdenticalCores("follows a fluid schedule of identical cores"),
+];
+
+/// Needs of Pfair schedulers.
+const PFAIR: &[Need] = &[
+    Need::FreePreemption,
+    Need::NoSharedResources("runs jobs quantum by quantum"),
+    Need::IdenticalCores("moves jobs among identical cores from quantum to quantum"),
+];
+
+/// Length of a subtask of Pfair schedulers.
+const SUBTASK: OptionHelp = ("quantum", "1ms", "length of a subtask; the default adapts to sets on another time scale");
+
+/// Packing rule that the user gave, which was checked when the scheduler was built.
+fn fit(options: &Options) -> Fit {
+    options.fit().unwrap_or(Fit::First)
+}
+
+/// Returns the schedulers of this crate, in the order in which they are listed.
+pub(super) fn classical() -> Vec<Entry> {
+    vec![
+        Entry::new("fcfs", "first come, first served", "the simplest baseline; ignores deadlines", |_| {
+            Ok(Box::new(fcfs::fcfs()))
+        })
+        .proof(|facts, _| facts.fixed_priorities(PriorityRule::Equal)),
+        Entry::new(
+            "rr",
+            "round robin: ready jobs take turns of one quantum",
+            "fair turns; ignores deadlines",
+            |request| Ok(Box::new(rr::RoundRobin::new(request.options.quantum()?))),
+        )
+        .options(&[("quantum", "1ms", "length of a turn; the default adapts to sets on another time scale")])
+        .needs(&[Need::UnboundTasks("gives turns on whichever core is free")]),
+        Entry::new(
+            "fp",
+            "fixed priorities from the file, larger numbers first",
+            "what most real-time operating systems do with given priorities",
+            |_| Ok(Box::new(fp::fp())),
+        )
+        .proof(|facts, _| facts.fixed_priorities(PriorityRule::Given)),
+        Entry::new(
+            "rm",
+            "rate monotonic: shortest period first",
+            "optimal fixed priorities for implicit deadlines; meets every deadline if Π(Ui + 1) <= 2 on one core",
+            |_| Ok(Box::new(rm::rm())),
+        )
+        .proof(|facts, _| facts.fixed_priorities(PriorityRule::RateMonotonic)),
+        Entry::new(
+            "dm",
+            "deadline monotonic: shortest relative deadline first",
+            "optimal fixed priorities for constrained deadlines on one core",
+            |_| Ok(Box::new(dm::dm())),
+        )
+        .proof(|facts, _| facts.fixed_priorities(PriorityRule::DeadlineMonotonic)),
+        Entry::new(
+            "edf",
+            "earliest deadline first (global)",
+            "optimal on one core up to U = 1; collapses in overload",
+            |_| Ok(Box::new(edf::edf())),
+        )
+        .proof(|facts, _| facts.edf()),
+        Entry::new(
+            "llf",
+            "least laxity first (global)",
+            "optimal on one core up to U = 1; many preemptions",
+            |request| Ok(Box::new(llf::Llf::new(request.options.quantum()?))),
+        )
+        .options(&[QUANTUM])
+        .proof(|facts, options| facts.least_laxity(options.quantum().ok()?)),
+        Entry::new(
+            "srpt",
+            "shortest remaining processing time first",
+            "shortest mean response time; ignores deadlines",
+            |_| Ok(Box::new(srpt::Srpt::new())),
+        ),
+        Entry::new(
+            "edf-skip",
+            "EDF that runs jobs last that would be late by their wcet",
+            "the simplest good scheduler in overload",
+            |_| Ok(Box::new(edf_skip::EdfSkip::new())),
+        )
+        .proof(|facts, _| facts.planning_edf()),
+        Entry::new(
+            "mh-edf",
+            "EDF over the largest set of ready jobs that can all be on time (Moore-Hodgson)",
+            "the classical scheduler to beat in overload",
+            |_| Ok(Box::new(mh_edf::MhEdf::default())),
+        )
+        .proof(|facts, _| facts.planning_edf()),
+        Entry::new(
+            "look-ahead",
+            "as mh-edf, but also plans for the next jobs of each task (our own)",
+            "the best simple scheduler in most overloads; the learned one takes its advice",
+            |request| {
+                let (caution, capacity) = (request.options.share("caution")?, request.options.share("capacity")?);
+                Ok(Box::new(look_ahead::LookAhead::new(caution, capacity)))
+            },
+        )
+        .kind(Kind::Simple)
+        .options(&[
             ("caution", "0.5", "estimate of execution times: 0 is the mean, 1 the wcet"),
             ("capacity", "1", "share of the cores' time to plan with"),
-        ],
-        build: |options| {
-            let (caution, capacity) = (options.share("caution")?, options.share("capacity")?);
-            Ok(Box::new(look_ahead::LookAhead::new(caution, capacity)))
-        },
-        proof: unproved,
-    },
-    Entry {
-        name: "edzl",
-        summary: "EDF, but jobs without slack go first",
-        purpose: "several cores: meets every deadline that global EDF meets, and more",
-        options: &[],
-        build: |_| Ok(Box::new(edzl::Edzl::new())),
-        proof: |facts, _| facts.planning_edf(),
-    },
-    Entry {
-        name: "d-over",
-        summary: "Koren and Shasha's overload scheduler for values, one core",
-        purpose: "at least 1/(1+sqrt(k))^2 of the best possible value; all of it if every deadline can be met",
-        options: &[("k", "of the set", "ratio of the highest to the lowest value density, at least 1")],
-        build: |options| Ok(Box::new(d_over::DOver::new(options.number("k")?))),
-        proof: |facts, _| facts.planning_edf().filter(|_| facts.is_one_core()),
-    },
-    Entry {
-        name: "p-edf",
-        summary: "partitioned EDF: every task stays on one core",
-        purpose: "no migrations; meets every deadline if no core has a load above 1",
-        options: &[FIT],
-        build: |options| Ok(Box::new(p_edf::clustered_edf(options.fit()?, 1))),
-        proof: |facts, options| facts.partitioned_edf(options.fit().ok()?),
-    },
-    Entry {
-        name: "c-edf",
-        summary: "clustered EDF: global EDF inside clusters of cores",
-        purpose: "migration only between cores where it is cheap, such as those that share a cache",
-        options: &[("size", "2", "cores per cluster"), FIT],
-        build: |options| Ok(Box::new(p_edf::clustered_edf(options.fit()?, options.count("size")?))),
-        proof: |facts, options| facts.clustered_edf(options.fit().ok()?, options.count("size").ok()?),
-    },
-    Entry {
-        name: "p-rm",
-        summary: "partitioned rate monotonic: every task stays on one core",
-        purpose: "no migrations; meets every deadline if each core is within the hyperbolic bound",
-        options: &[FIT],
-        build: |options| Ok(Box::new(p_rm::partitioned_rm(options.fit()?))),
-        proof: |facts, options| facts.partitioned_rm(options.fit().ok()?),
-    },
-    Entry {
-        name: "pd2",
-        summary: "PD2 Pfair: every task progresses in proportion, quantum by quantum",
-        purpose: "optimal on any number of cores up to U = m, if all times are whole quanta",
-        options: &[("quantum", "1ms", "length of a subtask; the default adapts to sets on another time scale")],
-        build: |options| Ok(Box::new(pd2::Pd2::new(options.quantum()?))),
-        proof: |facts, options| facts.pfair(options.quantum().ok()?),
-    },
-    Entry {
-        name: "mllf",
-        summary: "least laxity first; on ties the running job continues",
-        purpose: "as llf, with far fewer preemptions",
-        options: &[],
-        build: |_| Ok(Box::new(mllf::Mllf::new())),
-        proof: unproved,
-    },
-    Entry {
-        name: "muf",
-        summary: "critical jobs first, then least laxity, then priority",
-        purpose: "transient overload: critical jobs keep their deadlines",
-        options: &[QUANTUM],
-        build: |options| Ok(Box::new(muf::Muf::new(options.quantum()?))),
-        proof: unproved,
-    },
-    Entry {
-        name: "edcl",
-        summary: "EDF, but jobs go first whose laxity would run out before the next event",
-        purpose: "several cores: most of the gain of edzl, at the cost of EDF",
-        options: &[],
-        build: |_| Ok(Box::new(edcl::Edcl::new())),
-        proof: |facts, _| facts.planning_edf(),
-    },
-    Entry {
-        name: "edf-us",
-        summary: "tasks that use more than m/(2m-1) of a core first, then EDF",
-        purpose: "several cores: meets every deadline up to U = m*m/(2m-1)",
-        options: &[],
-        build: |_| Ok(Box::new(edf_us::edf_us())),
-        proof: |facts, _| facts.heavy_tasks_first(edf_us::heavy),
-    },
-    Entry {
-        name: "fpedf",
-        summary: "up to m - 1 tasks that use more than half a core first, then EDF",
-        purpose: "several cores: meets every deadline up to U = (m+1)/2, the best bound for fixed job priorities",
-        options: &[],
-        build: |_| Ok(Box::new(fpedf::FpEdf::new())),
-        proof: |facts, _| facts.heavy_tasks_first(fpedf::heavy),
-    },
-    Entry {
-        name: "g-fl",
-        summary: "global EDF by fair-lateness priority points",
-        purpose: "several cores, soft deadlines: the smallest bound on lateness",
-        options: &[],
-        build: |_| Ok(Box::new(g_fl::g_fl())),
-        proof: |facts, _| facts.as_edf("EDF").filter(|_| facts.is_one_core()),
-    },
-    Entry {
-        name: "red",
-        summary: "EDF with admission: in overload the least valuable job is rejected",
-        purpose: "overload with values; rejected jobs are accepted again when others end early",
-        options: &[],
-        build: |_| Ok(Box::new(red::Red::default())),
-        proof: |facts, _| facts.planning_edf(),
-    },
-    Entry {
-        name: "lbesa",
-        summary: "EDF plan that sheds the job of lowest value density while one would be late",
-        purpose: "overload with values (Locke's best effort)",
-        options: &[],
-        build: |_| Ok(Box::new(lbesa::Lbesa::default())),
-        proof: |facts, _| facts.planning_edf(),
-    },
-    Entry {
-        name: "dasa",
-        summary: "EDF plan filled in order of decreasing value density",
-        purpose: "overload with values",
-        options: &[],
-        build: |_| Ok(Box::new(dasa::Dasa::default())),
-        proof: |facts, _| facts.planning_edf(),
-    },
-    Entry {
-        name: "dios",
-        summary: "admission by criticality, then value density; accepted jobs run by EDF",
-        purpose: "overload with criticalities; our reading of the paper's baseline",
-        options: &[],
-        build: |_| Ok(Box::new(dios::Dios::default())),
-        proof: |facts, _| facts.planning_edf(),
-    },
-    Entry {
-        name: "skip-over-rto",
-        summary: "skippable jobs are always skipped, the others run by EDF",
-        purpose: "tasks that may lose one job in every `skip`; loses no more than that",
-        options: &[],
-        build: |_| Ok(Box::new(skip_over::SkipOver::red_tasks_only())),
-        proof: |facts, _| facts.as_edf_if(|task| task.skip.is_none()),
-    },
-    Entry {
-        name: "skip-over-bwp",
-        summary: "skippable jobs run when no other job is ready",
-        purpose: "as skip-over-rto, and meets as many skippable jobs as fit",
-        options: &[],
-        build: |_| Ok(Box::new(skip_over::SkipOver::blue_when_possible())),
-        proof: |facts, _| facts.as_edf_if(|task| task.skip.is_none()),
-    },
-    Entry {
-        name: "mk-dbp",
-        summary: "the task closest to violating its (m,k) constraint first",
-        purpose: "overload of (m,k)-firm tasks: m of any k consecutive jobs are met",
-        options: &[],
-        build: |_| Ok(Box::new(mk_dbp::MkDbp::new())),
-        proof: unproved,
-    },
-    Entry {
-        name: "er-pd2",
-        summary: "PD2 whose subtasks may run before their window",
-        purpose: "optimal as pd2, with shorter response times",
-        options: &[("quantum", "1ms", "length of a subtask; the default adapts to sets on another time scale")],
-        build: |options| Ok(Box::new(pd2::Pd2::with_early_release(options.quantum()?))),
-        proof: |facts, options| facts.pfair(options.quantum().ok()?),
-    },
-    Entry {
-        name: "llref",
-        summary: "the job with most of its fluid share left first",
-        purpose: "optimal on any number of cores up to U = m",
-        options: &[],
-        build: |_| Ok(Box::new(llref::Llref::default())),
-        proof: |facts, _| facts.fluid(),
-    },
-    Entry {
-        name: "lre-tl",
-        summary: "fluid shares, preempting only when necessary",
-        purpose: "optimal as llref, with far fewer preemptions",
-        options: &[],
-        build: |_| Ok(Box::new(llref::Llref::lazy())),
-        proof: |facts, _| facts.fluid(),
-    },
-    Entry {
-        name: "dp-wrap",
-        summary: "fluid shares wrapped around the cores",
-        purpose: "optimal on any number of cores up to U = m, with few migrations",
-        options: &[],
-        build: |_| Ok(Box::new(dp_wrap::DpWrap::default())),
-        proof: |facts, _| facts.fluid(),
-    },
-    Entry {
-        name: "run",
-        summary: "reduction to uniprocessor: EDF over the times in which servers must not run",
-        purpose: "optimal on any number of cores up to U = m, with the fewest preemptions",
-        options: &[],
-        build: |_| Ok(Box::new(run::Run::default())),
-        proof: |facts, _| facts.planning_edf().filter(|_| facts.is_one_core()),
-    },
-    Entry {
-        name: "cd-split",
-        summary: "partitioned EDF that splits one task per core (C=D)",
-        purpose: "almost up to U = m, with at most m - 1 tasks that migrate",
-        options: &[],
-        build: |_| Ok(Box::new(cd_split::CdSplit::default())),
-        proof: |facts, _| facts.split_tasks(cd_split::fits),
-    },
-    Entry {
-        name: "edf-vd",
-        summary: "EDF with virtual deadlines for critical jobs",
-        purpose: "mixed criticality: critical jobs meet their deadlines even if they overrun their wcet",
-        options: &[],
-        build: |_| Ok(Box::new(edf_vd::EdfVd::new())),
-        proof: |facts, _| facts.virtual_deadlines(),
-    },
-    Entry {
-        name: "amc",
-        summary: "fixed priorities; jobs of low criticality are dropped after an overrun",
-        purpose: "mixed criticality under fixed priorities",
-        options: &[],
-        build: |_| Ok(Box::new(amc::Amc::new())),
-        proof: |facts, _| facts.without_overruns(PriorityRule::GivenOrDeadline),
-    },
-    Entry {
-        name: "edf-chain",
-        summary: "EDF by due dates: a job is due in time for the longest path of wcets behind it",
-        purpose: "tasks that come after each other; optimal on one core if all deadlines can be met",
-        options: &[],
-        build: |_| Ok(Box::new(edf_chain::edf_chain())),
-        proof: unproved,
-    },
-    Entry {
-        name: "hlfet",
-        summary: "highest level first: the job with the longest path of wcets to the end of its graph",
-        purpose: "short makespan of one graph on several cores; ignores deadlines",
-        options: &[],
-        build: |_| Ok(Box::new(hlfet::hlfet())),
-        proof: unproved,
-    },
-    Entry {
-        name: "egs",
-        summary: "edf-chain after edge generation: graphs get more edges until they are no wider than the cores",
-        purpose: "graphs with more parallel tasks than cores; the classical part of EGS",
-        options: &[],
-        build: |_| Ok(Box::new(egs::egs())),
-        proof: unproved,
-    },
-    Entry {
-        name: "static-edf",
-        summary: "EDF at the lowest constant speed that suffices",
-        purpose: "saves energy; meets every deadline up to U = 1 on one core",
-        options: &[],
-        build: |_| Ok(Box::new(dvfs::SlowEdf::fixed())),
-        proof: |facts, _| facts.one_speed().or_else(|| facts.constant_speed(dvfs::constant_speed)),
-    },
-    Entry {
-        name: "cc-edf",
-        summary: "EDF that slows down when jobs end early (cycle conserving)",
-        purpose: "saves more energy; meets every deadline up to U = 1 on one core",
-        options: &[],
-        build: |_| Ok(Box::new(dvfs::SlowEdf::cycle_conserving())),
-        proof: |facts, _| facts.one_speed(),
-    },
-    Entry {
-        name: "cbs",
-        summary: "constant bandwidth servers for tasks with a server, EDF for the rest",
-        purpose: "hard tasks keep their deadlines beside aperiodic work",
-        options: &[],
-        build: |_| Ok(Box::new(cbs::Cbs::new())),
-        proof: |facts, _| facts.as_edf_if(|task| task.server.is_none()),
-    },
-];
+        ]),
+        Entry::new(
+            "edzl",
+            "EDF, but jobs without slack go first",
+            "several cores: meets every deadline that global EDF meets, and more",
+            |_| Ok(Box::new(edzl::Edzl::new())),
+        )
+        .proof(|facts, _| facts.planning_edf()),
+        Entry::new(
+            "d-over",
+            "Koren and Shasha's overload scheduler for values, one core",
+            "at least 1/(1+sqrt(k))^2 of the best possible value; all of it if every deadline can be met",
+            |request| Ok(Box::new(d_over::DOver::new(request.options.number("k")?))),
+        )
+        .options(&[("k", "of the set", "ratio of the highest to the lowest value density, at least 1")])
+        .needs(&[
+            Need::FreePreemption,
+            Need::NoSharedResources("keeps the jobs that it interrupts in an order of its own"),
+            Need::OneCore,
+        ])
+        .proof(|facts, _| facts.planning_edf().filter(|_| facts.is_one_core())),
+        Entry::new(
+            "p-edf",
+            "partitioned EDF: every task stays on one core",
+            "no migrations; meets every deadline if no core has a load above 1",
+            |request| Ok(Box::new(p_edf::clustered_edf(request.options.fit()?, 1))),
+        )
+        .options(&[FIT])
+        .needs(&[Need::SharingWithinParts(|system, options| packed(system, 1, fit(options), fills_cores))])
+        .proof(|facts, options| facts.partitioned_edf(options.fit().ok()?)),
+        Entry::new(
+            "c-edf",
+            "clustered EDF: global EDF inside clusters of cores",
+            "migration only between cores where it is cheap, such as those that share a cache",
+            |request| Ok(Box::new(p_edf::clustered_edf(request.options.fit()?, request.options.count("size")?))),
+        )
+        .options(&[("size", "2", "cores per cluster"), FIT])
+        .needs(&[Need::SharingWithinParts(|system, options| {
+            packed(system, options.count("size").unwrap_or(1), fit(options), fills_cores)
+        })])
+        .proof(|facts, options| facts.clustered_edf(options.fit().ok()?, options.count("size").ok()?)),
+        Entry::new(
+            "p-rm",
+            "partitioned rate monotonic: every task stays on one core",
+            "no migrations; meets every deadline if each core is within the hyperbolic bound",
+            |request| Ok(Box::new(p_rm::partitioned_rm(request.options.fit()?))),
+        )
+        .options(&[FIT])
+        .needs(&[Need::SharingWithinParts(|system, options| packed(system, 1, fit(options), hyperbolic_bound))])
+        .proof(|facts, options| facts.partitioned_rm(options.fit().ok()?)),
+        Entry::new(
+            "pd2",
+            "PD2 Pfair: every task progresses in proportion, quantum by quantum",
+            "optimal on any number of cores up to U = m, if all times are whole quanta",
+            |request| Ok(Box::new(pd2::Pd2::new(request.options.quantum()?))),
+        )
+        .options(&[SUBTASK])
+        .needs(PFAIR)
+        .proof(|facts, options| facts.pfair(options.quantum().ok()?)),
+        Entry::new(
+            "mllf",
+            "least laxity first; on ties the running job continues",
+            "as llf, with far fewer preemptions",
+            |_| Ok(Box::new(mllf::Mllf::new())),
+        ),
+        Entry::new(
+            "muf",
+            "critical jobs first, then least laxity, then priority",
+            "transient overload: critical jobs keep their deadlines",
+            |request| Ok(Box::new(muf::Muf::new(request.options.quantum()?))),
+        )
+        .options(&[QUANTUM]),
+        Entry::new(
+            "edcl",
+            "EDF, but jobs go first whose laxity would run out before the next event",
+            "several cores: most of the gain of edzl, at the cost of EDF",
+            |_| Ok(Box::new(edcl::Edcl::new())),
+        )
+        .proof(|facts, _| facts.planning_edf()),
+        Entry::new(
+            "edf-us",
+            "tasks that use more than m/(2m-1) of a core first, then EDF",
+            "several cores: meets every deadline up to U = m*m/(2m-1)",
+            |_| Ok(Box::new(edf_us::edf_us())),
+        )
+        .proof(|facts, _| facts.heavy_tasks_first(edf_us::heavy)),
+        Entry::new(
+            "fpedf",
+            "up to m - 1 tasks that use more than half a core first, then EDF",
+            "several cores: meets every deadline up to U = (m+1)/2, the best bound for fixed job priorities",
+            |_| Ok(Box::new(fpedf::FpEdf::new())),
+        )
+        .proof(|facts, _| facts.heavy_tasks_first(fpedf::heavy)),
+        Entry::new(
+            "g-fl",
+            "global EDF by fair-lateness priority points",
+            "several cores, soft deadlines: the smallest bound on lateness",
+            |_| Ok(Box::new(g_fl::g_fl())),
+        )
+        .proof(|facts, _| facts.as_edf("EDF").filter(|_| facts.is_one_core())),
+        Entry::new(
+            "red",
+            "EDF with admission: in overload the least valuable job is rejected",
+            "overload with values; rejected jobs are accepted again when others end early",
+            |_| Ok(Box::new(red::Red::default())),
+        )
+        .proof(|facts, _| facts.planning_edf()),
+        Entry::new(
+            "lbesa",
+            "EDF plan that sheds the job of lowest value density while one would be late",
+            "overload with values (Locke's best effort)",
+            |_| Ok(Box::new(lbesa::Lbesa::default())),
+        )
+        .proof(|facts, _| facts.planning_edf()),
+        Entry::new("dasa", "EDF plan filled in order of decreasing value density", "overload with values", |_| {
+            Ok(Box::new(dasa::Dasa::default()))
+        })
+        .proof(|facts, _| facts.planning_edf()),
+        Entry::new(
+            "dios",
+            "admission by criticality, then value density; accepted jobs run by EDF",
+            "overload with criticalities; our reading of the paper's baseline",
+            |_| Ok(Box::new(dios::Dios::default())),
+        )
+        .proof(|facts, _| facts.planning_edf()),
+        Entry::new(
+            "skip-over-rto",
+            "skippable jobs are always skipped, the others run by EDF",
+            "tasks that may lose one job in every `skip`; loses no more than that",
+            |_| Ok(Box::new(skip_over::SkipOver::red_tasks_only())),
+        )
+        .proof(|facts, _| facts.as_edf_if(|task| task.skip.is_none())),
+        Entry::new(
+            "skip-over-bwp",
+            "skippable jobs run when no other job is ready",
+            "as skip-over-rto, and meets as many skippable jobs as fit",
+            |_| Ok(Box::new(skip_over::SkipOver::blue_when_possible())),
+        )
+        .proof(|facts, _| facts.as_edf_if(|task| task.skip.is_none())),
+        Entry::new(
+            "mk-dbp",
+            "the task closest to violating its (m,k) constraint first",
+            "overload of (m,k)-firm tasks: m of any k consecutive jobs are met",
+            |_| Ok(Box::new(mk_dbp::MkDbp::new())),
+        ),
+        Entry::new(
+            "er-pd2",
+            "PD2 whose subtasks may run before their window",
+            "optimal as pd2, with shorter response times",
+            |request| Ok(Box::new(pd2::Pd2::with_early_release(request.options.quantum()?))),
+        )
+        .options(&[SUBTASK])
+        .needs(PFAIR)
+        .proof(|facts, options| facts.pfair(options.quantum().ok()?)),
+        Entry::new(
+            "llref",
+            "the job with most of its fluid share left first",
+            "optimal on any number of cores up to U = m",
+            |_| Ok(Box::new(llref::Llref::default())),
+        )
+        .needs(FLUID)
+        .proof(|facts, _| facts.fluid()),
+        Entry::new(
+            "lre-tl",
+            "fluid shares, preempting only when necessary",
+            "optimal as llref, with far fewer preemptions",
+            |_| Ok(Box::new(llref::Llref::lazy())),
+        )
+        .needs(FLUID)
+        .proof(|facts, _| facts.fluid()),
+        Entry::new(
+            "dp-wrap",
+            "fluid shares wrapped around the cores",
+            "optimal on any number of cores up to U = m, with few migrations",
+            |_| Ok(Box::new(dp_wrap::DpWrap::default())),
+        )
+        .needs(&[
+            Need::FreePreemption,
+            Need::NoSharedResources("runs jobs at times of its own"),
+            Need::IdenticalCores("wraps its shares around identical cores"),
+        ])
+        .proof(|facts, _| facts.fluid()),
+        Entry::new(
+            "run",
+            "reduction to uniprocessor: EDF over the times in which servers must not run",
+            "optimal on any number of cores up to U = m, with the fewest preemptions",
+            |_| Ok(Box::new(run::Run::default())),
+        )
+        .needs(&[
+            Need::FreePreemption,
+            Need::NoSharedResources("runs jobs at times of its own"),
+            Need::IdenticalCores("packs its servers onto identical cores"),
+        ])
+        .proof(|facts, _| facts.planning_edf().filter(|_| facts.is_one_core())),
+        Entry::new(
+            "cd-split",
+            "partitioned EDF that splits one task per core (C=D)",
+            "almost up to U = m, with at most m - 1 tasks that migrate",
+            |_| Ok(Box::new(cd_split::CdSplit::default())),
+        )
+        .needs(&[
+            Need::FreePreemption,
+            Need::NoSharedResources("splits jobs at times of its own"),
+            Need::IdenticalCores("splits jobs among identical cores"),
+        ])
+        .proof(|facts, _| facts.split_tasks(cd_split::fits)),
+        Entry::new(
+            "edf-vd",
+            "EDF with virtual deadlines for critical jobs",
+            "mixed criticality: critical jobs meet their deadlines even if they overrun their wcet",
+            |_| Ok(Box::new(edf_vd::EdfVd::new())),
+        )
+        .proof(|facts, _| facts.virtual_deadlines()),
+        Entry::new(
+            "amc",
+            "fixed priorities; jobs of low criticality are dropped after an overrun",
+            "mixed criticality under fixed priorities",
+            |_| Ok(Box::new(amc::Amc::new())),
+        )
+        .proof(|facts, _| facts.without_overruns(PriorityRule::GivenOrDeadline)),
+        Entry::new(
+            "edf-chain",
+            "EDF by due dates: a job is due in time for the longest path of wcets behind it",
+            "tasks that come after each other; optimal on one core if all deadlines can be met",
+            |_| Ok(Box::new(edf_chain::edf_chain())),
+        )
+        .needs(&[Need::Precedence])
+        .proof(|facts, _| facts.due_dates(edf_chain::leads)),
+        Entry::new(
+            "hlfet",
+            "highest level first: the job with the longest path of wcets to the end of its graph",
+            "short makespan of one graph on several cores; ignores deadlines",
+            |_| Ok(Box::new(hlfet::hlfet())),
+        )
+        .needs(&[Need::Precedence]),
+        Entry::new(
+            "egs",
+            "edf-chain after edge generation: graphs get more edges until they are no wider than the cores",
+            "graphs with more parallel tasks than cores; the classical part of EGS",
+            |_| Ok(Box::new(egs::egs())),
+        )
+        .needs(&[Need::Precedence])
+        .proof(|facts, _| facts.due_dates(egs::leads)),
+        Entry::new(
+            "static-edf",
+            "EDF at the lowest constant speed that suffices",
+            "saves energy; meets every deadline up to U = 1 on one core",
+            |_| Ok(Box::new(dvfs::SlowEdf::fixed())),
+        )
+        .proof(|facts, _| facts.one_speed().or_else(|| facts.constant_speed(dvfs::constant_speed))),
+        Entry::new(
+            "cc-edf",
+            "EDF that slows down when jobs end early (cycle conserving)",
+            "saves more energy; meets every deadline up to U = 1 on one core",
+            |_| Ok(Box::new(dvfs::SlowEdf::cycle_conserving())),
+        )
+        .proof(|facts, _| facts.one_speed()),
+        Entry::new(
+            "cbs",
+            "constant bandwidth servers for tasks with a server, EDF for the rest",
+            "hard tasks keep their deadlines beside aperiodic work",
+            |_| Ok(Box::new(cbs::Cbs::new())),
+        )
+        .proof(|facts, _| facts.as_edf_if(|task| task.server.is_none())),
+    ]
+}

@@ -1,109 +1,93 @@
-//! The catalog: every scheduler by name, and the way from a user's `name:option=value` to a scheduler.
+//! The catalog: every scheduler by name, with what it is, what it needs, its options, what proves it, and how it is built.
+//!
+//! It is one list for the whole process. It begins with the schedulers of this crate; others add theirs with [`register`] before they use it: the lab
+//! the learned one, a program its own. Commands, tables, documentation and Python read this list and no other. Whoever has to tell schedulers apart asks
+//! for the [`Kind`] of an entry; names are for users.
+//!
+//! An entry stays for good, because schedulers are built from it in every thread. A scheduler of a single call, as Python passes one, is an entry that the
+//! caller keeps instead, see [`Spec::parse`].
 
 mod entries;
+mod entry;
+mod needs;
 mod options;
+mod spec;
+
+use std::sync::{LazyLock, PoisonError, RwLock};
 
 use temponet_task::Scheduler;
-use temponet_task::wording::did_you_mean;
 
-use crate::proofs::{Facts, unproved};
 use crate::schedulers::edf;
-use crate::shield::Shield;
 
-pub use entries::ALL;
-pub(crate) use options::Options;
+pub use entry::{Entry, Kind, Request};
+pub use needs::Need;
+pub use options::{OptionHelp, Options};
+pub use spec::{Spec, SpecError};
 
-/// A scheduler that users can name.
-pub struct Entry {
-    /// Name that users write.
-    pub name: &'static str,
-    /// The rule of the scheduler, in one line.
-    pub summary: &'static str,
-    /// What the scheduler is good for, or what it guarantees, in one line.
-    pub purpose: &'static str,
-    /// Options: name, default and meaning.
-    pub options: &'static [(&'static str, &'static str, &'static str)],
-    build: fn(&Options) -> Result<Box<dyn Scheduler>, String>,
-    /// Proof that the scheduler with these options meets every deadline, if there is one: the name of the test or
-    /// theorem.
-    proof: fn(&Facts, &Options) -> Option<String>,
+/// All entries, in the order in which they were registered.
+static ENTRIES: LazyLock<RwLock<Vec<&'static Entry>>> =
+    LazyLock::new(|| RwLock::new(entries::classical().into_iter().map(leaked).collect()));
+
+fn leaked(entry: Entry) -> &'static Entry {
+    Box::leak(Box::new(entry))
 }
 
-impl Entry {
-    /// Finds the entry called `name`, without options.
-    pub(crate) fn find(name: &str) -> Option<&'static Entry> {
-        ALL.iter().find(|entry| entry.name == name)
-    }
-
-    /// Returns the proof that the scheduler, with its default options, meets every deadline of the set behind `facts`.
-    pub(crate) fn proof(&'static self, facts: &Facts) -> Option<String> {
-        (self.proof)(facts, &Options { entry: self, given: Vec::new() })
-    }
-}
-
-/// The `shield:` prefix, which puts any scheduler behind the shield ([`crate::shield`]). This entry is for listings
-/// only.
-pub const SHIELD: Entry = Entry {
-    name: "shield:NAME",
-    summary: "any of these schedulers, overruled where its choice could cost a guaranteed deadline",
-    purpose: "no guaranteed deadline is missed: those of all tasks if they fit, else of the most critical ones; impossible jobs make way",
-    options: &[],
-    build: |_| Err(SHIELD_USE.into()),
-    proof: unproved,
-};
-const SHIELD_USE: &str = "write the name of the scheduler behind it, as in shield:srpt";
-
-/// Global EDF, the baseline of most comparisons.
-pub fn global_edf() -> Box<dyn Scheduler> {
-    Box::new(edf::edf())
-}
-
-const LOOK_AHEAD: &str = "look-ahead";
-
-/// Whether a scheduler of the catalog, named with or without options, has been published by others.
-pub fn is_classical(spec: &str) -> bool {
-    spec.split(':').all(|word| word != LOOK_AHEAD)
-}
-
-/// Reason why a text does not name a scheduler.
+/// Reason why an entry cannot be registered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SpecError {
-    /// There is no scheduler of this name; the second text suggests another one.
-    #[error("there is no scheduler {0:?}; `temponet schedulers` lists them{1}")]
-    Unknown(String, String),
-    /// The scheduler does not have the option, or the option cannot take the value.
-    #[error("scheduler {0:?}: {1}")]
-    Option(String, String),
+pub enum RegisterError {
+    /// Another scheduler has the name.
+    #[error("there is a scheduler {0:?} already")]
+    Taken(String),
+    /// The name could not be written where schedulers are named.
+    #[error(
+        "{0:?} cannot be the name of a scheduler: it must not be empty, `all` or `shield`, nor contain spaces, commas, colons or equals signs"
+    )]
+    Name(String),
 }
+
+/// Adds a scheduler to the catalog, for every thread and for good.
+pub fn register(entry: Entry) -> Result<(), RegisterError> {
+    let name = entry.name.to_string();
+    let is_special = |letter: char| letter.is_whitespace() || ",:=".contains(letter);
+    if name.is_empty() || name.contains(is_special) || [spec::ALL, spec::SHIELD].contains(&name.as_str()) {
+        return Err(RegisterError::Name(name));
+    }
+    let mut entries = ENTRIES.write().unwrap_or_else(PoisonError::into_inner);
+    if entries.iter().any(|known| known.name == entry.name) {
+        return Err(RegisterError::Taken(name));
+    }
+    entries.push(leaked(entry));
+    Ok(())
+}
+
+/// Returns all entries in the order of lists: the learned scheduler and what is built on simulation first, those that search last.
+pub fn all() -> Vec<&'static Entry> {
+    let mut entries = ENTRIES.read().unwrap_or_else(PoisonError::into_inner).clone();
+    entries.sort_by_key(|entry| entry.kind.shelf());
+    entries
+}
+
+/// Finds the entry called `name`, without options.
+pub fn find(name: &str) -> Option<&'static Entry> {
+    ENTRIES.read().unwrap_or_else(PoisonError::into_inner).iter().find(|entry| entry.name == name).copied()
+}
+
+/// The `shield:` prefix, which puts a scheduler behind the shield ([`crate::shield`]): name, summary and purpose, for lists.
+pub const SHIELD_PREFIX: (&str, &str, &str) = (
+    "shield:NAME",
+    "any of these schedulers, overruled where its choice could cost a guaranteed deadline",
+    "no guaranteed deadline is missed: those of all tasks if they fit, else of the most critical ones; impossible jobs make way",
+);
 
 /// Makes the scheduler that `spec` names, such as `edf`, `llf:quantum=500us`, `c-edf:size=4:fit=worst` or
 /// `shield:srpt`.
 pub fn build(spec: &str) -> Result<Box<dyn Scheduler>, SpecError> {
-    match spec.split_once(':').unwrap_or((spec, "")) {
-        ("shield", inner) if inner.is_empty() || inner.starts_with("shield") => {
-            return Err(SpecError::Option(spec.into(), SHIELD_USE.into()));
-        }
-        ("shield", inner) => return Ok(Box::new(Shield::new(build(inner)?))),
-        _ => {}
-    }
-    let mut parts = spec.split(':');
-    let name = parts.next().unwrap_or_default();
-    let entry = Entry::find(name).ok_or_else(|| {
-        SpecError::Unknown(name.into(), did_you_mean(name, ALL.iter().map(|entry| entry.name).chain(["shield"])))
-    })?;
-    let wrong = |message: String| SpecError::Option(spec.into(), message);
-    let mut given = Vec::new();
-    for part in parts {
-        let (key, value) = part.split_once('=').ok_or_else(|| wrong(format!("{part:?} is not option=value")))?;
-        if !entry.options.iter().any(|(known, ..)| *known == key) {
-            let known: Vec<&str> = entry.options.iter().map(|(known, ..)| *known).collect();
-            let hint = did_you_mean(key, known.iter().copied());
-            let known = if known.is_empty() { "it has none".into() } else { format!("it has {}", known.join(", ")) };
-            return Err(wrong(format!("there is no option {key:?}; {known}{hint}")));
-        }
-        given.push((key, value));
-    }
-    (entry.build)(&Options { entry, given }).map_err(wrong)
+    Spec::parse(spec, &[])?.build(&())
+}
+
+/// Global EDF, the baseline of most comparisons.
+pub fn global_edf() -> Box<dyn Scheduler> {
+    Box::new(edf::edf())
 }
 
 #[cfg(test)]
@@ -116,8 +100,8 @@ mod tests {
 
     #[test]
     fn every_entry_builds_with_its_defaults() {
-        for entry in ALL {
-            assert!(build(entry.name).is_ok(), "{}", entry.name);
+        for entry in all() {
+            assert!(build(&entry.name).is_ok(), "{}", entry.name);
         }
     }
 
@@ -125,6 +109,7 @@ mod tests {
     fn options_are_checked() {
         assert!(build("llf:quantum=500us").is_ok());
         assert!(build("c-edf:size=4:fit=worst").is_ok());
+        assert!(build("c-edf:size=4,fit=worst").is_ok(), "both spellings");
         assert!(error("edff").contains("did you mean \"edf\""));
         assert!(error("EDF").contains("did you mean \"edf\""));
         assert!(error("llf:quntum=1ms").contains("did you mean \"quantum\""));
@@ -139,6 +124,18 @@ mod tests {
         assert!(error("shield:edff").contains("did you mean \"edf\""));
         for spec in ["shield", "shield:", "shield:shield:edf"] {
             assert!(error(spec).contains("as in shield:srpt"), "{spec}");
+        }
+    }
+
+    #[test]
+    fn a_registered_scheduler_is_found_and_built_and_its_name_is_taken() {
+        let own = |name: &'static str| Entry::new(name, "a test's own", "this test", |_| Ok(global_edf()));
+        register(own("tests-own").kind(Kind::User)).unwrap();
+        assert_eq!(find("tests-own").map(|entry| entry.kind), Some(Kind::User));
+        assert!(build("shield:tests-own").is_ok() && error("tests-owm").contains("did you mean \"tests-own\""));
+        assert_eq!(register(own("tests-own")), Err(RegisterError::Taken("tests-own".into())));
+        for name in ["", "all", "shield", "a b", "a:b", "a,b", "a=b"] {
+            assert_eq!(register(own(name)), Err(RegisterError::Name(name.into())));
         }
     }
 }

@@ -1,30 +1,58 @@
-//! Options of a scheduler as a user writes them: `name:option=value`.
+//! Options of a scheduler as a user writes them: `option=value`, separated by colons or commas.
+
+use std::ops::RangeInclusive;
 
 use temponet_analysis::packing::Fit;
 use temponet_task::Time;
+use temponet_task::wording::did_you_mean;
 
 use super::Entry;
 
-pub(super) const QUANTUM: (&str, &str, &str) =
+/// Name, default and meaning of an option.
+pub type OptionHelp = (&'static str, &'static str, &'static str);
+
+pub(super) const QUANTUM: OptionHelp =
     ("quantum", "1ms", "time between comparisons of laxities; the default adapts to sets on another time scale");
-pub(super) const FIT: (&str, &str, &str) =
+pub(super) const FIT: OptionHelp =
     ("fit", "first", "core for the next task, by decreasing load: first, best (fullest) or worst (emptiest)");
 
 /// The options that a user gave, and the defaults of the entry.
-pub(crate) struct Options<'a> {
-    pub(super) entry: &'static Entry,
-    pub(super) given: Vec<(&'a str, &'a str)>,
+#[derive(Clone, Debug)]
+pub struct Options {
+    known: &'static [OptionHelp],
+    given: Vec<(String, String)>,
 }
 
-impl Options<'_> {
+impl Options {
+    /// The defaults of an entry.
+    pub(super) fn of(entry: &Entry) -> Options {
+        Options { known: entry.options, given: Vec::new() }
+    }
+
+    /// Reads the options that a user gave for an entry. The error says which one the entry does not have.
+    pub(super) fn parse(entry: &Entry, text: &str) -> Result<Options, String> {
+        let mut options = Options::of(entry);
+        for part in text.split([':', ',']).filter(|part| !part.is_empty()) {
+            let (key, value) = part.split_once('=').ok_or_else(|| format!("{part:?} is not option=value"))?;
+            let known: Vec<&str> = options.known.iter().map(|(known, ..)| *known).collect();
+            if !known.contains(&key) {
+                let hint = did_you_mean(key, known.iter().copied());
+                let has = if known.is_empty() { "none".into() } else { known.join(", ") };
+                return Err(format!("there is no option {key:?}; it has {has}{hint}"));
+            }
+            options.given.push((key.into(), value.into()));
+        }
+        Ok(options)
+    }
+
     /// Value that the user gave for an option, none if there is none; the last one if there are several.
     pub fn given(&self, key: &str) -> Option<&str> {
-        self.given.iter().rev().find(|(name, _)| *name == key).map(|(_, value)| *value)
+        self.given.iter().rev().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }
 
     /// Value of an option, or its default.
     pub fn text(&self, key: &str) -> &str {
-        let default = self.entry.options.iter().find(|(name, ..)| *name == key).map_or("", |(_, default, _)| *default);
+        let default = self.known.iter().find(|(name, ..)| *name == key).map_or("", |(_, default, _)| *default);
         self.given(key).unwrap_or(default)
     }
 
@@ -57,6 +85,14 @@ impl Options<'_> {
         let text = self.text(key);
         let count = text.parse::<usize>().ok().filter(|count| *count >= 1);
         count.ok_or_else(|| format!("{key} = {text:?} must be a whole number, at least 1"))
+    }
+
+    /// A whole number in a range.
+    pub fn count_within(&self, key: &str, range: RangeInclusive<usize>) -> Result<usize, String> {
+        let text = self.text(key);
+        let count = text.parse::<usize>().ok().filter(|count| range.contains(count));
+        count
+            .ok_or_else(|| format!("{key} = {text:?} must be a whole number from {} to {}", range.start(), range.end()))
     }
 
     /// The rule for packing tasks.

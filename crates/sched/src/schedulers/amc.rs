@@ -26,7 +26,7 @@ impl Amc {
 impl Scheduler for Amc {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
         self.mode.reset();
-        self.has_priorities = system.tasks.iter().all(|task| task.priority.is_some());
+        self.has_priorities = system.tasks().iter().all(|task| task.priority.is_some());
         Ok(())
     }
 

@@ -60,17 +60,17 @@ impl ServerState {
 
 impl Scheduler for Cbs {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        self.servers = system.servers.iter().map(|_| ServerState::default()).collect();
+        self.servers = system.servers().iter().map(|_| ServerState::default()).collect();
         Ok(())
     }
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         let now = view.now;
-        self.servers.iter_mut().zip(&view.system.servers).for_each(|(server, rule)| server.charge(view, rule));
+        self.servers.iter_mut().zip(view.system.servers()).for_each(|(server, rule)| server.charge(view, rule));
         for event in view.events {
             let (Event::Released(id) | Event::Completed(id) | Event::Aborted(id)) = *event else { continue };
             let Some(index) = view.task_of(view.job(id)).server else { continue };
-            let (server, rule) = (&mut self.servers[index], &view.system.servers[index]);
+            let (server, rule) = (&mut self.servers[index], &view.system.servers()[index]);
             if !matches!(event, Event::Released(_)) {
                 server.remove(id);
                 continue;
@@ -83,13 +83,13 @@ impl Scheduler for Cbs {
             }
             server.queue.push_back(id);
         }
-        for (server, rule) in self.servers.iter_mut().zip(&view.system.servers) {
+        for (server, rule) in self.servers.iter_mut().zip(view.system.servers()) {
             if server.budget == Time::ZERO && !server.queue.is_empty() {
                 (server.deadline, server.budget) = (server.deadline + rule.period, rule.budget);
             }
         }
         // A served job runs under the deadline of its server. Only the first job of each server is eligible.
-        let key = |id: JobId, task: u32, deadline: Time| match view.system.tasks[task as usize].server {
+        let key = |id: JobId, task: u32, deadline: Time| match view.system.tasks()[task as usize].server {
             Some(index) => (self.servers[index].queue.front() != Some(&id), self.servers[index].deadline),
             None => (false, deadline),
         };

@@ -141,10 +141,7 @@ fn longest_piece(packed: &PackedCore, rest: Demand, budget: &mut StepBudget) -> 
 
 impl Scheduler for CdSplit {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        NotApplicable::if_preemption_is_limited("cd-split", system)?;
-        NotApplicable::if_resources_are_shared("cd-split", "splits jobs at times of its own", system)?;
-        NotApplicable::if_cores_differ("cd-split", "splits jobs among identical cores", system)?;
-        self.pieces = split(&system.tasks, system.cores).0;
+        self.pieces = split(system.tasks(), system.cores()).0;
         Ok(())
     }
 

@@ -133,16 +133,7 @@ fn importance_ratio(tasks: &[Task]) -> f64 {
 
 impl Scheduler for DOver {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        NotApplicable::if_preemption_is_limited("d-over", system)?;
-        NotApplicable::if_resources_are_shared(
-            "d-over",
-            "keeps the jobs that it interrupts in an order of its own",
-            system,
-        )?;
-        if system.cores != 1 {
-            return Err(NotApplicable(format!("d-over is defined for one core, not for {}", system.cores)));
-        }
-        let k = self.fixed_k.unwrap_or_else(|| importance_ratio(&system.tasks));
+        let k = self.fixed_k.unwrap_or_else(|| importance_ratio(system.tasks()));
         *self = DOver { threshold: 1.0 + k.sqrt(), ..DOver::new(self.fixed_k) };
         Ok(())
     }

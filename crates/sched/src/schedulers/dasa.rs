@@ -8,23 +8,23 @@
 
 use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView};
 
-use crate::shared::candidates::Candidates;
+use crate::shared::planned_jobs::PlannedJobs;
 
 #[derive(Default)]
 pub(crate) struct Dasa {
-    candidates: Candidates,
+    plan: PlannedJobs,
 }
 
 impl Scheduler for Dasa {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        self.candidates.reserve(system.tasks.len());
-        self.candidates.reserve_admission(system.tasks.len(), system.cores);
+        self.plan.reserve(system.tasks().len());
+        self.plan.reserve_admission(system.tasks().len(), system.cores());
         Ok(())
     }
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
-        self.candidates.gather(view);
-        self.candidates.accept_by_density(false);
-        self.candidates.assign(view, assignment, |job| -job.density);
+        self.plan.gather(view);
+        self.plan.accept_by_density(false);
+        self.plan.assign(view, assignment, |job| -job.density);
     }
 }

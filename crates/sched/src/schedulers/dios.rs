@@ -10,37 +10,37 @@ use std::cmp::Reverse;
 
 use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView};
 
-use crate::shared::candidates::{Candidate, Candidates};
+use crate::shared::planned_jobs::{PlannedJob, PlannedJobs};
 
 #[derive(Default)]
 pub(crate) struct Dios {
-    candidates: Candidates,
+    plan: PlannedJobs,
 }
 
 /// Order in which free cores take the jobs that were not accepted: the least key is the most important job.
-fn importance(job: &Candidate) -> (Reverse<u8>, f64) {
+fn importance(job: &PlannedJob) -> (Reverse<u8>, f64) {
     (Reverse(job.criticality), -job.density)
 }
 
 impl Dios {
     /// Returns the jobs to run, from ready jobs that are already in deadline order.
     pub fn choose(&mut self, view: &SystemView<'_>, order: &[JobId]) -> &[JobId] {
-        self.candidates.gather_in_order(view, order);
-        self.candidates.accept_by_density(true);
-        self.candidates.choose(view, importance)
+        self.plan.gather_in_order(view, order);
+        self.plan.accept_by_density(true);
+        self.plan.choose(view, importance)
     }
 }
 
 impl Scheduler for Dios {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        self.candidates.reserve(system.tasks.len());
-        self.candidates.reserve_admission(system.tasks.len(), system.cores);
+        self.plan.reserve(system.tasks().len());
+        self.plan.reserve_admission(system.tasks().len(), system.cores());
         Ok(())
     }
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
-        self.candidates.gather(view);
-        self.candidates.accept_by_density(true);
-        self.candidates.assign(view, assignment, importance);
+        self.plan.gather(view);
+        self.plan.accept_by_density(true);
+        self.plan.assign(view, assignment, importance);
     }
 }

@@ -37,9 +37,6 @@ impl DpWrap {
 
 impl Scheduler for DpWrap {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        NotApplicable::if_preemption_is_limited("dp-wrap", system)?;
-        NotApplicable::if_resources_are_shared("dp-wrap", "runs jobs at times of its own", system)?;
-        NotApplicable::if_cores_differ("dp-wrap", "wraps its shares around identical cores", system)?;
         self.fluid.start(system);
         self.pieces.clear();
         Ok(())

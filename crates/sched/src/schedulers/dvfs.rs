@@ -31,9 +31,9 @@ impl SlowEdf {
 
 /// Lowest speed that serves the loads, with a tolerance for the rounding of the sum.
 fn speed(loads: &[f64], system: &System) -> Speed {
-    let share = loads.iter().sum::<f64>() / system.cores as f64;
+    let share = loads.iter().sum::<f64>() / system.cores() as f64;
     let needed = 1000.0 * loads.iter().copied().fold(share, f64::max) - 1e-6;
-    system.speeds.iter().copied().find(|speed| f64::from(speed.0) >= needed).unwrap_or(Speed::FULL)
+    system.speeds().iter().copied().find(|speed| f64::from(speed.0) >= needed).unwrap_or(Speed::FULL)
 }
 
 /// Speed that `static-edf` sets.
@@ -42,7 +42,7 @@ pub(crate) fn constant_speed(system: &System) -> Speed {
 }
 
 fn full_loads(system: &System) -> Vec<f64> {
-    system.tasks.iter().map(|task| task.utilization()).collect()
+    system.tasks().iter().map(|task| task.utilization()).collect()
 }
 
 impl Scheduler for SlowEdf {

@@ -28,7 +28,7 @@ impl EdfVd {
 impl Scheduler for EdfVd {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
         self.mode.reset();
-        self.shrink = shrink_factor(&system.tasks, system.cores);
+        self.shrink = shrink_factor(system.tasks(), system.cores());
         Ok(())
     }
 

@@ -29,9 +29,9 @@ impl Scheduler for Edzl {
         assignment.place(view, chosen);
         // Jobs on the fastest core that they may use keep their slack; a waiting job reaches zero after its slack has
         // passed, and a job on a slower core no sooner.
-        let is_plain = view.system.machine.is_plain() && view.locks.is_none();
+        let is_plain = view.system.machine().is_plain() && view.locks.is_none();
         if view.active.len() > view.cores() || !is_plain {
-            let machine = &view.system.machine;
+            let machine = view.system.machine();
             let keeps_slack = |id: JobId, job: &Job| match is_plain {
                 true => chosen.contains(&id),
                 false => (0..view.cores())

@@ -20,8 +20,8 @@ pub(crate) fn egs() -> impl Scheduler {
 
 /// Returns how long before its deadline each task's jobs are due.
 pub(crate) fn leads(system: &System) -> Vec<Time> {
-    let dates = DueDates::among(&with_edges(&system.tasks, system.cores), system);
-    (0..system.tasks.len() as u32).map(|task| dates.lead(task)).collect()
+    let dates = DueDates::among(&with_edges(system.tasks(), system.cores()), system);
+    (0..system.tasks().len() as u32).map(|task| dates.lead(task)).collect()
 }
 
 /// Returns the tasks with generated edges, so that no graph is wider than the number of cores.
@@ -151,9 +151,8 @@ mod tests {
     use super::*;
 
     fn tasks(given: &[(u64, &[usize])]) -> Vec<Task> {
-        let task = |(index, (wcet, after)): (usize, &(u64, &[usize]))| Task {
-            after: after.to_vec(),
-            ..Task::periodic(format!("t{index}"), Time(1_000), Time(*wcet))
+        let task = |(index, (wcet, after)): (usize, &(u64, &[usize]))| {
+            Task::periodic(format!("t{index}"), Time(1_000), Time(*wcet)).with_after(after.to_vec())
         };
         given.iter().enumerate().map(task).collect()
     }
@@ -202,7 +201,7 @@ mod tests {
         let given = tasks(&[(1, &[]), (10, &[0]), (30, &[0]), (5, &[2])]);
         let extended = with_edges(&given, 1);
         assert!(extended.iter().zip(&given).any(|(after, before)| after.after.len() > before.after.len()));
-        let system = temponet_task::TaskSet::new("s", given, 2).system();
+        let system = temponet_task::TaskSet::new("s", given, 2).system;
         let plain = crate::schedulers::edf_chain::leads(&system);
         assert_eq!(leads(&system), plain, "two cores are wide enough");
     }

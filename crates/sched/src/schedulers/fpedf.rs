@@ -36,7 +36,7 @@ pub(crate) fn heavy(tasks: &[Task], cores: usize) -> Vec<bool> {
 impl Scheduler for FpEdf {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
         self.ranked.clear();
-        self.goes_first = heavy(&system.tasks, system.cores);
+        self.goes_first = heavy(system.tasks(), system.cores());
         Ok(())
     }
 

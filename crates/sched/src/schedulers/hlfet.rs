@@ -11,5 +11,5 @@ use temponet_task::{Scheduler, levels};
 use crate::shared::ranked::TaskKey;
 
 pub(crate) fn hlfet() -> impl Scheduler {
-    TaskKey::new(|system| levels(&system.tasks), |_, level| Reverse(level))
+    TaskKey::new(|system| levels(system.tasks()), |_, level| Reverse(level))
 }

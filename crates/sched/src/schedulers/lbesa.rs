@@ -7,12 +7,12 @@
 
 use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView};
 
-use crate::shared::candidates::{Candidates, ascending_bits};
 use crate::shared::moore_hodgson::ListSchedule;
+use crate::shared::planned_jobs::{PlannedJobs, ascending_bits};
 
 #[derive(Default)]
 pub(crate) struct Lbesa {
-    candidates: Candidates,
+    plan: PlannedJobs,
     schedule: ListSchedule,
 }
 
@@ -22,7 +22,7 @@ impl Scheduler for Lbesa {
     }
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
-        let candidates = &mut self.candidates;
+        let candidates = &mut self.plan;
         candidates.gather(view);
         candidates.accept_by_moore_hodgson(&mut self.schedule, |job| !ascending_bits(job.density));
         candidates.assign(view, assignment, |job| -job.density);

@@ -37,10 +37,6 @@ impl Llref {
 
 impl Scheduler for Llref {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        let name = if self.lazy { "lre-tl" } else { "llref" };
-        NotApplicable::if_preemption_is_limited(name, system)?;
-        NotApplicable::if_resources_are_shared(name, "follows a fluid schedule", system)?;
-        NotApplicable::if_cores_differ(name, "follows a fluid schedule of identical cores", system)?;
         self.fluid.start(system);
         Ok(())
     }

@@ -18,7 +18,7 @@ use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemV
 
 use crate::advice::deadline_order::{DeadlineOrder, PlanEntry};
 use crate::advice::most_coming;
-use crate::shared::candidates::MOST_PLANNED;
+use crate::shared::planned_jobs::MOST_PLANNED;
 
 /// Maximum number of jobs in a plan, future ones included.
 const MOST_ENTRIES: usize = 4 * MOST_PLANNED;
@@ -87,12 +87,12 @@ impl LookAhead {
             let mean = mean.clamp(0.0, 1.0);
             mean + self.caution * (1.0 - mean)
         };
-        system.tasks.iter().map(share).collect()
+        system.tasks().iter().map(share).collect()
     }
 
     /// Returns the jobs to run, the best first, from ready and future jobs in deadline order.
     pub(crate) fn choose(&mut self, view: &SystemView<'_>, entries: &[PlanEntry]) -> &[JobId] {
-        if self.shares.len() != view.system.tasks.len() {
+        if self.shares.len() != view.system.tasks().len() {
             self.shares = self.estimate(view.system);
         }
         self.list(view, entries);
@@ -111,7 +111,7 @@ impl LookAhead {
 
     /// Lists the jobs to plan: ready jobs that are not late, and future jobs up to the last deadline of these.
     fn list(&mut self, view: &SystemView<'_>, entries: &[PlanEntry]) {
-        let (now, machine, shares) = (view.now, &view.system.machine, &self.shares);
+        let (now, machine, shares) = (view.now, view.system.machine(), &self.shares);
         let caution = self.caution;
         let work = |entry: &PlanEntry| match entry.is_estimated {
             true => entry.work(caution),
@@ -188,9 +188,9 @@ impl Planned {
 impl Scheduler for LookAhead {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
         self.shares = self.estimate(system);
-        let tasks = system.tasks.len();
-        let most = tasks + system.tasks.iter().map(most_coming).sum::<usize>();
-        self.order.reserve(&system.tasks);
+        let tasks = system.tasks().len();
+        let most = tasks + system.tasks().iter().map(most_coming).sum::<usize>();
+        self.order.reserve(system.tasks());
         self.plan.clear();
         self.plan.reserve(most);
         self.longest.clear();
@@ -198,7 +198,7 @@ impl Scheduler for LookAhead {
         self.late.clear();
         self.late.reserve(tasks);
         self.chosen.clear();
-        self.chosen.reserve(system.cores);
+        self.chosen.reserve(system.cores());
         Ok(())
     }
 
@@ -222,21 +222,13 @@ mod tests {
     #[test]
     fn a_long_job_makes_way_for_short_ones_to_come() {
         let ms = Time::from_ms;
-        let long = Task { deadline: ms(12), ..Task::periodic("long", ms(100), ms(9)) };
-        let other = Task { deadline: ms(20), ..Task::periodic("other", ms(100), ms(2)) };
-        let short = |name: &str| Task { deadline: ms(4), offset: ms(6), ..Task::periodic(name, ms(100), ms(3)) };
-        let system = TaskSet::new("set", vec![long, other, short("one"), short("two")], 1).system();
-        let job = |task: u32| Job::first(task, &system.tasks[task as usize]);
+        let long = Task::periodic("long", ms(100), ms(9)).with_deadline(ms(12));
+        let other = Task::periodic("other", ms(100), ms(2)).with_deadline(ms(20));
+        let short = |name: &str| Task::periodic(name, ms(100), ms(3)).with_deadline(ms(4)).with_offset(ms(6));
+        let system = TaskSet::new("set", vec![long, other, short("one"), short("two")], 1).system;
+        let job = |task: u32| Job::first(task, &system.tasks()[task as usize]);
         let (jobs, active) = ([job(0), job(1)], [JobId(0), JobId(1)]);
-        let view = SystemView {
-            now: Time::ZERO,
-            system: &system,
-            active: &active,
-            jobs: &jobs,
-            running: &[None],
-            events: &[],
-            locks: None,
-        };
+        let view = SystemView::new(Time::ZERO, &system, &active, &jobs, &[None]);
         let choice = |scheduler: &mut dyn Scheduler| {
             let mut assignment = Assignment::default();
             assignment.reset(1);

@@ -14,12 +14,12 @@
 
 use temponet_task::{Assignment, Job, JobId, NotApplicable, Scheduler, System, SystemView, Time};
 
-use crate::shared::candidates::Candidates;
 use crate::shared::moore_hodgson::ListSchedule;
+use crate::shared::planned_jobs::PlannedJobs;
 
 #[derive(Default)]
 pub(crate) struct MhEdf {
-    candidates: Candidates,
+    plan: PlannedJobs,
     schedule: ListSchedule,
 }
 
@@ -31,32 +31,32 @@ impl MhEdf {
             None => Time((job.least_time_to_finish().0 + job.time_to_finish().0) / 2),
             Some(_) => job.expected_time_to_finish(),
         };
-        MhEdf { candidates: Candidates::planned_with(mean), schedule: ListSchedule::default() }
+        MhEdf { plan: PlannedJobs::planned_with(mean), schedule: ListSchedule::default() }
     }
 
     /// Returns the jobs to run, from ready jobs that are already in deadline order.
     pub fn choose(&mut self, view: &SystemView<'_>, order: &[JobId]) -> &[JobId] {
-        self.candidates.gather_in_order(view, order);
-        self.candidates.accept_by_moore_hodgson(&mut self.schedule, |job| job.remaining.0);
-        self.candidates.choose(view, |job| job.remaining)
+        self.plan.gather_in_order(view, order);
+        self.plan.accept_by_moore_hodgson(&mut self.schedule, |job| job.remaining.0);
+        self.plan.choose(view, |job| job.remaining)
     }
 
     /// The jobs of the last [`MhEdf::choose`].
     pub fn chosen(&self) -> &[JobId] {
-        self.candidates.chosen()
+        self.plan.chosen()
     }
 }
 
 impl Scheduler for MhEdf {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        self.candidates.reserve(system.tasks.len());
-        self.schedule.reserve(system.tasks.len(), system.cores);
+        self.plan.reserve(system.tasks().len());
+        self.schedule.reserve(system.tasks().len(), system.cores());
         Ok(())
     }
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
-        self.candidates.gather(view);
-        self.candidates.accept_by_moore_hodgson(&mut self.schedule, |job| job.remaining.0);
-        self.candidates.assign(view, assignment, |job| job.remaining);
+        self.plan.gather(view);
+        self.plan.accept_by_moore_hodgson(&mut self.schedule, |job| job.remaining.0);
+        self.plan.assign(view, assignment, |job| job.remaining);
     }
 }

@@ -42,7 +42,7 @@ impl Scheduler for MkDbp {
         self.ready.clear();
         self.is_late.clear();
         let past = |k: u32| VecDeque::from(vec![true; k as usize]);
-        self.history = system.tasks.iter().map(|task| past(task.mk.map_or(1, |(_, k)| k))).collect();
+        self.history = system.tasks().iter().map(|task| past(task.mk.map_or(1, |(_, k)| k))).collect();
         Ok(())
     }
 
@@ -76,6 +76,7 @@ impl Scheduler for MkDbp {
                     self.is_late[id.index()] = true;
                     self.note(view.job(id), false);
                 }
+                _ => {}
             }
         }
         self.ready.assign(view, assignment);

@@ -29,7 +29,7 @@ impl Scheduler for Mllf {
         let now = view.now;
         let chosen = self.selection.select(view, view.system.most_offered(), |job| (job.slack(now), job.deadline));
         assignment.place(view, chosen);
-        if view.active.len() <= view.cores() && view.system.machine.is_plain() && view.locks.is_none() {
+        if view.active.len() <= view.cores() && view.system.machine().is_plain() && view.locks.is_none() {
             return;
         }
         let mut wake = Time::NEVER;
@@ -39,7 +39,7 @@ impl Scheduler for Mllf {
             if let Some(deadline) = waiting.filter(|deadline| *deadline < running.deadline).min() {
                 let length = deadline.signed_sub(now) - running.slack(now);
                 // A job may wait that has less laxity, for a resource, or where cores differ for one that it may use.
-                if length <= 0 && (!view.system.machine.is_plain() || view.locks.is_some()) {
+                if length <= 0 && (!view.system.machine().is_plain() || view.locks.is_some()) {
                     continue;
                 }
                 wake = wake.min(now + Time(length.max(1) as u64));

@@ -33,13 +33,13 @@ impl Muf {
 impl Scheduler for Muf {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
         self.quantum = quantum(self.given, system);
-        self.critical = vec![false; system.tasks.len()];
-        if system.tasks.iter().all(|task| task.criticality == 0) {
-            let mut order: Vec<usize> = (0..system.tasks.len()).collect();
-            order.sort_by_key(|index| system.tasks[*index].period().unwrap_or(system.tasks[*index].deadline));
+        self.critical = vec![false; system.tasks().len()];
+        if system.tasks().iter().all(|task| task.criticality == 0) {
+            let mut order: Vec<usize> = (0..system.tasks().len()).collect();
+            order.sort_by_key(|index| system.tasks()[*index].period().unwrap_or(system.tasks()[*index].deadline));
             let mut load = 0.0;
             for index in order {
-                load += system.tasks[index].utilization();
+                load += system.tasks()[index].utilization();
                 if load > system.capacity() + 1e-9 {
                     break;
                 }
@@ -56,7 +56,7 @@ impl Scheduler for Muf {
             (critical, job.slack(now), Reverse(view.task_of(job).priority))
         });
         assignment.place(view, chosen);
-        if view.active.len() > view.cores() || !view.system.machine.is_plain() || view.locks.is_some() {
+        if view.active.len() > view.cores() || !view.system.machine().is_plain() || view.locks.is_some() {
             assignment.wake_at(now.next_multiple(self.quantum));
         }
     }

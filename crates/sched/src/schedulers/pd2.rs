@@ -74,10 +74,6 @@ fn priority(job: &Job, quantum: Time, now: Time) -> Priority {
 
 impl Scheduler for Pd2 {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        let name = if self.early_release { "er-pd2" } else { "pd2" };
-        NotApplicable::if_preemption_is_limited(name, system)?;
-        NotApplicable::if_resources_are_shared(name, "runs jobs quantum by quantum", system)?;
-        NotApplicable::if_cores_differ(name, "moves jobs among identical cores from quantum to quantum", system)?;
         self.quantum = quantum(self.given, system);
         self.asked = None;
         Ok(())

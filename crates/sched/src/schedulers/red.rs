@@ -9,11 +9,11 @@
 
 use temponet_task::{Assignment, Event, NotApplicable, Scheduler, System, SystemView, Time};
 
-use crate::shared::candidates::Candidates;
+use crate::shared::planned_jobs::PlannedJobs;
 
 #[derive(Default)]
 pub(crate) struct Red {
-    candidates: Candidates,
+    plan: PlannedJobs,
     /// Whether each job is rejected, by job id.
     is_rejected: Vec<bool>,
 }
@@ -22,10 +22,10 @@ impl Red {
     /// Returns the place of the least valuable accepted job up to the first late one, among those that are long enough
     /// if there are any.
     fn victim(&mut self) -> Option<usize> {
-        let last = self.candidates.jobs.len().checked_sub(1)?;
-        let (late, overrun) = self.candidates.first_late(last)?;
+        let last = self.plan.jobs.len().checked_sub(1)?;
+        let (late, overrun) = self.plan.first_late(last)?;
         let cheapest = |at_least: Time| {
-            let accepted = self.candidates.jobs[..=late].iter().enumerate().filter(|(_, job)| job.accepted);
+            let accepted = self.plan.jobs[..=late].iter().enumerate().filter(|(_, job)| job.accepted);
             let long_enough = accepted.filter(|(_, job)| job.remaining >= at_least);
             long_enough.rev().min_by(|(_, a), (_, b)| a.value.total_cmp(&b.value)).map(|(place, _)| place)
         };
@@ -48,22 +48,22 @@ impl Scheduler for Red {
                 freed = true;
             }
         }
-        self.candidates.gather(view);
-        for job in &mut self.candidates.jobs {
+        self.plan.gather(view);
+        for job in &mut self.plan.jobs {
             job.accepted = !self.is_rejected[job.id.index()];
         }
         while let Some(victim) = self.victim() {
-            self.candidates.jobs[victim].accepted = false;
+            self.plan.jobs[victim].accepted = false;
         }
         if freed {
-            let jobs = &self.candidates.jobs;
+            let jobs = &self.plan.jobs;
             let mut waiting: Vec<usize> = (0..jobs.len()).filter(|place| !jobs[*place].accepted).collect();
             waiting.sort_by(|a, b| jobs[*b].value.total_cmp(&jobs[*a].value));
-            self.candidates.accept_each(&waiting);
+            self.plan.accept_each(&waiting);
         }
-        for job in &self.candidates.jobs {
+        for job in &self.plan.jobs {
             self.is_rejected[job.id.index()] = !job.accepted;
         }
-        self.candidates.assign(view, assignment, |job| -job.value);
+        self.plan.assign(view, assignment, |job| -job.value);
     }
 }

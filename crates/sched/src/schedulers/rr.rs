@@ -36,11 +36,6 @@ impl RoundRobin {
 
 impl Scheduler for RoundRobin {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        if let Some(task) = system.bound_task() {
-            let what =
-                format!("rr gives turns on whichever core is free, but task {:?} is bound to some cores", task.name);
-            return Err(NotApplicable(what));
-        }
         self.quantum = quantum(self.given, system);
         self.waiting.clear();
         self.turns.clear();
@@ -64,7 +59,7 @@ impl Scheduler for RoundRobin {
                     self.waiting.retain(|waiting| *waiting != id);
                     self.turns.retain(|(running, _)| *running != id);
                 }
-                Event::DeadlinePassed(_) => {}
+                _ => {}
             }
         }
         self.turns.sort_by_key(|(id, _)| view.job(*id).last_core);

@@ -140,21 +140,18 @@ fn window(task: &Task) -> Time {
 
 impl Scheduler for Run {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        NotApplicable::if_preemption_is_limited("run", system)?;
-        NotApplicable::if_resources_are_shared("run", "runs jobs at times of its own", system)?;
-        NotApplicable::if_cores_differ("run", "packs its servers onto identical cores", system)?;
         let rate = |task: &Task| (task.wcet.0 as f64 / window(task).0 as f64).min(1.0);
-        (self.servers, self.first_level) = reduce(&system.tasks.iter().map(rate).collect::<Vec<_>>(), system.cores);
-        self.server_of_task = vec![0; system.tasks.len()];
+        (self.servers, self.first_level) = reduce(&system.tasks().iter().map(rate).collect::<Vec<_>>(), system.cores());
+        self.server_of_task = vec![0; system.tasks().len()];
         for (at, server) in self.servers[..self.first_level].iter().enumerate() {
             server.clients.iter().for_each(|task| self.server_of_task[*task] = at);
         }
-        self.window_of_task = system.tasks.iter().map(|task| task.offset).collect();
+        self.window_of_task = system.tasks().iter().map(|task| task.offset).collect();
         self.last = Time::ZERO;
-        let fits = system.tasks.iter().map(rate).sum::<f64>() <= system.cores as f64 * (1.0 + 1e-12);
+        let fits = system.tasks().iter().map(rate).sum::<f64>() <= system.cores() as f64 * (1.0 + 1e-12);
         let is_tight = |server: &Server| {
-            let needed: f64 = server.clients.iter().map(|client| rate(&system.tasks[*client])).sum();
-            let shortest = server.clients.iter().map(|client| window(&system.tasks[*client])).min();
+            let needed: f64 = server.clients.iter().map(|client| rate(&system.tasks()[*client])).sum();
+            let shortest = server.clients.iter().map(|client| window(&system.tasks()[*client])).min();
             (server.rate - needed) * shortest.unwrap_or_default().0 as f64 <= ROOM
         };
         let servers = &self.servers[..self.first_level];
@@ -248,7 +245,7 @@ impl Run {
                 true => self.servers[*client].end,
                 false => {
                     // No job was released: an idle window of the usual length.
-                    let idle = now + window(&view.system.tasks[*client]);
+                    let idle = now + window(&view.system.tasks()[*client]);
                     let end = &mut self.window_of_task[*client];
                     *end = if *end <= now { idle } else { *end };
                     *end

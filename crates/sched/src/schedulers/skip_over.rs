@@ -50,7 +50,7 @@ impl Scheduler for SkipOver {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
         self.ready.clear();
         self.blue.clear();
-        self.since_skip = vec![0; system.tasks.len()];
+        self.since_skip = vec![0; system.tasks().len()];
         Ok(())
     }
 
@@ -75,6 +75,7 @@ impl Scheduler for SkipOver {
                         assignment.abandon(id);
                     }
                 }
+                _ => {}
             }
         }
         self.ready.assign(view, assignment);

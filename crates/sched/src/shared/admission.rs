@@ -13,7 +13,7 @@
 
 use temponet_task::Time;
 
-use crate::shared::candidates::{Candidate, add, add_fixed};
+use crate::shared::planned_jobs::{PlannedJob, add, add_fixed};
 
 /// The list schedule of the accepted jobs. The buffers are reused between decisions.
 #[derive(Default)]
@@ -46,7 +46,7 @@ impl Margins {
     /// Margins of an empty range. It is half the greatest number, so subtracting work cannot overflow.
     const NONE: Margins = Margins { work: 0, possible: i64::MAX / 2, safe: i64::MAX / 2 };
 
-    fn of(job: &Candidate, now: Time, cores: i64) -> Margins {
+    fn of(job: &PlannedJob, now: Time, cores: i64) -> Margins {
         let (work, left) = (job.remaining.0 as i64, (job.deadline - now).0 as i64);
         Margins { work, possible: cores * left - work, safe: cores * (left - work) }
     }
@@ -62,7 +62,7 @@ impl Margins {
 }
 
 /// Work and deadline of a job.
-fn work(job: &Candidate) -> (Time, Time) {
+fn work(job: &PlannedJob) -> (Time, Time) {
     (job.remaining, job.deadline)
 }
 
@@ -86,7 +86,7 @@ impl Admission {
 
     /// Accepts the jobs at these places one by one, each if all accepted ones are then on time. The jobs are in deadline
     /// order, none of them is late on its own, and some may be accepted already.
-    pub fn accept_each(&mut self, jobs: &mut [Candidate], places: &[usize], now: Time, cores: usize) {
+    pub fn accept_each(&mut self, jobs: &mut [PlannedJob], places: &[usize], now: Time, cores: usize) {
         match cores {
             1 => self.accept::<1>(jobs, places, now, cores),
             2 => self.accept::<2>(jobs, places, now, cores),
@@ -98,7 +98,7 @@ impl Admission {
     }
 
     /// Like [`Admission::accept_each`], on at most `C` cores, or on any number if `C` is 0.
-    fn accept<const C: usize>(&mut self, jobs: &mut [Candidate], places: &[usize], now: Time, cores: usize) {
+    fn accept<const C: usize>(&mut self, jobs: &mut [PlannedJob], places: &[usize], now: Time, cores: usize) {
         let stride = if C == 0 { cores } else { C };
         self.accepted.clear();
         self.accepted.extend((0..jobs.len()).filter(|place| jobs[*place].accepted));
@@ -173,7 +173,7 @@ impl Admission {
     }
 
     /// Computes the tree of the accepted jobs. Returns false, without a tree, if its numbers could overflow.
-    fn grow_tree(&mut self, jobs: &[Candidate], now: Time, cores: usize) -> bool {
+    fn grow_tree(&mut self, jobs: &[PlannedJob], now: Time, cores: usize) -> bool {
         let window = jobs.last().map_or(0, |job| (job.deadline - now).0);
         let most = window.checked_mul(cores as u64).filter(|most| *most < (i64::MAX / 8) as u64);
         if most.is_none() {
@@ -201,7 +201,7 @@ impl Admission {
     }
 
     /// Compares a job that is not accepted with the bounds.
-    fn bound(&self, place: usize, job: &Candidate, now: Time, cores: i64) -> Bound {
+    fn bound(&self, place: usize, job: &PlannedJob, now: Time, cores: i64) -> Bound {
         let mut node = self.tree.len() / 2 + place;
         let (mut before, mut margins) = (0, Margins::of(job, now, cores));
         while node > 1 {

@@ -7,16 +7,26 @@
 use std::ops::Range;
 
 use temponet_analysis::packing::{Admits, Fit, pack};
-use temponet_task::{Assignment, Event, Job, NotApplicable, Protocol, Scheduler, System, SystemView};
+use temponet_task::{Assignment, Event, Job, NotApplicable, Scheduler, System, SystemView};
 
 use super::ranked::Ranked;
+
+/// Returns the clusters of this many cores each; the last one may be smaller.
+pub(crate) fn clusters(cores: usize, size: usize) -> Vec<Range<usize>> {
+    (0..cores).step_by(size).map(|start| start..(start + size).min(cores)).collect()
+}
+
+/// Returns the cluster of each task.
+pub(crate) fn packed(system: &System, size: usize, fit: Fit, admits: Admits) -> Vec<usize> {
+    pack(system, &clusters(system.cores(), size), fit, admits)
+}
 
 /// A scheduler with fixed job keys inside each cluster.
 pub(crate) struct Clustered<K> {
     key: fn(&SystemView<'_>, &Job) -> K,
     admits: Admits,
     fit: Fit,
-    /// Cores per cluster; the last cluster may be smaller.
+    /// Cores per cluster.
     size: usize,
     clusters: Vec<Cluster<K>>,
     cluster_of_task: Vec<usize>,
@@ -35,19 +45,10 @@ impl<K: Ord + Copy> Clustered<K> {
 
 impl<K: Ord + Copy + Send> Scheduler for Clustered<K> {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        let starts = (0..system.cores).step_by(self.size);
-        let ranges = starts.map(|start| start..(start + self.size).min(system.cores));
-        self.clusters = ranges.map(|cores| Cluster { cores, ready: Ranked::new() }).collect();
-        let ranges: Vec<Range<usize>> = self.clusters.iter().map(|cluster| cluster.cores.clone()).collect();
-        self.cluster_of_task = pack(system, &ranges, self.fit, self.admits);
-        // Without inheritance, a job that waits runs nothing in its place, wherever that is.
-        match system.shared_across(&self.cluster_of_task) {
-            Some((one, other, resource)) if system.protocol != Protocol::None => Err(NotApplicable(format!(
-                "tasks {:?} and {:?} share {resource:?} but are on different cores, where neither inherits from the other",
-                one.name, other.name
-            ))),
-            _ => Ok(()),
-        }
+        let clusters = clusters(system.cores(), self.size).into_iter();
+        self.clusters = clusters.map(|cores| Cluster { cores, ready: Ranked::new() }).collect();
+        self.cluster_of_task = packed(system, self.size, self.fit, self.admits);
+        Ok(())
     }
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {

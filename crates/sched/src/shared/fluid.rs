@@ -42,7 +42,7 @@ impl Fluid {
     pub fn start(&mut self, system: &System) {
         (self.begin, self.end) = (Time::ZERO, Time::ZERO);
         self.shares.clear();
-        self.next_release = system.tasks.iter().map(|task| task.offset).collect();
+        self.next_release = system.tasks().iter().map(|task| task.offset).collect();
     }
 
     /// Begins a new interval if one is due. Returns whether it did.

@@ -6,7 +6,7 @@
 
 use temponet_task::{CoreSet, Machine, System, Time};
 
-use crate::shared::candidates::Candidate;
+use crate::shared::planned_jobs::PlannedJob;
 
 /// Maximum number of jobs that one decision plans with where cores differ.
 pub(crate) const MOST_PLANNED_BY_CORE: usize = 256;
@@ -26,16 +26,16 @@ impl MachinePlan {
     pub fn look(&mut self, system: &System) {
         let is_same = |(known, task): (&CoreSet, &temponet_task::Task)| *known == task.cores;
         let same_tasks =
-            self.allowed.len() == system.tasks.len() && self.allowed.iter().zip(&system.tasks).all(is_same);
-        if !same_tasks || self.machine != system.machine || self.free_at.len() != system.cores {
-            self.machine = system.machine.clone();
-            self.allowed = system.tasks.iter().map(|task| task.cores.clone()).collect();
-            self.free_at = vec![Time::ZERO; system.cores];
+            self.allowed.len() == system.tasks().len() && self.allowed.iter().zip(system.tasks()).all(is_same);
+        if !same_tasks || self.machine != *system.machine() || self.free_at.len() != system.cores() {
+            self.machine = system.machine().clone();
+            self.allowed = system.tasks().iter().map(|task| task.cores.clone()).collect();
+            self.free_at = vec![Time::ZERO; system.cores()];
         }
     }
 
     /// Returns the first accepted job that is late in the list schedule from `now` on, and its tardiness.
-    pub fn first_late(&mut self, jobs: &[Candidate], now: Time) -> Option<(usize, Time)> {
+    pub fn first_late(&mut self, jobs: &[PlannedJob], now: Time) -> Option<(usize, Time)> {
         self.free_at.fill(now);
         for (place, job) in jobs.iter().enumerate().filter(|(_, job)| job.accepted) {
             let completion = self.add(job);
@@ -47,7 +47,7 @@ impl MachinePlan {
     }
 
     /// Accepts the jobs at these places one by one, each if all accepted ones are then on time.
-    pub fn accept_each(&mut self, jobs: &mut [Candidate], places: &[usize], now: Time) {
+    pub fn accept_each(&mut self, jobs: &mut [PlannedJob], places: &[usize], now: Time) {
         for place in places {
             jobs[*place].accepted = true;
             jobs[*place].accepted = self.first_late(jobs, now).is_none();
@@ -56,7 +56,7 @@ impl MachinePlan {
 
     /// Moore and Hodgson's rule: jobs are added in deadline order, and as long as one is late, the accepted one with the
     /// greatest key is dropped; among equal keys the last.
-    pub fn drop_worst(&mut self, jobs: &mut [Candidate], now: Time, key: impl Fn(&Candidate) -> u64) {
+    pub fn drop_worst(&mut self, jobs: &mut [PlannedJob], now: Time, key: impl Fn(&PlannedJob) -> u64) {
         for last in 0..jobs.len() {
             jobs[last].accepted = true;
             while self.first_late(&jobs[..=last], now).is_some() {
@@ -68,7 +68,7 @@ impl MachinePlan {
     }
 
     /// Puts a job on the core on which it completes first. Returns its completion.
-    fn add(&mut self, job: &Candidate) -> Time {
+    fn add(&mut self, job: &PlannedJob) -> Time {
         let task = job.tie.1;
         let work = self.machine.fastest(task).work_in(job.remaining);
         let completion = |core: usize| self.free_at[core] + self.machine.speed(core).time_for(work);

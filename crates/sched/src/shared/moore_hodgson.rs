@@ -11,7 +11,7 @@ use std::ops::RangeInclusive;
 
 use temponet_task::Time;
 
-use crate::shared::candidates::{Candidate, add, add_fixed};
+use crate::shared::planned_jobs::{PlannedJob, add, add_fixed};
 
 /// The list schedule of the jobs accepted so far, with its state after each of them. The buffers are reused between
 /// decisions.
@@ -36,7 +36,7 @@ impl ListSchedule {
 
     /// Accepts jobs, which must be in deadline order. Jobs with the greatest keys are dropped first; among equal keys
     /// the last job.
-    pub fn choose(&mut self, jobs: &mut [Candidate], now: Time, cores: usize, key: impl Fn(&Candidate) -> u64) {
+    pub fn choose(&mut self, jobs: &mut [PlannedJob], now: Time, cores: usize, key: impl Fn(&PlannedJob) -> u64) {
         self.worst.clear();
         match cores {
             1 => self.choose_on_one_core(jobs, now, key),
@@ -51,10 +51,10 @@ impl ListSchedule {
     /// Plans on several cores: at most `C`, or any number if `C` is 0.
     fn choose_on_several<const C: usize>(
         &mut self,
-        jobs: &mut [Candidate],
+        jobs: &mut [PlannedJob],
         now: Time,
         cores: usize,
-        key: impl Fn(&Candidate) -> u64,
+        key: impl Fn(&PlannedJob) -> u64,
     ) {
         let stride = if C == 0 { cores } else { C };
         self.accepted.clear();
@@ -80,7 +80,7 @@ impl ListSchedule {
         self.accepted.iter().for_each(|place| jobs[*place].accepted = true);
     }
 
-    fn choose_on_one_core(&mut self, jobs: &mut [Candidate], now: Time, key: impl Fn(&Candidate) -> u64) {
+    fn choose_on_one_core(&mut self, jobs: &mut [PlannedJob], now: Time, key: impl Fn(&PlannedJob) -> u64) {
         let (mut done, mut unlisted) = (now, 0);
         for last in 0..jobs.len() {
             jobs[last].accepted = true;
@@ -96,13 +96,13 @@ impl ListSchedule {
     }
 
     /// Adds jobs to `worst`.
-    fn list(&mut self, jobs: &[Candidate], places: RangeInclusive<usize>, key: impl Fn(&Candidate) -> u64) {
+    fn list(&mut self, jobs: &[PlannedJob], places: RangeInclusive<usize>, key: impl Fn(&PlannedJob) -> u64) {
         places.for_each(|place| self.worst.push(u128::from(key(&jobs[place])) << 64 | place as u128));
     }
 
     /// Adds the accepted jobs that are not in the schedule yet. Returns the completion of the last one. The schedule has
     /// `stride` dates per job.
-    fn completion<const C: usize>(&mut self, jobs: &[Candidate], stride: usize) -> Time {
+    fn completion<const C: usize>(&mut self, jobs: &[PlannedJob], stride: usize) -> Time {
         let mut completion = Time::ZERO;
         let first = self.free_at.len() / stride - 1;
         if C == 0 {
@@ -136,8 +136,8 @@ mod tests {
     use super::*;
 
     /// The rule as stated: the whole list schedule is computed again after each drop.
-    fn plain(jobs: &mut [Candidate], now: Time, cores: usize, key: impl Fn(&Candidate) -> u64) {
-        let is_late = |jobs: &[Candidate]| {
+    fn plain(jobs: &mut [PlannedJob], now: Time, cores: usize, key: impl Fn(&PlannedJob) -> u64) {
+        let is_late = |jobs: &[PlannedJob]| {
             let mut free_at = vec![now; cores];
             jobs.iter().filter(|job| job.accepted).any(|job| {
                 let first = (0..cores).min_by_key(|core| free_at[*core]).unwrap();
@@ -165,12 +165,12 @@ mod tests {
             // Few distinct lengths make many ties.
             let longest = if case % 2 == 0 { 6 } else { 1_000 };
             let window = longest * rng.random_range(1..=12);
-            let mut jobs: Vec<Candidate> = (0..rng.random_range(0..70))
+            let mut jobs: Vec<PlannedJob> = (0..rng.random_range(0..70))
                 .map(|index| {
                     let remaining = Time(rng.random_range(1..=longest));
                     let deadline = now + remaining + Time(rng.random_range(0..window));
                     let (id, tie) = (JobId(index), (Time::ZERO, index, 0));
-                    Candidate {
+                    PlannedJob {
                         id,
                         deadline,
                         tie,
@@ -186,10 +186,10 @@ mod tests {
             let mut expected = jobs.clone();
             // Drops the longest job first, as Moore and Hodgson do, or the least valuable one, as Locke does.
             let by_value = case % 3 == 0;
-            let key = |job: &Candidate| if by_value { 100 - job.value as u64 } else { job.remaining.0 };
+            let key = |job: &PlannedJob| if by_value { 100 - job.value as u64 } else { job.remaining.0 };
             plain(&mut expected, now, cores, key);
             schedule.choose(&mut jobs, now, cores, key);
-            let accepted = |jobs: &[Candidate]| jobs.iter().map(|job| job.accepted).collect::<Vec<bool>>();
+            let accepted = |jobs: &[PlannedJob]| jobs.iter().map(|job| job.accepted).collect::<Vec<bool>>();
             assert_eq!(accepted(&jobs), accepted(&expected), "case {case}");
             dropped += jobs.iter().filter(|job| !job.accepted).count();
         }

@@ -61,7 +61,7 @@ impl<K: Ord + Copy> Ranked<K> {
             match *event {
                 Event::Released(id) => self.insert(key(view.job(id)), view.job(id), id),
                 Event::Completed(id) | Event::Aborted(id) => self.remove(view.job(id), id),
-                Event::DeadlinePassed(_) => {}
+                _ => {}
             }
         }
     }
@@ -69,7 +69,7 @@ impl<K: Ord + Copy> Ranked<K> {
     /// Puts the best jobs on all cores.
     pub fn assign(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         // On one core no placement is needed, except where jobs hold it or wait for each other.
-        if view.cores() == 1 && !view.system.is_limited && view.locks.is_none() {
+        if view.cores() == 1 && !view.system.is_limited() && view.locks.is_none() {
             if let Some((_, _, id)) = self.order.front() {
                 assignment.run(0, *id);
             }
@@ -100,12 +100,12 @@ impl<K: Ord + Copy> FixedKey<K> {
     }
 }
 
-/// A global scheduler of tasks that come after each other. It runs the jobs with the least keys, where the key of a job depends on a time of its task that is
-/// computed at the start. It refuses sets of independent tasks, where it would be another scheduler or none.
+/// A global scheduler that runs the jobs with the least keys, where the key of a job depends on a time of its task that is computed at the start, such as
+/// the longest path of work behind it.
 pub(crate) struct TaskKey<K> {
     prepare: fn(&System) -> Vec<Time>,
     key: fn(&Job, Time) -> K,
-    /// By task; zero for the others if it is shorter.
+    /// Time of each task. Tasks beyond the end of the list have zero.
     times: Vec<Time>,
     ranked: Ranked<K>,
 }
@@ -118,9 +118,6 @@ impl<K: Ord + Copy> TaskKey<K> {
 
 impl<K: Ord + Copy + Send> Scheduler for TaskKey<K> {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        if system.tasks.iter().all(|task| task.after.is_empty()) {
-            return Err(NotApplicable("it is for tasks that come after each other, and none does".into()));
-        }
         self.times = (self.prepare)(system);
         self.ranked.clear();
         Ok(())

@@ -49,17 +49,17 @@ pub(super) struct Losses {
 impl Arrivals {
     pub fn start(&mut self, system: &System) {
         self.next.clear();
-        self.next.extend(system.tasks.iter().map(|task| task.offset));
+        self.next.extend(system.tasks().iter().map(|task| task.offset));
         self.together.clear();
-        self.together.resize(system.tasks.len(), 0);
+        self.together.resize(system.tasks().len(), 0);
         self.until.clear();
-        self.until.extend(system.tasks.iter().map(|task| match task.arrival {
+        self.until.extend(system.tasks().iter().map(|task| match task.arrival {
             Arrival::Burst { until, .. } => until,
             _ => Time::NEVER,
         }));
         self.jobs.clear();
         // Ids of jobs that have just left are not free yet.
-        self.jobs.reserve(2 * system.tasks.len());
+        self.jobs.reserve(2 * system.tasks().len());
         self.uncovered = 0;
     }
 
@@ -87,6 +87,7 @@ impl Arrivals {
                     self.lose(id, &mut losses);
                     self.left(id);
                 }
+                _ => {}
             }
         }
         // A job that has used up its budget was on a core until now.
@@ -99,7 +100,8 @@ impl Arrivals {
         losses
     }
 
-    /// Takes in a job whose release is reported now. Returns whether it is guaranteed, and whether it belongs to the exact pattern.
+    /// Records the release of a job. Returns whether the job is guaranteed: it comes no earlier than its task allows and announces
+    /// no more work. Also returns whether it arrives exactly where the periodic pattern of its task has an arrival.
     fn admit(&mut self, now: Time, job: &Job, task: &Reserved) -> (bool, bool) {
         let until = self.until[job.task as usize];
         let (next, together) = (&mut self.next[job.task as usize], &mut self.together[job.task as usize]);

@@ -115,7 +115,7 @@ impl Guarantee {
             let tasks: Vec<usize> = (0..self.reserved.len()).filter(|task| self.core_of(*task) == Some(core)).collect();
             if tasks.is_empty() { None } else { Some(growth(system, &tasks, self.covers_overruns, most)) }
         };
-        (0..system.cores).map(of_core).collect()
+        (0..system.cores()).map(of_core).collect()
     }
 }
 
@@ -127,10 +127,10 @@ fn growth(system: &System, tasks: &[usize], covers_overruns: bool, most: f64) ->
             Time(u64::try_from(scaled).unwrap_or(u64::MAX).clamp(1, Time::MAX_INPUT.0))
         };
         let mut scaled = system.clone();
-        for task in &mut scaled.tasks {
+        for task in scaled.tasks_mut().iter_mut() {
             (task.wcet, task.wcet_high) = (times(task.wcet), task.wcet_high.map(times));
         }
-        Candidates::of(&scaled, covers_overruns).is_ok_and(|candidates| candidates.fit_on_a_core(tasks).is_some())
+        ProvableTasks::of(&scaled, covers_overruns).is_ok_and(|provable| provable.fit_on_a_core(tasks).is_some())
     };
     let (mut below, mut above) = (WHOLE as u64, (most * WHOLE as f64) as u64 + 1);
     while below + 1 < above {
@@ -151,38 +151,38 @@ pub(super) fn prove(system: &System) -> Result<Premise, NoGuarantee> {
     }
     if let Some(task) = system.limited_task() {
         let name = task.name.clone();
-        if system.cores > 1 {
+        if system.cores() > 1 {
             return Err(NoGuarantee::LimitedOnSeveralCores(name));
         }
-        if system.costs != Costs::default() {
+        if system.costs() != Costs::default() {
             return Err(NoGuarantee::LimitedWithCosts(name));
         }
     }
-    if system.costs.decision > Time::ZERO && system.tasks.iter().any(|task| !task.after.is_empty()) {
+    if system.costs().decision > Time::ZERO && system.tasks().iter().any(|task| !task.after.is_empty()) {
         // How many decisions fall into an interval depends on the schedule then.
         return Err(NotAnalyzable::Precedence.into());
     }
-    if !system.machine.is_full_speed() && (system.limited_task().is_some() || system.costs != Costs::default()) {
+    if !system.machine().is_full_speed() && (system.limited_task().is_some() || system.costs() != Costs::default()) {
         return Err(NoGuarantee::SpeedsWithCosts);
     }
-    let may_overrun = system.tasks.iter().any(|task| matches!(task.execution, ExecutionModel::Overrun { .. }));
+    let may_overrun = system.tasks().iter().any(|task| matches!(task.execution, ExecutionModel::Overrun { .. }));
     let wanted = wanted(system);
-    let all: Vec<usize> = (0..system.tasks.len()).collect();
+    let all: Vec<usize> = (0..system.tasks().len()).collect();
     // A proof that covers overruns if there is one, else a proof that holds for each job until it overruns.
     for covers_overruns in [true, false].into_iter().take(1 + usize::from(may_overrun)) {
-        let candidates = Candidates::of(system, covers_overruns)?;
-        if candidates.sporadic.iter().all(Result::is_ok) {
-            if let Some(found) = candidates.fit(&all) {
-                return Ok(Premise::Reserved(candidates.guarantee(&all, &found, &all)));
+        let provable = ProvableTasks::of(system, covers_overruns)?;
+        if provable.sporadic.iter().all(Result::is_ok) {
+            if let Some(found) = provable.fit(&all) {
+                return Ok(Premise::Reserved(provable.guarantee(&all, &found, &all)));
             }
             if let Some((name, is_exact)) = stand_in::proved(system, covers_overruns) {
-                let promised = candidates.guarantee(&all, &Fit { core_of: vec![0; all.len()], is_exact }, &all);
+                let promised = provable.guarantee(&all, &Fit { core_of: vec![0; all.len()], is_exact }, &all);
                 if let Some(found) = StandIn::new(name, promised) {
-                    return Ok(Premise::StandIn(Box::new(found), candidates.largest_prefix(&wanted)));
+                    return Ok(Premise::StandIn(Box::new(found), provable.largest_prefix(&wanted)));
                 }
             }
         }
-        if let Some(guarantee) = candidates.largest_prefix(&wanted) {
+        if let Some(guarantee) = provable.largest_prefix(&wanted) {
             return Ok(Premise::Reserved(guarantee));
         }
     }
@@ -191,24 +191,24 @@ pub(super) fn prove(system: &System) -> Result<Premise, NoGuarantee> {
 
 /// Returns the tasks that should be guaranteed where not all can be, in the order in which they are added.
 fn wanted(system: &System) -> Vec<usize> {
-    let asks = system.tasks.iter().any(|task| task.guarantee);
+    let asks = system.tasks().iter().any(|task| task.guarantee);
     let is_wanted = |task: &Task| if asks { task.guarantee } else { task.criticality > 0 };
-    let mut wanted: Vec<usize> = (0..system.tasks.len()).filter(|index| is_wanted(&system.tasks[*index])).collect();
+    let mut wanted: Vec<usize> = (0..system.tasks().len()).filter(|index| is_wanted(&system.tasks()[*index])).collect();
     wanted.sort_by(|a, b| {
-        let (a, b) = (&system.tasks[*a], &system.tasks[*b]);
+        let (a, b) = (&system.tasks()[*a], &system.tasks()[*b]);
         b.criticality.cmp(&a.criticality).then(a.utilization().total_cmp(&b.utilization()))
     });
     wanted
 }
 
 fn why_nothing(system: &System, wanted: &[usize]) -> NoGuarantee {
-    let longest = system.tasks.iter().filter(|task| task.preemption.is_limited());
+    let longest = system.tasks().iter().filter(|task| task.preemption.is_limited());
     let longest = longest.max_by_key(|task| longest_region(task));
-    let wanted = wanted.iter().map(|task| &system.tasks[*task]);
+    let wanted = wanted.iter().map(|task| &system.tasks()[*task]);
     if wanted.clone().any(|task| not_reservable(task).is_none()) {
         return longest.map_or(NoGuarantee::CriticalDoNotFit, |task| NoGuarantee::Blocked(task.name.clone()));
     }
-    for task in wanted.chain(&system.tasks) {
+    for task in wanted.chain(system.tasks()) {
         match not_reservable(task) {
             Some(WhyNot::OvertakingReleases) => return NoGuarantee::OvertakingReleases(task.name.clone()),
             Some(WhyNot::ScatteredBurst) => return NoGuarantee::ScatteredBurst(task.name.clone()),
@@ -217,7 +217,7 @@ fn why_nothing(system: &System, wanted: &[usize]) -> NoGuarantee {
             None => {}
         }
     }
-    let whole = TaskSet { machine: system.machine.cores().to_vec(), ..as_set(system, true) };
+    let whole = as_set(system, true).with_machine(system.machine().cores().to_vec());
     match WorstCase::of(&whole).map(|worst_case| worst_case.is_overloaded()) {
         Ok(Some(true)) => NoGuarantee::Overloaded,
         _ => longest.map_or(NoGuarantee::NotProved, |task| NoGuarantee::Blocked(task.name.clone())),
@@ -246,16 +246,17 @@ fn not_reservable(task: &Task) -> Option<WhyNot> {
 
 /// Returns the speed of the slowest core that a task may use.
 fn slowest(system: &System, task: &Task) -> Speed {
-    task.cores.iter(system.cores).map(|core| system.machine.speed(core)).min().unwrap_or(Speed::FULL)
+    task.cores.iter(system.cores()).map(|core| system.machine().speed(core)).min().unwrap_or(Speed::FULL)
 }
 
 /// Returns the system as a task set on cores of full speed in which a context switch costs the decision, too. Without
 /// `covers_overruns`, jobs keep to their wcets.
 pub(super) fn as_set(system: &System, covers_overruns: bool) -> TaskSet {
-    let mut set = TaskSet::new("", system.tasks.clone(), system.cores);
-    (set.speeds, set.servers, set.costs) = (system.speeds.clone(), system.servers.clone(), system.costs);
-    set.costs.context_switch += std::mem::take(&mut set.costs.decision);
-    for task in set.tasks.iter_mut().filter(|_| !covers_overruns) {
+    let mut costs = system.costs();
+    costs.context_switch += std::mem::take(&mut costs.decision);
+    let set = TaskSet::new("", system.tasks().to_vec(), system.cores()).with_speeds(system.speeds().to_vec());
+    let mut set = set.with_servers(system.servers().to_vec()).with_costs(costs);
+    for task in set.system.tasks_mut().iter_mut().filter(|_| !covers_overruns) {
         if matches!(task.execution, ExecutionModel::Overrun { .. }) {
             (task.wcet_high, task.execution) = (None, ExecutionModel::Wcet);
         }
@@ -264,7 +265,7 @@ pub(super) fn as_set(system: &System, covers_overruns: bool) -> TaskSet {
 }
 
 /// The tasks of a system as the proof of a guarantee sees them.
-struct Candidates<'a> {
+struct ProvableTasks<'a> {
     system: &'a System,
     /// Worst case of the tasks that can be guaranteed.
     worst_case: WorstCase,
@@ -281,27 +282,27 @@ struct Fit {
     is_exact: bool,
 }
 
-impl<'a> Candidates<'a> {
-    fn of(system: &'a System, covers_overruns: bool) -> Result<Candidates<'a>, NotAnalyzable> {
+impl<'a> ProvableTasks<'a> {
+    fn of(system: &'a System, covers_overruns: bool) -> Result<ProvableTasks<'a>, NotAnalyzable> {
         let mut set = as_set(system, covers_overruns);
-        set.tasks.retain(|task| not_reservable(task).is_none());
+        set.system.tasks_mut().retain(|task| not_reservable(task).is_none());
         let mut places = 0..;
         let place = |task: &Task| match not_reservable(task) {
             Some(why) => Err(why),
             None => places.next().ok_or(WhyNot::DoesNotFit),
         };
-        let sporadic = system.tasks.iter().map(place).collect();
+        let sporadic = system.tasks().iter().map(place).collect();
         let worst_case = WorstCase::of(&set)?;
         let budgets = worst_case.tasks.iter().map(|task| task.wcet - worst_case.switching).collect();
-        if system.machine.is_full_speed() {
-            return Ok(Candidates { system, worst_case, sporadic, budgets, covers_overruns });
+        if system.machine().is_full_speed() {
+            return Ok(ProvableTasks { system, worst_case, sporadic, budgets, covers_overruns });
         }
-        for task in &mut set.tasks {
+        for task in set.system.tasks_mut().iter_mut() {
             let speed = slowest(system, task);
             (task.wcet, task.bcet) = (speed.time_for(task.wcet), speed.time_for(task.bcet));
             task.wcet_high = task.wcet_high.map(|wcet| speed.time_for(wcet));
         }
-        Ok(Candidates { system, worst_case: WorstCase::of(&set)?, sporadic, budgets, covers_overruns })
+        Ok(ProvableTasks { system, worst_case: WorstCase::of(&set)?, sporadic, budgets, covers_overruns })
     }
 
     /// The worst case of some tasks on this many cores; none if one of them cannot be guaranteed.
@@ -312,13 +313,13 @@ impl<'a> Candidates<'a> {
 
     /// Returns a core for each of the tasks; none if they do not fit.
     fn fit(&self, tasks: &[usize]) -> Option<Fit> {
-        let cores = self.system.cores;
+        let cores = self.system.cores();
         if cores == 1 {
             let is_exact = self.fit_on_a_core(tasks)?;
             return Some(Fit { core_of: vec![0; tasks.len()], is_exact });
         }
         // On several cores, the job on core 0 pays for every decision, however many there are.
-        let first = usize::from(self.system.costs.decision > Time::ZERO);
+        let first = usize::from(self.system.costs().decision > Time::ZERO);
         let places: Option<Vec<usize>> = tasks.iter().map(|task| self.sporadic[*task].ok()).collect();
         let core_of = edf_partition(&self.worst_case.cluster(places?, first..cores))?;
         Some(Fit { core_of: core_of.into_iter().map(|core| core + first).collect(), is_exact: false })
@@ -332,8 +333,8 @@ impl<'a> Candidates<'a> {
             let demands: Vec<Demand> = part.tasks.iter().map(Demand::from).collect();
             return is_schedulable_with(&demands, &self.blocking(tasks, &part)).then_some(false);
         }
-        let is_alone = self.system.cores == 1;
-        let demands: Vec<Demand> = if is_alone && self.system.costs.decision > Time::ZERO {
+        let is_alone = self.system.cores() == 1;
+        let demands: Vec<Demand> = if is_alone && self.system.costs().decision > Time::ZERO {
             interrupts::demands(self.system, &part)?
         } else {
             part.tasks.iter().map(Demand::from).collect()
@@ -347,8 +348,8 @@ impl<'a> Candidates<'a> {
     /// How long jobs can hold the core while guaranteed jobs wait. A guaranteed task delays only those that are due before
     /// its own jobs; the others delay all.
     fn blocking(&self, guaranteed: &[usize], part: &WorstCase) -> Vec<Blocking> {
-        let others = (0..self.system.tasks.len()).filter(|task| !guaranteed.contains(task));
-        let held = others.map(|task| longest_region(&self.system.tasks[task])).filter(|held| *held > Time::ZERO);
+        let others = (0..self.system.tasks().len()).filter(|task| !guaranteed.contains(task));
+        let held = others.map(|task| longest_region(&self.system.tasks()[task])).filter(|held| *held > Time::ZERO);
         let held = held.map(|held| Blocking { deadline: Time::NEVER, length: Time(held.0 - 1) });
         part.blocking().into_iter().chain(held).collect()
     }
@@ -372,12 +373,12 @@ impl<'a> Candidates<'a> {
     }
 
     fn guarantee(&self, tasks: &[usize], fit: &Fit, wanted: &[usize]) -> Guarantee {
-        let mut reserved = vec![None; self.system.tasks.len()];
+        let mut reserved = vec![None; self.system.tasks().len()];
         for (task, core) in tasks.iter().zip(&fit.core_of) {
             reserved[*task] = self.sporadic[*task].ok().map(|place| {
                 let Sporadic { jobs, deadline, period, jitter, .. } = self.worst_case.tasks[place];
                 let (budget, work) = (self.budgets[place], self.worst_case.tasks[place].work());
-                let slowest = slowest(self.system, &self.system.tasks[*task]);
+                let slowest = slowest(self.system, &self.system.tasks()[*task]);
                 Reserved { core: *core, budget, slowest, work, jobs, deadline, period, jitter }
             });
         }
@@ -390,7 +391,7 @@ impl<'a> Candidates<'a> {
             Ok(_) => Some(WhyNot::DoesNotFit),
         };
         let why_not = (0..reserved.len()).map(why_not).collect();
-        let names = self.system.tasks.iter().map(|task| task.name.clone()).collect();
+        let names = self.system.tasks().iter().map(|task| task.name.clone()).collect();
         Guarantee { reserved, is_exact: fit.is_exact, covers_overruns: self.covers_overruns, why_not, names }
     }
 }

@@ -23,10 +23,10 @@ fn releases(task: &Task) -> u64 {
 /// Of the releases within L, all but ⌈(w + J)/T⌉ count as demand of a task with deadline w, the shortest window of a
 /// guaranteed task. The others shorten every window. Deadlines likewise, without J.
 pub(super) fn demands(system: &System, guaranteed: &WorstCase) -> Option<Vec<Demand>> {
-    let decision = system.costs.decision.0;
+    let decision = system.costs().decision.0;
     let window = Time(guaranteed.tasks.iter().map(Sporadic::window).min()?);
     let (mut once, mut demands) = (0u64, Vec::new());
-    for task in &system.tasks {
+    for task in system.tasks() {
         let period = task.period()?;
         for (decisions, delay) in [(releases(task), task.jitter), (1, Time::ZERO)] {
             let work = decision.saturating_mul(decisions);
@@ -42,8 +42,8 @@ pub(super) fn demands(system: &System, guaranteed: &WorstCase) -> Option<Vec<Dem
 
 /// Adds the decisions from now on to the claims, for tasks of which nothing is known but their periods.
 pub(super) fn claim(system: &System, now: Time, claims: &mut Claims) {
-    let decision = system.costs.decision.0;
-    for task in &system.tasks {
+    let decision = system.costs().decision.0;
+    for task in system.tasks() {
         let Some(period) = task.period() else { continue };
         let delayed = task.jitter.0.div_ceil(period.0.max(1)).saturating_mul(releases(task));
         claims.add_job(now, Time(delayed.saturating_mul(decision)));

@@ -154,7 +154,7 @@ impl<S: Scheduler> Shield<S> {
         }
         let is_allowed = |(core, id): (usize, &JobId)| view.may_run(view.job(*id), core);
         let on_cores = || cores.iter().enumerate().filter_map(|(core, id)| Some((core, id.as_ref()?)));
-        if view.system.machine.is_bound() && !on_cores().all(is_allowed) {
+        if view.system.machine().is_bound() && !on_cores().all(is_allowed) {
             return None;
         }
         let is_kept = |core: usize| view.held_on(core).is_none_or(|held| cores[core] == Some(held));
@@ -170,7 +170,7 @@ impl<S: Scheduler> Shield<S> {
     /// one whose job pays for each decision, so its wake-up is limited.
     fn take_note(&mut self, view: &SystemView<'_>, is_overruled: bool) {
         self.counters.overrides += u64::from(is_overruled);
-        if is_overruled || view.system.costs.decision > Time::ZERO {
+        if is_overruled || view.system.costs().decision > Time::ZERO {
             self.proposal.wake_no_sooner_than(view.now + self.patience);
         }
     }
@@ -210,7 +210,7 @@ impl<S: Scheduler> Shield<S> {
         self.counters.deviations += u64::from(applied.deviates);
         self.counters.unknown += u64::from(applied.is_unknown);
         // On one core the job in turn would pay for the decision at a wake-up.
-        let is_wake_up_free = view.system.costs.decision == Time::ZERO || view.cores() > 1 || !self.rule.runs_first();
+        let is_wake_up_free = view.system.costs().decision == Time::ZERO || view.cores() > 1 || !self.rule.runs_first();
         self.proposal.wake().filter(|_| is_wake_up_free).into_iter().for_each(|date| assignment.wake_at(date));
         let keeps_all = matches!(self.premise, Ok(Premise::StandIn(..)));
         for id in self.proposal.abandoned() {
@@ -272,7 +272,17 @@ fn make_way(view: &SystemView<'_>, proposal: &mut Assignment) -> u64 {
     replaced
 }
 
-impl<S: Scheduler> Scheduler for Shield<S> {
+impl<S: Scheduler> temponet_task::Wrapper for Shield<S> {
+    type Inner = S;
+
+    fn inner(&self) -> &S {
+        &self.inner
+    }
+
+    fn inner_mut(&mut self) -> &mut S {
+        &mut self.inner
+    }
+
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
         self.inner.start(system)?;
         self.premise = guarantee::prove(system);
@@ -282,7 +292,7 @@ impl<S: Scheduler> Scheduler for Shield<S> {
         if let Ok(Premise::StandIn(stand_in, _)) = &mut self.premise {
             stand_in.start(system)?;
         }
-        self.patience = quantum(system.tasks.iter().map(|task| task.deadline).min().unwrap_or_default());
+        self.patience = quantum(system.tasks().iter().map(|task| task.deadline).min().unwrap_or_default());
         self.arrivals.start(system);
         self.counters = ShieldCounters::default();
         Ok(())
@@ -301,6 +311,11 @@ impl<S: Scheduler> Scheduler for Shield<S> {
             Err(_) => self.let_inner_rule(view, assignment, false),
         }
         self.counters.armed += u64::from(self.is_armed());
+    }
+
+    /// Decides: the shield needs every event, and what it does with the scheduler inside depends on them.
+    fn watch(&mut self, view: &SystemView<'_>, scratch: &mut Assignment) {
+        Scheduler::decide(self, view, scratch);
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

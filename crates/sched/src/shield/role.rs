@@ -5,6 +5,7 @@ use temponet_task::wording::{counted, listed};
 
 use super::guarantee::{Guarantee, Premise, prove};
 use super::no_guarantee::{NoGuarantee, WhyNot};
+use super::stand_in::title;
 
 /// What the shield does as long as jobs keep to the premise.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,12 +55,7 @@ impl Role {
                 format!("{}{up_to}{pattern}", within_slack(guarantee))
             }
             Role::StandIn(name) => {
-                let name = match *name {
-                    "edf" => "EDF",
-                    "cd-split" => "C=D splitting",
-                    "dp-wrap" => "DP-Wrap",
-                    other => other,
-                };
+                let name = title(name);
                 format!("guarantees every deadline; {name} decides alone, {inner} is not followed")
             }
             Role::Disarmed(why) => format!("guarantees nothing: {why}"),

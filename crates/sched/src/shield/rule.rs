@@ -63,6 +63,7 @@ pub(super) struct Rule {
 /// Order of the guaranteed jobs of a core.
 type Rank = (Time, Tie, JobId);
 
+/// Guaranteed job of a core with the earliest deadline.
 #[derive(Clone, Copy, Debug)]
 struct First {
     rank: Rank,
@@ -70,39 +71,39 @@ struct First {
     second: Time,
 }
 
-/// What the rule says about a core.
+/// Whether a core may run what the plan gives it instead of its first guaranteed job.
 enum Verdict {
-    /// The plan is safe for this long, forever if there is no time.
+    /// Yes, for this long from now; without a limit if there is none.
     Safe(Option<Time>),
-    /// The core has to run its first job.
+    /// No: the core has to run its first guaranteed job.
     Unsafe,
-    /// It would take too long to tell.
+    /// Undecided, because the computation was cut off.
     Unknown,
 }
 
-/// What came out of a decision.
+/// Outcome of the rule for all cores at one decision.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Applied {
     /// Whether the plan differs from the proposal.
     pub overrides: bool,
-    /// Whether some core runs another job although its first job waits.
+    /// Whether a core runs another job while its first guaranteed job waits.
     pub deviates: bool,
-    /// Whether a core was forced because the computation would have taken too long.
+    /// Whether a core has to run its first guaranteed job because the verdict on another one is undecided.
     pub is_unknown: bool,
 }
 
-/// Number of decisions for the sake of slack within the shortest deadline.
+/// Greatest number of decisions within the shortest relative deadline that are made only because slack runs out.
 const QUANTA: u64 = 256;
 
-/// Least time that is worth a decision, given the shortest deadline.
+/// Least slack for which a core runs another job, given the shortest relative deadline: with less, it would have to decide again at once.
 pub(super) fn quantum(shortest: Time) -> Time {
     Time(shortest.0.div_ceil(QUANTA).max(1))
 }
 
 impl Rule {
     pub fn start(&mut self, system: &System, guarantee: &Guarantee) {
-        let cores = system.cores;
-        self.dispatching = Dispatching::on(&system.costs);
+        let cores = system.cores();
+        self.dispatching = Dispatching::on(&system.costs());
         self.tasks.clear();
         self.tasks.resize_with(cores, Vec::new);
         for (index, reserved) in guarantee.reserved.iter().enumerate() {
@@ -120,7 +121,7 @@ impl Rule {
             ready.reserve(2 * tasks.len());
         }
         self.longest.clear();
-        self.longest.extend(system.tasks.iter().map(longest_region));
+        self.longest.extend(system.tasks().iter().map(longest_region));
         self.first.clear();
         self.first.resize(cores, None);
         self.running.clear();
@@ -131,7 +132,7 @@ impl Rule {
         self.is_forced.resize(cores, false);
         self.exhausted.clear();
         self.exhausted.resize(cores, Time::NEVER);
-        self.claims.reserve(4 * system.tasks.len());
+        self.claims.reserve(4 * system.tasks().len());
     }
 
     /// Finds the ready guaranteed jobs of every core, and the first one among them.
@@ -307,23 +308,25 @@ impl Rule {
         }
     }
 
-    /// Time for which a job that gets a core now will hold it; zero if it can be preempted at any time.
+    /// Longest time for which a job that gets a core now keeps it before it can be preempted; zero if it can be preempted at any
+    /// time.
     fn hold(&self, job: &Job, now: Now<'_>) -> Time {
-        let Some(task) = now.view.system.tasks.get(job.task as usize) else { return Time::ZERO };
+        let Some(task) = now.view.system.tasks().get(job.task as usize) else { return Time::ZERO };
         let work = job.wcet.max(task.wcet_high.unwrap_or_default());
         let next = task.preemption.next_point(job.executed).min(work.max(job.executed + Time(1)));
         if task.preemption.is_limited() { next - job.executed + job.overhead } else { Time::ZERO }
     }
 
-    /// Whether the proof does not know that this job can hold the core for so long: it announces more work than its task,
-    /// or it is a job of a guaranteed task that has lost its guarantee.
+    /// Whether a job that holds the core for this long holds it longer than the proof accounts for. Either it announces more work
+    /// than its task, or its task is guaranteed and the job has lost its guarantee.
     fn is_unforeseen(&self, id: JobId, held: Time, now: Now<'_>) -> bool {
         let job = now.view.job(id);
         let known = self.longest.get(job.task as usize).copied().unwrap_or_default();
         held > known || (now.guarantee.of(job).is_some() && now.guaranteed(id).is_none())
     }
 
-    /// Whether there is time for a job that the proof does not know: whoever arrives meanwhile has to wait for it.
+    /// Verdict on a job that holds the core longer than the proof accounts for. It is safe if every guaranteed job, also one that
+    /// arrives meanwhile, can wait for that long.
     fn verdict_on_unforeseen(&mut self, core: usize, held: Time, now: Now<'_>) -> Verdict {
         self.claim(core, now, false);
         match self.claims.slack(now.view.now, now.view.now, Time::NEVER, held) {
@@ -367,7 +370,7 @@ impl Rule {
             let Some(arrival) = now.arrivals.next_arrival(now.view.now, *index, &reserved) else { continue };
             self.claims.add_task(arrival + reserved.deadline, reserved.period, reserved.work);
         }
-        if self.plan.len() == 1 && now.view.system.costs.decision > Time::ZERO {
+        if self.plan.len() == 1 && now.view.system.costs().decision > Time::ZERO {
             interrupts::claim(now.view.system, now.view.now, &mut self.claims);
         }
     }

@@ -7,7 +7,7 @@ use temponet_task::{Event, NotApplicable, Scheduler, System, SystemView, Time};
 
 use super::arrivals::Arrivals;
 use super::guarantee::{Guarantee, as_set};
-use crate::catalog::Entry;
+use crate::catalog::find;
 use crate::proofs::Facts;
 
 /// A scheduler that decides alone, and what its proof relies on.
@@ -22,13 +22,32 @@ pub(super) struct StandIn {
     arrivals: Arrivals,
 }
 
-const DP_WRAP: &str = "dp-wrap";
+/// A scheduler that can stand in.
+struct Substitute {
+    /// Name in the catalog.
+    name: &'static str,
+    /// Name in sentences.
+    title: &'static str,
+    /// Whether its proof holds only for the exact arrivals.
+    is_exact: bool,
+}
 
-/// Returns the name of a scheduler that is proved to meet every deadline, and whether its proof holds only for the exact
-/// arrivals. The candidates are in order of increasing migrations, and the first proved one is taken.
+/// Schedulers that can stand in, in order of increasing migrations.
+const SUBSTITUTES: [Substitute; 3] = [
+    Substitute { name: "cd-split", title: "C=D splitting", is_exact: false },
+    Substitute { name: "dp-wrap", title: "DP-Wrap", is_exact: true },
+    Substitute { name: "edf", title: "EDF", is_exact: false },
+];
+
+/// Returns the name of a stand-in in sentences.
+pub(super) fn title(name: &str) -> &str {
+    SUBSTITUTES.iter().find(|candidate| candidate.name == name).map_or(name, |candidate| candidate.title)
+}
+
+/// Returns the name of the first of [`SUBSTITUTES`] that is proved to meet every deadline, and whether its proof holds only for the exact arrivals.
 pub(super) fn proved(system: &System, covers_overruns: bool) -> Option<(&'static str, bool)> {
-    let is_identical = system.machine.is_plain() && system.machine.is_full_speed();
-    if system.cores == 1 || system.costs.decision > Time::ZERO || !is_identical {
+    let is_identical = system.machine().is_plain() && system.machine().is_full_speed();
+    if system.cores() == 1 || system.costs().decision > Time::ZERO || !is_identical {
         return None;
     }
     let set = as_set(system, covers_overruns);
@@ -37,9 +56,9 @@ pub(super) fn proved(system: &System, covers_overruns: bool) -> Option<(&'static
         return None;
     }
     let facts = Facts::with(&set, worst_case);
-    let is_proved = |name: &&str| Entry::find(name).is_some_and(|entry| entry.proof(&facts).is_some());
-    let name = ["cd-split", DP_WRAP, "edf"].into_iter().find(is_proved)?;
-    Some((name, name == DP_WRAP))
+    let is_proved =
+        |candidate: &&Substitute| find(candidate.name).is_some_and(|entry| entry.proved_by(&facts).is_some());
+    SUBSTITUTES.iter().find(is_proved).map(|candidate| (candidate.name, candidate.is_exact))
 }
 
 impl StandIn {

@@ -2,8 +2,9 @@
 
 use rand::{Rng, RngExt, SeedableRng};
 use rand_pcg::Pcg64;
+use temponet_sched::catalog::{Need, all};
 use temponet_sched::shield::{Shield, ShieldCounters};
-use temponet_sched::{ALL, Entry, build};
+use temponet_sched::{Entry, build};
 use temponet_sim::generate::{Deadlines, Lengths, Rule, Spec, generate};
 use temponet_sim::{Metrics, Unobserved, simulate};
 use temponet_task::{
@@ -97,10 +98,10 @@ pub fn inner(choice: usize, seed: u64) -> (String, Box<dyn Scheduler>) {
         Some(bad) => (format!("{bad:?}"), Box::new(BadScheduler::new(*bad, seed))),
         None => {
             // The sets are of independent tasks, which schedulers of graphs refuse.
-            let is_for_all = |entry: &&Entry| !["edf-chain", "hlfet", "egs"].contains(&entry.name);
-            let entries: Vec<&Entry> = ALL.iter().filter(is_for_all).collect();
+            let is_for_all = |entry: &&Entry| !entry.needs.iter().any(|need| matches!(need, Need::Precedence));
+            let entries: Vec<&Entry> = all().into_iter().filter(is_for_all).collect();
             let entry = entries[(choice - BAD.len()) % entries.len()];
-            (entry.name.into(), build(entry.name).unwrap())
+            (entry.name.to_string(), build(&entry.name).unwrap())
         }
     }
 }
@@ -134,7 +135,7 @@ pub fn drawn(rng: &mut Pcg64, load: f64, cores: usize) -> TaskSet {
 /// Adds offsets, jitter, sporadic arrivals, bursts, and execution times below the wcet.
 pub fn vary(rng: &mut Pcg64, set: &mut TaskSet) {
     let [offsets, jitter, sporadic, short] = [0.3, 0.15, 0.5, 0.5].map(|share| rng.random_bool(share));
-    for task in &mut set.tasks {
+    for task in set.system.tasks_mut().iter_mut() {
         let Time(period) = task.period().unwrap();
         if offsets {
             task.offset = Time(rng.random_range(0..period));
@@ -162,7 +163,7 @@ pub fn vary(rng: &mut Pcg64, set: &mut TaskSet) {
 
 /// A horizon of some hundred jobs and several of the longest periods.
 pub fn horizon(set: &TaskSet) -> Time {
-    let rate: f64 = set.tasks.iter().map(|task| 1.0 / task.period().unwrap().0 as f64).sum();
-    let longest = set.tasks.iter().filter_map(Task::period).max().unwrap();
+    let rate: f64 = set.tasks().iter().map(|task| 1.0 / task.period().unwrap().0 as f64).sum();
+    let longest = set.tasks().iter().filter_map(Task::period).max().unwrap();
     Time((300.0 / rate) as u64).max(longest * 3)
 }

@@ -115,7 +115,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
 
     /// Applies the miss rule to a job that is not complete at its deadline.
     fn deadline_passed(&mut self, id: JobId, observer: &mut impl Observer) {
-        match self.system.on_miss {
+        match self.system.on_miss() {
             OnMiss::Continue => self.events.push(Event::DeadlinePassed(id)),
             OnMiss::Abort => {
                 let has_left = self.remove(id, End::Aborted, observer);

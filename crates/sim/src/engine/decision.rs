@@ -27,7 +27,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         if assignment.has_speeds() || !self.all_full {
             self.check_speeds(assignment)?;
             // A core with a speed of its own has no other.
-            if self.system.machine.is_full_speed() {
+            if self.system.machine().is_full_speed() {
                 self.change_speeds(assignment, observer);
             }
         }
@@ -98,7 +98,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
     fn check_speeds(&self, assignment: &Assignment) -> Result<(), SimError> {
         for core in 0..self.cores.len() {
             let speed = assignment.speed(core);
-            if !self.system.speeds.contains(&speed) {
+            if !self.system.speeds().contains(&speed) {
                 let what = format!("core {core} set to {}/1000 of full speed, which it does not have", speed.0);
                 return Err(self.illegal(what));
             }
@@ -153,7 +153,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
     /// Names a job in messages.
     pub(super) fn named(&self, id: JobId) -> String {
         let job = &self.jobs[id.index()];
-        format!("job {} of task {:?}", job.number, self.set.tasks[job.task as usize].name)
+        format!("job {} of task {:?}", job.number, self.set.tasks()[job.task as usize].name)
     }
 
     pub(super) fn illegal(&self, what: String) -> SimError {

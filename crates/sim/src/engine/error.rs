@@ -48,7 +48,7 @@ impl SimError {
 #[cold]
 pub(super) fn too_many(set: &TaskSet, time: Time, most: usize) -> SimError {
     let load = format!("{:.2}", set.utilization() / set.capacity());
-    let stays = set.on_miss == OnMiss::Continue;
+    let stays = set.on_miss() == OnMiss::Continue;
     let rule = if stays { ", and late jobs stay" } else { "" };
     let advice = match (stays, most < MOST_READY) {
         (true, true) => {

@@ -23,7 +23,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         for core in 0..self.cores.len() {
             if let Some(id) = self.running[core] {
                 let task = self.jobs[id.index()].task as usize;
-                self.jobs[id.index()].held = self.set.tasks[task].preemption.is_limited();
+                self.jobs[id.index()].held = self.set.tasks()[task].preemption.is_limited();
             }
         }
         self.find_points();
@@ -43,7 +43,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
     /// Returns the time at which a held job reaches its next preemption point, if it does not complete before or there.
     fn point(&self, core: usize, id: JobId) -> Time {
         let (job, hidden) = (&self.jobs[id.index()], &self.hidden[id.index()]);
-        let work = self.set.tasks[job.task as usize].preemption.next_point(job.executed);
+        let work = self.set.tasks()[job.task as usize].preemption.next_point(job.executed);
         if work >= hidden.execution {
             return Time::NEVER;
         }

@@ -40,7 +40,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         for (place, (id, job)) in view.ready().enumerate() {
             let first_start = if job.last_core.is_some() { job.release } else { Time::NEVER };
             let execution = execution(job);
-            let is_late = job.held && job.deadline <= view.now && system.on_miss == OnMiss::Abort;
+            let is_late = job.held && job.deadline <= view.now && system.on_miss() == OnMiss::Abort;
             let removal = is_late.then_some(End::Aborted);
             hidden[id.index()] = Hidden { execution, place: place as u32, first_start, removal, ..gone };
             if job.deadline > view.now {
@@ -60,10 +60,10 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         let mut engine = Engine {
             sections,
             cores: idle_cores(&system, view.now),
-            is_bound: system.machine.is_bound(),
-            is_limited: system.is_limited,
+            is_bound: system.machine().is_bound(),
+            is_limited: system.is_limited(),
             system,
-            costs: set.costs,
+            costs: set.costs(),
             horizon,
             now: view.now,
             workload,
@@ -81,7 +81,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             waiting,
             all_full: true,
             events: Vec::new(),
-            metrics: Metrics::new(&set.tasks),
+            metrics: Metrics::new(set.tasks()),
             set,
             busy_full: 0,
             busy_slow: 0,

@@ -42,7 +42,7 @@ const NOT_WAITED: Waited = Waited { since: Time::NEVER, resource: 0, total: Time
 impl Sections {
     /// Returns the state at the beginning of a run; `None` if no task has critical sections.
     pub fn of(system: &System) -> Option<Box<Sections>> {
-        Locks::of(system).map(|locks| Sections::resumed(locks, system.cores, 0, Time::ZERO))
+        Locks::of(system).map(|locks| Sections::resumed(locks, system.cores(), 0, Time::ZERO))
     }
 
     /// Returns the state of a run that continues with these locks and up to this many job ids.
@@ -229,7 +229,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
     pub(super) fn check_blocked(&self, id: JobId) -> Result<(), SimError> {
         let blocker = self.sections.as_ref().and_then(|sections| sections.locks.blocker(id));
         let Some((resource, holder)) = blocker else { return Ok(()) };
-        let (job, holder, name) = (self.named(id), self.named(holder), &self.system.resources[resource]);
+        let (job, holder, name) = (self.named(id), self.named(holder), &self.system.resources()[resource]);
         Err(self.illegal(format!("{job} put on a core, but it waits for {name:?}, which {holder} holds")))
     }
 

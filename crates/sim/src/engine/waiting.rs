@@ -199,7 +199,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             let job = new_job(&release, &self.system);
             if job.deadline <= self.horizon {
                 // Where late jobs are removed, this one would not have outlasted its deadline.
-                let removes = self.system.on_miss == OnMiss::Abort;
+                let removes = self.system.on_miss() == OnMiss::Abort;
                 let end = if removes { self.now.min(job.deadline) } else { self.now };
                 self.metrics.record(&job, End::Unreleased, end);
                 self.metrics.unreleased += 1;

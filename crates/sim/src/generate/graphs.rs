@@ -40,9 +40,9 @@ impl Graphs {
     pub fn join(&self, set: &mut TaskSet, seed: u64) {
         let mut rng = Pcg64::seed_from_u64(seed ^ 0x6772_6170_6873);
         let is_single = |index: &usize| {
-            matches!(set.tasks[*index].arrival, Arrival::Periodic { .. }) && set.tasks[*index].after.is_empty()
+            matches!(set.tasks()[*index].arrival, Arrival::Periodic { .. }) && set.tasks()[*index].after.is_empty()
         };
-        let single: Vec<usize> = (0..set.tasks.len()).filter(is_single).collect();
+        let single: Vec<usize> = (0..set.tasks().len()).filter(is_single).collect();
         for (number, nodes) in single.chunks(self.size.max(2)).filter(|nodes| nodes.len() > 1).enumerate() {
             self.join_one(set, number, nodes, &mut rng);
         }
@@ -51,25 +51,25 @@ impl Graphs {
     /// Makes one graph of these tasks.
     fn join_one(&self, set: &mut TaskSet, number: usize, nodes: &[usize], rng: &mut Pcg64) {
         let (source, sink) = (nodes[0], nodes[nodes.len() - 1]);
-        let period = set.tasks[source].period().unwrap_or_default();
+        let period = set.tasks()[source].period().unwrap_or_default();
         let deadline = Time(((period.0 as f64 * self.deadline) as u64).clamp(1, Time::MAX_INPUT.0));
         for (at, node) in nodes.iter().enumerate() {
-            let own = set.tasks[*node].period().unwrap_or(period);
+            let own = set.tasks()[*node].period().unwrap_or(period);
             // A period that is longer by a factor takes work that is longer by the same factor.
-            let mut task = set.tasks[*node].with_work(period.0, own.0);
+            let mut task = set.tasks()[*node].with_work(period.0, own.0);
             task.deadline = deadline;
             task.after = nodes[..at].iter().copied().filter(|_| rng.random_bool(self.edges)).collect();
             if at > 0 && task.after.is_empty() {
                 task.after = vec![source];
             }
-            set.tasks[*node] = task;
+            set.system.tasks_mut()[*node] = task;
         }
-        let has_successor = |node: &usize| nodes.iter().any(|other| set.tasks[*other].after.contains(node));
+        let has_successor = |node: &usize| nodes.iter().any(|other| set.tasks()[*other].after.contains(node));
         let ends: Vec<usize> = nodes.iter().copied().filter(|node| *node != sink && !has_successor(node)).collect();
-        set.tasks[sink].after.extend(ends);
-        set.tasks[sink].after.sort_unstable();
+        set.system.tasks_mut()[sink].after.extend(ends);
+        set.system.tasks_mut()[sink].after.sort_unstable();
         // The graph is in order and has one source, so its tasks can follow it.
-        let _ = set.follow_sources();
+        let _ = set.system.follow_sources();
         for released in set.modes.iter_mut().filter_map(|mode| mode.tasks.as_mut()) {
             // A mode has all or none of the tasks of a graph: those whose source it has.
             let is_active = released.contains(&source);
@@ -79,13 +79,14 @@ impl Graphs {
                 released.sort_unstable();
             }
         }
-        set.chains.push(longest_chain(set, number, source, deadline));
+        let chain = longest_chain(set, number, source, deadline);
+        set.system.set_chains([set.chains(), &[chain]].concat());
     }
 }
 
 /// Returns the chain along the longest path of wcets from a source.
 fn longest_chain(set: &TaskSet, number: usize, source: usize, deadline: Time) -> Chain {
-    let (levels, graph) = (levels(&set.tasks), Precedence::of(&set.tasks).ok().flatten());
+    let (levels, graph) = (levels(set.tasks()), Precedence::of(set.tasks()).ok().flatten());
     let next = |task: usize| {
         let behind = graph.as_ref().map_or(&[][..], |graph| graph.successors(task)).iter().copied();
         behind.max_by_key(|next| (levels[*next], std::cmp::Reverse(*next)))
@@ -107,10 +108,10 @@ mod tests {
             let graphs = Graphs { size: 5, edges: 0.1 * (seed % 10) as f64, deadline: 1.5 };
             assert_eq!(graphs.problem(), None);
             graphs.join(&mut set, seed);
-            assert_eq!(set.system().validate(), Ok(()));
+            assert_eq!(set.system.validate(), Ok(()));
             assert!((set.utilization() / before - 1.0).abs() < 1e-3);
-            assert_eq!(set.chains.len(), 4);
-            let graph = Precedence::of(&set.tasks).unwrap().unwrap();
+            assert_eq!(set.chains().len(), 4);
+            let graph = Precedence::of(set.tasks()).unwrap().unwrap();
             assert!((0..15).all(|task| graph.sources(task) == [task / 5 * 5]));
             let again = {
                 let mut set = generate(&Spec::new(17, 3, 2.0), seed).unwrap();
@@ -130,14 +131,14 @@ mod tests {
             let mut set = generate(&Spec::new(10, 2, 1.6), seed).unwrap();
             modes.apply(&mut set, seed);
             Graphs { size: 4, edges: 0.5, deadline: 1.0 }.join(&mut set, seed);
-            let graph = Precedence::of(&set.tasks).unwrap().unwrap();
+            let graph = Precedence::of(set.tasks()).unwrap().unwrap();
             for released in set.modes.iter().filter_map(|mode| mode.tasks.as_ref()) {
-                partial += usize::from(released.len() < set.tasks.len());
+                partial += usize::from(released.len() < set.tasks().len());
                 assert!(released.is_sorted());
                 let is_whole = |task: usize| {
                     graph.sources(task).iter().all(|source| released.contains(source) == released.contains(&task))
                 };
-                assert!((0..set.tasks.len()).all(is_whole), "{seed}: {released:?}");
+                assert!((0..set.tasks().len()).all(is_whole), "{seed}: {released:?}");
             }
         }
         assert!(partial > 20, "{partial}");

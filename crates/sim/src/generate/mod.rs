@@ -193,7 +193,7 @@ pub fn generate(spec: &Spec, seed: u64) -> Result<TaskSet, GenerateError> {
     };
     let modes = spec.modes.iter().map(mode).collect();
     let name = format!("random-{}x{}-{seed}", tasks.len(), spec.cores);
-    Ok(TaskSet { modes, ..TaskSet::new(name, tasks, spec.cores) })
+    Ok(TaskSet::new(name, tasks, spec.cores).with_modes(modes))
 }
 
 /// Draws a task with this utilization.
@@ -251,7 +251,7 @@ fn burst_task(burst: &BurstSpec) -> Result<Task, GenerateError> {
         )));
     }
     let arrival = Arrival::Burst { jobs, every, until };
-    Ok(Task { arrival, deadline, ..Task::periodic("burst", every, wcet) })
+    Ok(Task::periodic("burst", every, wcet).with_arrival(arrival).with_deadline(deadline))
 }
 
 impl Rule {

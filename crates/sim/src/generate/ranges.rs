@@ -236,7 +236,7 @@ impl WorkloadRanges {
 
     /// Gives a drawn set its distribution of execution times and, in some sets, costs.
     fn with_times_and_costs(&self, mut set: TaskSet, execution: ExecutionKind, rng: &mut Pcg64) -> TaskSet {
-        for task in &mut set.tasks {
+        for task in set.system.tasks_mut().iter_mut() {
             match execution {
                 ExecutionKind::Known | ExecutionKind::Uniform => {}
                 ExecutionKind::Weibull => {
@@ -246,11 +246,11 @@ impl WorkloadRanges {
                 ExecutionKind::Pareto => task.execution = ExecutionModel::Pareto { shape: 1.5 },
             }
         }
-        set.speeds = self.speeds.iter().map(|share| Speed((share * 1000.0).round() as u32)).collect();
+        set.system.set_speeds(self.speeds.iter().map(|share| Speed((share * 1000.0).round() as u32)).collect());
         if rng.random::<f64>() < self.costs.0 {
-            let shortest = set.tasks.iter().map(|task| task.wcet.0).min().unwrap_or(0) as f64;
+            let shortest = set.tasks().iter().map(|task| task.wcet.0).min().unwrap_or(0) as f64;
             let cost = |rng: &mut Pcg64| Time((shortest * self.costs.1 * rng.random::<f64>()) as u64);
-            set.costs = Costs { migration: cost(rng), context_switch: Time(cost(rng).0 / 4), ..set.costs };
+            set.system.set_costs(Costs { migration: cost(rng), context_switch: Time(cost(rng).0 / 4), ..set.costs() });
         }
         set
     }
@@ -258,7 +258,7 @@ impl WorkloadRanges {
 
 /// Returns the mean number of jobs that a core gets within the median wcet of the tasks.
 fn jobs_per_median_wcet(set: &TaskSet) -> f64 {
-    let mut wcets: Vec<u64> = set.tasks.iter().map(|task| task.wcet.0).collect();
+    let mut wcets: Vec<u64> = set.tasks().iter().map(|task| task.wcet.0).collect();
     wcets.sort_unstable();
     let rate = |task: &Task| match &task.arrival {
         Arrival::Listed(jobs) => {
@@ -267,8 +267,8 @@ fn jobs_per_median_wcet(set: &TaskSet) -> f64 {
         }
         _ => task.mean_utilization() / task.mean_execution().max(1.0),
     };
-    let rate: f64 = set.tasks.iter().map(rate).sum();
-    rate * wcets.get(wcets.len() / 2).copied().unwrap_or(0) as f64 / set.cores as f64
+    let rate: f64 = set.tasks().iter().map(rate).sum();
+    rate * wcets.get(wcets.len() / 2).copied().unwrap_or(0) as f64 / set.cores() as f64
 }
 
 /// Takes the square root of the spread of the periods; returns whether there was anything to narrow.

@@ -116,12 +116,12 @@ pub(super) fn draw(spec: &Spec, rng: &mut Pcg64) -> Result<Vec<Task>, GenerateEr
             let time = |ns: f64| Time((ns.round() as u64).max(1));
             let name = format!("t{}ms-{index}", class.period.0 / 1_000_000);
             let wcet = time(*worst);
-            tasks.push(Task {
-                bcet: time(*best).min(wcet),
-                acet: Some(time(*average).min(wcet)),
-                execution: ExecutionModel::Weibull { exceed: EXCEED },
-                ..Task::periodic(name, class.period, wcet)
-            });
+            tasks.push(
+                Task::periodic(name, class.period, wcet)
+                    .with_bcet(time(*best).min(wcet))
+                    .with_acet(Some(time(*average).min(wcet)))
+                    .with_execution(ExecutionModel::Weibull { exceed: EXCEED }),
+            );
         }
     }
     Ok(tasks)

@@ -58,8 +58,8 @@ mod tests {
         let ms = Time::from_ms;
         let model = ExecutionModel::Lognormal { median: ms(4), sigma: 0.5 };
         let task =
-            Task { bcet: Time(1), execution: model, estimate_error: error, ..Task::periodic("t", ms(5), ms(1_000)) };
-        let set = TaskSet::new("s", vec![task.clone(), Task { name: "u".into(), jitter: ms(3), ..task }], 1);
+            Task::periodic("t", ms(5), ms(1_000)).with_bcet(Time(1)).with_execution(model).with_estimate_error(error);
+        let set = TaskSet::new("s", vec![task.clone(), task.with_name("u".into()).with_jitter(ms(3))], 1);
         let mut workload = Workload::new(&set, 7);
         (0..4_000).filter_map(|_| workload.pop()).collect()
     }

@@ -25,7 +25,7 @@ fn periodic_releases_come_by_time_then_task() {
 
 #[test]
 fn jitter_longer_than_the_period_delays_releases_and_not_deadlines() {
-    let task = Task { jitter: ms(25), ..Task::periodic("a", ms(10), ms(1)) };
+    let task = Task::periodic("a", ms(10), ms(1)).with_jitter(ms(25));
     let set = TaskSet::new("s", vec![task], 1);
     let seen = releases(&set, 3, ms(10_000));
     assert!(seen.windows(2).all(|pair| pair[0].time <= pair[1].time));
@@ -41,7 +41,7 @@ fn jitter_longer_than_the_period_delays_releases_and_not_deadlines() {
 /// first release.
 #[test]
 fn jitter_beyond_the_horizon_draws_only_the_arrivals_before_it() {
-    let task = Task { jitter: Time::MAX_INPUT, ..Task::periodic("a", Time(1_000), Time(1)) };
+    let task = Task::periodic("a", Time(1_000), Time(1)).with_jitter(Time::MAX_INPUT);
     let set = TaskSet::new("s", vec![task], 1);
     let horizon = ms(1);
     let mut workload = Workload::until(&set, 1, horizon);
@@ -57,7 +57,7 @@ fn jitter_beyond_the_horizon_draws_only_the_arrivals_before_it() {
 #[test]
 fn sporadic_gaps_keep_the_minimum_and_the_mean() {
     let gap = Gap::Exponential { mean: ms(15) };
-    let task = Task { arrival: Arrival::Sporadic { minimum: ms(10), gap }, ..Task::periodic("a", ms(10), ms(1)) };
+    let task = Task::periodic("a", ms(10), ms(1)).with_arrival(Arrival::Sporadic { minimum: ms(10), gap });
     let set = TaskSet::new("s", vec![task], 1);
     let seen = releases(&set, 3, Time::from_secs(300));
     let gaps: Vec<_> = seen.windows(2).map(|pair| pair[1].time - pair[0].time).collect();
@@ -69,7 +69,7 @@ fn sporadic_gaps_keep_the_minimum_and_the_mean() {
 #[test]
 fn bursts_release_many_at_once_and_end() {
     let arrival = Arrival::Burst { jobs: 3, every: ms(20), until: ms(50) };
-    let task = Task { arrival, offset: ms(10), ..Task::periodic("peak", ms(5), ms(1)) };
+    let task = Task::periodic("peak", ms(5), ms(1)).with_arrival(arrival).with_offset(ms(10));
     let set = TaskSet::new("s", vec![task], 1);
     let times: Vec<_> = releases(&set, 0, ms(1_000)).iter().map(|r| r.time.0 / 1_000_000).collect();
     assert_eq!(times, [10, 10, 10, 30, 30, 30]);

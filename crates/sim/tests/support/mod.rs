@@ -49,7 +49,7 @@ pub struct NaiveJob {
 
 impl NaiveJob {
     fn released(set: &TaskSet, now: i64, release: &Release) -> NaiveJob {
-        let task = &set.tasks[release.task as usize];
+        let task = &set.tasks()[release.task as usize];
         let nanoseconds = |time: Time| time.0 as i64;
         NaiveJob {
             task: release.task as usize,
@@ -112,11 +112,11 @@ pub struct State<'a> {
 
 impl State<'_> {
     pub fn task(&self, job: &NaiveJob) -> &Task {
-        &self.set.tasks[job.task]
+        &self.set.tasks()[job.task]
     }
 
     pub fn cores(&self) -> usize {
-        self.set.cores
+        self.set.cores()
     }
 }
 
@@ -175,7 +175,7 @@ pub fn naive(set: &TaskSet, seed: u64, tick: Time, horizon: Time, mut rule: Rule
         for job in &mut run.jobs {
             job.before = job.done;
             if let Some(core) = job.core {
-                job.done += i64::from(set.core_speed(core).0) * tick.0 as i64;
+                job.done += i64::from(set.machine().speed(core).0) * tick.0 as i64;
             }
         }
     }
@@ -219,7 +219,7 @@ impl Naive<'_> {
             happened = true;
         }
         for job in &mut self.jobs {
-            let preemption = self.set.tasks[job.task].preemption;
+            let preemption = self.set.tasks()[job.task].preemption;
             job.held = job.core.is_some() && preemption.is_limited();
             if let Preemption::Every(every) = preemption
                 && job.core.is_some()
@@ -241,7 +241,7 @@ impl Naive<'_> {
     /// Removes jobs at their deadlines, as far as they are not held. Returns whether a deadline has passed.
     fn pass_deadlines(&mut self) -> bool {
         let due: Vec<_> = self.jobs.iter().filter(|job| job.deadline == self.now).map(NaiveJob::id).collect();
-        for id in due.iter().filter(|_| self.set.on_miss == OnMiss::Abort) {
+        for id in due.iter().filter(|_| self.set.on_miss() == OnMiss::Abort) {
             let index = self.jobs.iter().position(|job| job.id() == *id).unwrap();
             match self.jobs[index].held {
                 true => self.jobs[index].leaves = true,
@@ -254,7 +254,7 @@ impl Naive<'_> {
     /// Releases the jobs whose predecessors have all completed. Returns whether there is one.
     fn release(&mut self) -> bool {
         let is_ripe = |job: &NaiveJob| {
-            let mut before = self.set.tasks[job.task].after.iter();
+            let mut before = self.set.tasks()[job.task].after.iter();
             before.all(|before| self.completed.get(&(*before, job.number)) == Some(&true))
         };
         let (mut ripe, rest): (Vec<_>, Vec<_>) = std::mem::take(&mut self.waiting).into_iter().partition(is_ripe);
@@ -265,7 +265,7 @@ impl Naive<'_> {
             job.release = self.now;
             self.jobs.push(job);
             let last = self.jobs.len() - 1;
-            if self.jobs[last].deadline <= self.now && self.set.on_miss == OnMiss::Abort {
+            if self.jobs[last].deadline <= self.now && self.set.on_miss() == OnMiss::Abort {
                 self.leave(last, End::Aborted);
             }
         }
@@ -276,7 +276,7 @@ impl Naive<'_> {
     /// Takes the waiting jobs out that have lost a predecessor and will never be released, one after another.
     fn lose(&mut self) {
         let is_lost = |run: &Naive<'_>, job: &NaiveJob| {
-            let mut before = run.set.tasks[job.task].after.iter();
+            let mut before = run.set.tasks()[job.task].after.iter();
             before.any(|before| run.completed.get(&(*before, job.number)) == Some(&false))
         };
         while let Some(at) = self.waiting.iter().position(|job| is_lost(self, job)) {

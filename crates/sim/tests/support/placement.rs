@@ -9,11 +9,11 @@ impl Naive<'_> {
     /// protocol says so.
     pub(super) fn place(&mut self, order: Vec<usize>) {
         let set = self.set;
-        let is_plain = set.system().machine.is_plain();
+        let is_plain = set.system.machine().is_plain();
         let held: Vec<usize> = (0..self.jobs.len()).filter(|index| self.jobs[*index].held).collect();
         let mut runners: Vec<usize> = Vec::new();
         for index in order {
-            let is_full = runners.len() + held.len() >= set.cores;
+            let is_full = runners.len() + held.len() >= set.cores();
             if is_plain && is_full {
                 break;
             }
@@ -23,7 +23,7 @@ impl Naive<'_> {
             let (mut runner, mut hops) = (Some(index), 0);
             while let Some((_, holder)) = runner.and_then(|runner| self.blocker(runner)) {
                 hops += 1;
-                runner = Some(holder).filter(|_| set.protocol != Protocol::None && hops <= self.jobs.len());
+                runner = Some(holder).filter(|_| set.protocol() != Protocol::None && hops <= self.jobs.len());
             }
             let Some(runner) = runner.filter(|runner| !runners.contains(runner) && !held.contains(runner)) else {
                 continue;
@@ -35,7 +35,7 @@ impl Naive<'_> {
             }
         }
         let is_free = |core: &usize| !held.iter().any(|index| self.jobs[*index].core == Some(*core));
-        let free: Vec<usize> = (0..set.cores).filter(is_free).collect();
+        let free: Vec<usize> = (0..set.cores()).filter(is_free).collect();
         let mut search = Search { set, free, jobs: &self.jobs, order: &runners, best: None };
         search.try_all(&mut Vec::new());
         let chosen = search.best.unwrap().1;
@@ -46,7 +46,7 @@ impl Naive<'_> {
             self.outcome.migrations += u64::from(core.is_some() && job.last_core.is_some() && job.last_core != core);
             (job.core, job.last_core) = (core, core.or(job.last_core));
             job.start = job.start.or(core.map(|_| self.now));
-            job.held = core.is_some() && set.tasks[job.task].preemption.is_limited();
+            job.held = core.is_some() && set.tasks()[job.task].preemption.is_limited();
         }
     }
 }
@@ -77,7 +77,7 @@ impl Search<'_> {
             let stays = |(job, core): (&usize, &Option<usize>)| core.map(|core| jobs[*job].core == Some(core));
             let quality = (
                 runs,
-                cores.iter().flatten().map(|core| self.set.core_speed(*core).0).collect(),
+                cores.iter().flatten().map(|core| self.set.machine().speed(*core).0).collect(),
                 self.order.iter().zip(cores.iter()).filter_map(stays).collect(),
                 cores.iter().flatten().map(|core| -(*core as i64)).collect(),
             );
@@ -86,7 +86,7 @@ impl Search<'_> {
             }
             return;
         }
-        let task = &self.set.tasks[self.jobs[self.order[cores.len()]].task];
+        let task = &self.set.tasks()[self.jobs[self.order[cores.len()]].task];
         for core in self.free.clone().into_iter().filter(|core| task.cores.contains(*core)) {
             if !cores.contains(&Some(core)) {
                 cores.push(Some(core));

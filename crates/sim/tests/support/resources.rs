@@ -10,13 +10,13 @@ pub const DONE: i64 = i64::MAX;
 
 impl NaiveJob {
     fn holds<'a>(&'a self, set: &'a TaskSet) -> impl Iterator<Item = usize> + 'a {
-        let inside = self.inside.iter().zip(&set.tasks[self.task].sections);
+        let inside = self.inside.iter().zip(&set.tasks()[self.task].sections);
         inside.filter(|(state, _)| state.is_some_and(|since| since != DONE)).map(|(_, section)| section.resource)
     }
 
     /// The section that the job has to enter before it can go on: of several, the longest.
     fn wants(&self, set: &TaskSet) -> Option<usize> {
-        let sections = &set.tasks[self.task].sections;
+        let sections = &set.tasks()[self.task].sections;
         let is_next = |at: &usize| self.inside[*at].is_none() && sections[*at].at.0 as i64 <= self.executed();
         (0..sections.len())
             .filter(is_next)
@@ -38,7 +38,7 @@ impl Naive<'_> {
 
     pub(super) fn wanted_resource(&self, index: usize) -> Option<usize> {
         let job = &self.jobs[index];
-        job.wants(self.set).map(|section| self.set.tasks[job.task].sections[section].resource)
+        job.wants(self.set).map(|section| self.set.tasks()[job.task].sections[section].resource)
     }
 
     /// What keeps a job from running: the resource and the index of the job that holds it.
@@ -49,24 +49,24 @@ impl Naive<'_> {
         {
             return Some((resource, holder));
         }
-        if self.set.protocol != Protocol::Ceiling || job.last_core.is_some() {
+        if self.set.protocol() != Protocol::Ceiling || job.last_core.is_some() {
             return None;
         }
         // Every task of these sets has a priority, which is its preemption level.
         let level = |task: &Task| task.priority.unwrap();
         let ceiling = |resource: usize| {
-            let users = self.set.tasks.iter();
+            let users = self.set.tasks().iter();
             users.filter(|task| task.sections.iter().any(|own| own.resource == resource)).map(level).max().unwrap()
         };
-        let above = (0..self.set.resources.len()).filter(|resource| self.holder(*resource, index).is_some());
-        let above = above.filter(|resource| ceiling(*resource) >= level(&self.set.tasks[job.task]));
+        let above = (0..self.set.resources().len()).filter(|resource| self.holder(*resource, index).is_some());
+        let above = above.filter(|resource| ceiling(*resource) >= level(&self.set.tasks()[job.task]));
         let highest = above.min_by_key(|resource| (-ceiling(*resource), *resource))?;
         Some((highest, self.holder(highest, index).unwrap()))
     }
 
     /// Ends the sections and the wait of a job that leaves.
     pub(super) fn end_sections(&mut self, job: &NaiveJob) {
-        for (state, section) in job.inside.iter().zip(&self.set.tasks[job.task].sections) {
+        for (state, section) in job.inside.iter().zip(&self.set.tasks()[job.task].sections) {
             if let Some(since) = state.filter(|since| *since != DONE) {
                 self.outcome.holds.push(self.stretch(job, section.resource, since));
             }
@@ -115,7 +115,7 @@ impl Naive<'_> {
     /// Ends the sections of a job whose work is done.
     pub(super) fn unlock(&mut self, index: usize) {
         let job = self.jobs[index].clone();
-        let sections = &self.set.tasks[job.task].sections;
+        let sections = &self.set.tasks()[job.task].sections;
         for (at, section) in sections.iter().enumerate() {
             // A fast core can do more than a section in a tick. It comes to all of them nevertheless, one after another.
             let is_skipped = |(other, inner): (usize, &Section)| {
@@ -138,7 +138,7 @@ impl Naive<'_> {
         order.sort_by_key(|index| self.jobs[*index].core);
         for index in order {
             while let Some(section) = self.jobs[index].wants(self.set) {
-                let resource = self.set.tasks[self.jobs[index].task].sections[section].resource;
+                let resource = self.set.tasks()[self.jobs[index].task].sections[section].resource;
                 if self.holder(resource, index).is_some() {
                     break;
                 }

@@ -28,9 +28,9 @@ pub fn rule(name: &str) -> Rule {
             if share > m / (2.0 * m - 1.0) { 0 } else { job.deadline }
         }),
         "edf-chain" => by_key(|state, job| {
-            job.deadline - nanoseconds(state.task(job).deadline) + due(&state.set.tasks, job.task).max(0)
+            job.deadline - nanoseconds(state.task(job).deadline) + due(state.set.tasks(), job.task).max(0)
         }),
-        "hlfet" => by_key(|state, job| -level(&state.set.tasks, job.task)),
+        "hlfet" => by_key(|state, job| -level(state.set.tasks(), job.task)),
         "mh-edf" => on_events(moore_hodgson),
         "look-ahead:caution=1" => on_events(look_ahead),
         "rr" => round_robin(),
@@ -140,7 +140,7 @@ fn look_ahead(state: &State) -> Vec<usize> {
     };
     let mut all: Vec<_> = fitting.iter().map(|index| ready(*index)).collect();
     let last = all.iter().map(|job| job.0).max().unwrap_or(0);
-    for (task, own) in state.set.tasks.iter().enumerate() {
+    for (task, own) in state.set.tasks().iter().enumerate() {
         let Arrival::Periodic { period } = own.arrival else { continue };
         let releases = (0u64..).map(|number| (number, nanoseconds(own.offset) + number as i64 * nanoseconds(period)));
         for (number, release) in releases.skip_while(|(_, release)| *release <= state.now).take(3) {
@@ -226,7 +226,7 @@ fn pd2(state: &State) -> Vec<usize> {
 /// core of each cluster. The simulator puts them on any cores, so preemptions and migrations mean nothing.
 fn clustered(size: usize, rate_monotonic: bool) -> Rule {
     on_events(move |state| {
-        let (tasks, cores) = (&state.set.tasks, state.cores());
+        let (tasks, cores) = (state.set.tasks(), state.cores());
         let clusters = cores.div_ceil(size);
         let cores_of = |cluster: usize| (cores - cluster * size).min(size);
         let load = |task: &Task| {

@@ -29,7 +29,7 @@ pub fn any_set(tick: Time) -> impl Strategy<Value = TaskSet> {
             task
         };
         let mut set = TaskSet::new("random", (0usize..).zip(tasks).map(task).collect(), cores);
-        set.on_miss = if aborts { OnMiss::Abort } else { OnMiss::Continue };
+        set.system.set_on_miss(if aborts { OnMiss::Abort } else { OnMiss::Continue });
         set
     })
 }
@@ -40,7 +40,7 @@ pub fn any_limits() -> impl Strategy<Value = Vec<u64>> {
 }
 
 pub fn with_limits(mut set: TaskSet, limits: &[u64], tick: Time) -> TaskSet {
-    for (task, limit) in set.tasks.iter_mut().zip(limits) {
+    for (task, limit) in set.system.tasks_mut().iter_mut().zip(limits) {
         task.preemption = match limit {
             0 | 1 => Preemption::Free,
             2 | 3 => Preemption::None,
@@ -57,13 +57,13 @@ pub fn any_edges() -> impl Strategy<Value = Vec<bool>> {
 
 /// Tasks with even and with odd indices form graphs, each with one period.
 pub fn with_precedence(mut set: TaskSet, edges: &[bool], tick: Time) -> TaskSet {
-    let periods: Vec<Time> = set.tasks.iter().filter_map(Task::period).collect();
-    for index in 0..set.tasks.len() {
-        set.tasks[index].arrival = Arrival::Periodic { period: periods[index % 2].max(Time(tick.0 * 5)) };
+    let periods: Vec<Time> = set.tasks().iter().filter_map(Task::period).collect();
+    for index in 0..set.tasks().len() {
+        set.system.tasks_mut()[index].arrival = Arrival::Periodic { period: periods[index % 2].max(Time(tick.0 * 5)) };
         let before = (index % 2..index).step_by(2);
-        set.tasks[index].after = before.filter(|other| edges[TASKS * index + other]).collect();
+        set.system.tasks_mut()[index].after = before.filter(|other| edges[TASKS * index + other]).collect();
     }
-    set.follow_sources().unwrap();
+    set.system.follow_sources().unwrap();
     set
 }
 
@@ -75,10 +75,10 @@ pub fn any_machine() -> impl Strategy<Value = (Vec<u32>, Vec<usize>)> {
 
 /// At most three of the cores are kept, because every assignment of jobs to them is tried.
 pub fn with_machine(set: TaskSet, (speeds, allowed): &(Vec<u32>, Vec<usize>)) -> TaskSet {
-    let cores = set.cores.min(3);
+    let cores = set.cores().min(3);
     let core = |speed: &u32| Core { name: "c".into(), speed: Speed(*speed) };
-    let mut set = TaskSet { cores, machine: speeds.iter().take(cores).map(core).collect(), ..set };
-    for (task, allowed) in set.tasks.iter_mut().zip(allowed) {
+    let mut set = set.with_cores(cores).with_machine(speeds.iter().take(cores).map(core).collect());
+    for (task, allowed) in set.system.tasks_mut().iter_mut().zip(allowed) {
         task.cores = CoreSet::of((0..cores).filter(|core| allowed >> core & 1 == 1));
     }
     set
@@ -90,7 +90,7 @@ pub fn any_estimates() -> impl Strategy<Value = Vec<(usize, u8)>> {
 }
 
 pub fn with_estimates(mut set: TaskSet, estimates: &[(usize, u8)]) -> TaskSet {
-    for (task, (error, importance)) in set.tasks.iter_mut().zip(estimates) {
+    for (task, (error, importance)) in set.system.tasks_mut().iter_mut().zip(estimates) {
         task.estimate_error = [None, Some(0.0), Some(0.1), Some(0.4), Some(1.5)][*error];
         (task.criticality, task.guarantee) = (u8::from(*importance == 1), (2..4).contains(importance));
     }
@@ -108,7 +108,7 @@ pub fn any_sharing() -> impl Strategy<Value = Sharing> {
 /// Sections that would overlap are left out. Ceilings are for one core.
 pub fn with_sharing(mut set: TaskSet, (sections, protocol): &Sharing, tick: Time) -> TaskSet {
     let resources: Vec<String> = (0..RESOURCES).map(|index| format!("r{index}")).collect();
-    for (task, sections) in set.tasks.iter_mut().zip(sections) {
+    for (task, sections) in set.system.tasks_mut().iter_mut().zip(sections) {
         for (resource, at, length) in sections {
             task.sections.push(Section { resource: *resource, at: Time(tick.0 * at), length: Time(tick.0 * length) });
             if task.section_problem(&resources).is_some() {
@@ -116,7 +116,7 @@ pub fn with_sharing(mut set: TaskSet, (sections, protocol): &Sharing, tick: Time
             }
         }
     }
-    set.resources = resources;
-    set.protocol = Protocol::ALL[if set.cores > 1 { (*protocol).min(1) } else { *protocol }];
+    set.system.set_resources(resources);
+    set.system.set_protocol(Protocol::ALL[if set.cores() > 1 { (*protocol).min(1) } else { *protocol }]);
     set
 }

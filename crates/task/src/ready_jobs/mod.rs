@@ -130,13 +130,13 @@ impl ReadyJobs {
         if let Some(task) = system.task_with_sections() {
             return Err(InvalidSystem::Sections(task.name.clone()));
         }
-        let room = system.tasks.len();
+        let room = system.tasks().len();
         Ok(ReadyJobs {
             now: Time::ZERO,
             jobs: Vec::with_capacity(room),
             slots: Vec::with_capacity(room),
             active: Vec::with_capacity(room),
-            running: vec![None; system.cores],
+            running: vec![None; system.cores()],
             events: Vec::with_capacity(2 * room),
             free: Vec::with_capacity(room),
             leaving: Vec::with_capacity(room),
@@ -147,7 +147,7 @@ impl ReadyJobs {
             is_told: true,
             is_started: false,
             decisions: 0,
-            cores: vec![None; system.cores],
+            cores: vec![None; system.cores()],
             released: vec![0; room],
             assignment: Assignment::default(),
             proposed: Assignment::default(),
@@ -232,23 +232,13 @@ impl ReadyJobs {
             return Err(ReadyJobsError::Release { task: name.clone(), what });
         }
         let Release { release, deadline, wcet, bcet, criticality, value, estimate } = release;
-        let job = Job {
-            task: task as u32,
-            criticality,
-            running: false,
-            held: false,
-            fastest: self.system.machine.fastest(task as u32),
-            last_core: None,
-            number: self.released[task],
-            release,
-            deadline,
-            wcet,
-            bcet,
-            executed: Time::ZERO,
-            overhead: Time::ZERO,
-            value,
-            estimate: estimate.map(|estimate| estimate.within(bcet, wcet)),
-        };
+        let job = Job::new(task as u32, release, deadline, wcet)
+            .with_criticality(criticality)
+            .with_fastest(self.system.machine().fastest(task as u32))
+            .with_number(self.released[task])
+            .with_bcet(bcet)
+            .with_value(value)
+            .with_estimate(estimate.map(|estimate| estimate.within(bcet, wcet)));
         self.released[task] += 1;
         let place = self.active.len() as u32;
         let (point, removal) = (Time::NEVER, None);
@@ -321,15 +311,7 @@ impl ReadyJobs {
 
     /// The state as a scheduler sees it.
     pub fn view(&self) -> SystemView<'_> {
-        SystemView {
-            now: self.now,
-            system: &self.system,
-            active: &self.active,
-            jobs: &self.jobs,
-            running: &self.running,
-            events: &self.events,
-            locks: None,
-        }
+        SystemView::new(self.now, &self.system, &self.active, &self.jobs, &self.running).with_events(&self.events)
     }
 
     /// Finds passed deadlines, asks the scheduler, and puts its jobs on the cores.
@@ -351,7 +333,7 @@ impl ReadyJobs {
         self.reach_points();
         self.pass_deadlines();
         let mut proposed = std::mem::take(&mut self.proposed);
-        proposed.reset(self.system.cores);
+        proposed.reset(self.system.cores());
         scheduler.decide(&self.view(), &mut proposed);
         let problem = self.problem(&proposed);
         self.proposed = proposed;
@@ -408,7 +390,7 @@ impl ReadyJobs {
                 place += 1;
                 continue;
             }
-            let stays = self.system.on_miss == OnMiss::Continue || self.jobs[id.index()].held;
+            let stays = self.system.on_miss() == OnMiss::Continue || self.jobs[id.index()].held;
             match stays {
                 false => {
                     self.stop(id, true);
@@ -416,7 +398,7 @@ impl ReadyJobs {
                 }
                 true => {
                     *told = true;
-                    if self.system.on_miss == OnMiss::Abort {
+                    if self.system.on_miss() == OnMiss::Abort {
                         self.slots[id.index()].removal = Some(true);
                     }
                     self.late.push(self.handle(id));
@@ -429,7 +411,7 @@ impl ReadyJobs {
 
     /// Returns what is wrong with an assignment.
     fn problem(&mut self, assignment: &Assignment) -> Option<AssignmentProblem> {
-        if assignment.cores().len() != self.system.cores {
+        if assignment.cores().len() != self.system.cores() {
             return Some(AssignmentProblem::Cores(assignment.cores().len()));
         }
         let leaves = |core: &usize| self.view().held_on(*core).filter(|id| assignment.cores()[*core] != Some(*id));
@@ -453,15 +435,15 @@ impl ReadyJobs {
                 return Some(used_twice);
             }
         }
-        let speeds = (0..self.system.cores).filter(|_| assignment.has_speeds()).map(|core| assignment.speed(core));
-        let unknown = speeds.into_iter().find(|speed| !self.system.speeds.contains(speed));
+        let speeds = (0..self.system.cores()).filter(|_| assignment.has_speeds()).map(|core| assignment.speed(core));
+        let unknown = speeds.into_iter().find(|speed| !self.system.speeds().contains(speed));
         let past = assignment.wake().filter(|date| *date <= self.now);
         unknown.map(AssignmentProblem::Speed).or(past.map(AssignmentProblem::Wake))
     }
 
     /// Returns the first job that is put on a core that its task may not use.
     fn forbidden(&self, assignment: &Assignment) -> Option<AssignmentProblem> {
-        if !self.system.machine.is_bound() {
+        if !self.system.machine().is_bound() {
             return None;
         }
         let on_cores = assignment.cores().iter().enumerate().filter_map(|(core, job)| Some((core, (*job)?)));
@@ -472,9 +454,9 @@ impl ReadyJobs {
 
     /// Returns the speed of a core until the next decision.
     fn speed(&self, core: usize) -> Speed {
-        match self.system.machine.is_full_speed() {
+        match self.system.machine().is_full_speed() {
             true => self.assignment.speed(core),
-            false => self.system.machine.speed(core),
+            false => self.system.machine().speed(core),
         }
     }
 
@@ -495,7 +477,7 @@ impl ReadyJobs {
             let Some(id) = id else { continue };
             let job = &mut self.jobs[id.index()];
             (job.running, job.last_core) = (true, Some(core as u32));
-            let preemption = self.system.tasks[job.task as usize].preemption;
+            let preemption = self.system.tasks()[job.task as usize].preemption;
             if preemption.is_limited() && !job.held {
                 job.held = true;
                 self.slots[id.index()].point = preemption.next_point(job.executed);
@@ -532,7 +514,7 @@ impl ReadyJobs {
     }
 
     fn task(&self, task: usize) -> Result<&Task, ReadyJobsError> {
-        self.system.tasks.get(task).ok_or(ReadyJobsError::UnknownTask(task))
+        self.system.tasks().get(task).ok_or(ReadyJobsError::UnknownTask(task))
     }
 
     fn is_active(&self, id: JobId) -> bool {

@@ -106,27 +106,22 @@ impl List {
             let execution = share * means[task];
             let window = wcet * (1.2 + 4.0 * rng.random::<f64>());
             let ms = |time: f64| Time((time * 1e6) as u64);
-            lists[task].push(ListedJob {
-                release: ms(now),
-                deadline: ms(now + window),
-                execution: ms(execution).min(ms(wcet)),
-                wcet: ms(wcet),
-                bcet: if self.wcet > 1.0 { Time(1) } else { ms(wcet) },
-                criticality: self.levels[rng.random_range(0..self.levels.len())],
-                value: (self.value)(task, execution, rng.random()),
-                estimate: None,
-            });
+            lists[task].push(
+                ListedJob::new(ms(now), ms(now + window), ms(execution).min(ms(wcet)))
+                    .with_wcet(ms(wcet))
+                    .with_bcet(if self.wcet > 1.0 { Time(1) } else { ms(wcet) })
+                    .with_criticality(self.levels[rng.random_range(0..self.levels.len())])
+                    .with_value((self.value)(task, execution, rng.random())),
+            );
         }
         let task = |(place, jobs): (usize, Vec<ListedJob>)| {
             let most = |time: fn(&ListedJob) -> Time| jobs.iter().map(time).max().unwrap_or(Time(1));
-            Task {
-                deadline: most(|job| job.deadline - job.release),
-                bcet: jobs.iter().map(|job| job.bcet).min().unwrap_or(Time(1)),
-                criticality: jobs.iter().map(|job| job.criticality).max().unwrap_or(0),
-                value: jobs.iter().map(|job| job.value).fold(0.0, f64::max),
-                arrival: Arrival::Listed(jobs.clone().into()),
-                ..Task::periodic(format!("t{place}"), Time::from_ms(100), most(|job| job.wcet))
-            }
+            Task::periodic(format!("t{place}"), Time::from_ms(100), most(|job| job.wcet))
+                .with_deadline(most(|job| job.deadline - job.release))
+                .with_bcet(jobs.iter().map(|job| job.bcet).min().unwrap_or(Time(1)))
+                .with_criticality(jobs.iter().map(|job| job.criticality).max().unwrap_or(0))
+                .with_value(jobs.iter().map(|job| job.value).fold(0.0, f64::max))
+                .with_arrival(Arrival::Listed(jobs.clone().into()))
         };
         TaskSet::new("list", lists.into_iter().enumerate().map(task).collect(), self.cores)
     }
@@ -139,12 +134,13 @@ type Switch = (u64, f64, f64, bool);
 fn modes(seed: u64, cores: usize, worth: fn(usize) -> (u8, f64), switches: &[Switch]) -> TaskSet {
     let spec = Spec::new(6 * cores + 1, cores, 0.9 * cores as f64);
     let mut set = generate(&spec, seed).expect("the utilization fits the number of tasks");
-    for (place, task) in set.tasks.iter_mut().enumerate() {
+    for (place, task) in set.system.tasks_mut().iter_mut().enumerate() {
         task.bcet = Time(task.wcet.0 * 2 / 5);
         task.execution = ExecutionModel::Uniform;
         (task.criticality, task.value) = worth(place);
     }
-    let speaks = |silent: bool| silent.then(|| (0..set.tasks.len()).filter(|place| place % 3 != 2).collect::<Vec<_>>());
+    let speaks =
+        |silent: bool| silent.then(|| (0..set.tasks().len()).filter(|place| place % 3 != 2).collect::<Vec<_>>());
     let mode = |(place, (at, work, rate, silent)): (usize, &Switch)| Mode {
         name: format!("m{place}"),
         at: Time::from_secs(*at),

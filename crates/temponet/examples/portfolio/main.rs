@@ -47,7 +47,7 @@ fn main() -> Result<(), Error> {
 
 /// Last deadline of a set of lists; `None` if tasks recur.
 fn last_deadline(set: &TaskSet) -> Option<Time> {
-    let lists = set.tasks.iter().map(|task| match &task.arrival {
+    let lists = set.tasks().iter().map(|task| match &task.arrival {
         Arrival::Listed(jobs) => jobs.iter().map(|job| job.deadline).max(),
         _ => None,
     });
@@ -56,7 +56,7 @@ fn last_deadline(set: &TaskSet) -> Option<Time> {
 
 /// Returns the scores of a scheduler by the goal, one row per set; `None` if it does not apply.
 fn scores(sets: &[TaskSet], goal: &Goal, scheduler: &mut dyn Scheduler) -> Option<Vec<Vec<f64>>> {
-    let rate = |set: &TaskSet| set.tasks.iter().map(Task::jobs_per_second).sum::<f64>();
+    let rate = |set: &TaskSet| set.tasks().iter().map(Task::jobs_per_second).sum::<f64>();
     let run = |(seed, set): (usize, &TaskSet)| {
         let end = last_deadline(set).unwrap_or_else(|| Time((JOBS / rate(set) * 1e9) as u64));
         Some(simulate(set, 1 + seed as u64, end, scheduler, &mut Unobserved).ok()?.scores(goal))
@@ -106,7 +106,7 @@ fn best_candidate(sets: &[TaskSet], goal: &Goal) -> Option<Row> {
         let scores = scores(sets, goal, &mut *candidate.scheduler()?)?;
         Some(Row { name: "best simple".into(), scores, note: candidate.name().into() })
     };
-    let rows: Vec<Row> = Candidate::classical(&sets[0].system()).iter().filter_map(row).collect();
+    let rows: Vec<Row> = Candidate::classical(&sets[0].system).iter().filter_map(row).collect();
     rows.into_iter().reduce(|best, other| {
         let is_better = ranking::order(&ranking::means(&other.scores), &ranking::means(&best.scores)).is_lt();
         if is_better { other } else { best }

@@ -10,7 +10,7 @@ use temponet_sched::global_edf;
 use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView};
 
 use super::Options;
-use crate::calibration::{Calibration, LatencyTable, MEASURED_SIZES, StageLatencies};
+use crate::stage_latencies::{Calibration, LatencyTable, MEASURED_SIZES, StageLatencies};
 use crate::stages::{Feature, Tokenizer};
 
 /// Number of coming jobs of each task in the decisions that a calibration measures.
@@ -58,11 +58,11 @@ impl Budget {
 
     /// Prepares for a system. `differs` tells whether its tasks differ in value or criticality, and `stays` whether running jobs may keep their cores.
     pub fn start(&mut self, system: &System, differs: bool, stays: bool) -> Result<(), NotApplicable> {
-        let coming: usize = system.tasks.iter().filter(|_| self.looks_ahead).map(most_coming).sum();
+        let coming: usize = system.tasks().iter().filter(|_| self.looks_ahead).map(most_coming).sum();
         self.planned_tasks = coming.div_ceil(MEASURED_COMING);
-        self.stages = self.calibration.stages(differs, system.cores);
+        self.stages = self.calibration.stages(differs, system.cores());
         let mapping = if stays { &self.calibration.staying } else { &self.calibration.mapping };
-        self.mapping = mapping.at(system.cores);
+        self.mapping = mapping.at(system.cores());
         self.edf_decisions = 0;
         self.edf.start(system)
     }

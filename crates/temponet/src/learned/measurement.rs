@@ -12,7 +12,7 @@ use temponet_sched::global_edf;
 use temponet_task::{Assignment, Costs, Event, Job, JobId, Scheduler, System, SystemView, Task, TaskSet, Time};
 
 use super::{Learned, Options};
-use crate::calibration::{Calibration, LatencyTable, MEASURED_CORES, MEASURED_SIZES, StageLatencies};
+use crate::stage_latencies::{Calibration, LatencyTable, MEASURED_CORES, MEASURED_SIZES, StageLatencies};
 use crate::{Mapping, Model};
 
 /// Latency up to which larger sizes are measured if there is no budget, in nanoseconds.
@@ -78,13 +78,13 @@ fn time_stages(learned: &mut Learned, differs: bool, cores: usize, ceiling: u64)
         releases.sort_unstable_by_key(|id| scene.jobs[0][id.index()].deadline);
         let releases: Vec<Event> = releases.into_iter().map(Event::Released).collect();
         assignment.reset(cores);
-        sorted.decide(&SystemView { events: &releases, ..scene.view(0) }, &mut assignment);
+        sorted.decide(&scene.view(0).with_events(&releases), &mut assignment);
         edf.add(|turn| {
             // A job leaves and comes back with the deadline that it has in the other view.
             let id = scene.active[turn / 2 * 5 % size];
             assignment.reset(cores);
             let events = [Event::Completed(id), Event::Released(id)];
-            sorted.decide(&SystemView { events: &events, ..scene.view(turn) }, &mut assignment);
+            sorted.decide(&scene.view(turn).with_events(&events), &mut assignment);
         });
     }
     StageLatencies { observation: observation.table(), fallback: fallback.table(), edf: edf.table() }
@@ -121,7 +121,7 @@ fn time_mapping(learned: &mut Learned, costs: Costs, ceiling: u64) -> LatencyTab
             break;
         }
         let mut scene = Scene::new(4 * cores, cores, false);
-        scene.system.costs = costs;
+        scene.system.set_costs(costs);
         learned.prepare(&scene.system);
         learned.observe(&scene.view(0));
         learned.set_any_q();
@@ -227,19 +227,20 @@ impl Scene {
             let wcet = Time(WCET / 2 + spread(index, WCET, SEEDS[0]));
             let deadline = wcet + Time(spread(index, longest_slack, SEEDS[1]));
             // Short periods, so that planners have several coming jobs of most tasks to plan.
-            let mut task = Task { deadline, bcet: Time(wcet.0 / 2), ..Task::periodic("", Time(deadline.0 / 4), wcet) };
+            let mut task =
+                Task::periodic("", Time(deadline.0 / 4), wcet).with_deadline(deadline).with_bcet(Time(wcet.0 / 2));
             if differs {
                 (task.value, task.criticality) = (1.0 + spread(index, 100, SEEDS[2]) as f64, (index % 3) as u8);
             }
             task
         };
-        let system = TaskSet::new("", (0..size).map(task).collect(), cores).system();
+        let system = TaskSet::new("", (0..size).map(task).collect(), cores).system;
         let job = |(index, task): (usize, &Task)| {
             let is_running = index < cores;
             let last_core = is_running.then_some(index as u32);
-            Job { running: is_running, last_core, ..Job::first(index as u32, task) }
+            Job::first(index as u32, task).with_running(is_running).with_last_core(last_core)
         };
-        let jobs: Vec<Job> = system.tasks.iter().enumerate().map(job).collect();
+        let jobs: Vec<Job> = system.tasks().iter().enumerate().map(job).collect();
         let mut others = jobs.clone();
         for (index, job) in others.iter_mut().enumerate() {
             job.deadline = job.wcet + Time(spread(index, longest_slack, SEEDS[3]));
@@ -251,14 +252,6 @@ impl Scene {
 
     /// Returns the scene as a scheduler sees it, in turn with one set of deadlines and with the other.
     fn view(&self, turn: usize) -> SystemView<'_> {
-        SystemView {
-            now: Time::ZERO,
-            system: &self.system,
-            active: &self.active,
-            jobs: &self.jobs[turn % 2],
-            running: &self.running,
-            events: &[],
-            locks: None,
-        }
+        SystemView::new(Time::ZERO, &self.system, &self.active, &self.jobs[turn % 2], &self.running)
     }
 }

@@ -46,7 +46,7 @@ pub(super) fn insert_kept(view: &SystemView<'_>, jobs: &mut Vec<JobId>, kept: &[
         if jobs.contains(id) {
             continue;
         }
-        if !view.system.machine.is_plain() {
+        if !view.system.machine().is_plain() {
             // The first job finds a core in any case, and makes way for nobody.
             jobs.insert(0, *id);
             continue;

@@ -14,19 +14,22 @@
 //! alternatives, and weak alternatives dropped early.
 
 mod alternatives;
-pub(crate) mod prospect;
-pub(crate) mod rollout;
+mod prospect;
+mod rollout;
 
 use temponet_sched::advice::Advisor;
-use temponet_sched::{SpecError, build};
+use temponet_sched::build;
+use temponet_sched::catalog::{Entry, Kind, OptionHelp, Options};
 use temponet_sim::statistics::{mean, standard_error};
 use temponet_sim::{SimError, mixed_seed};
 use temponet_task::wording::did_you_mean;
 use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView, Task, Tie, Worths};
 
 use alternatives::{Alternatives, Choice};
-use prospect::{MOST_JOBS, Prospect};
-use rollout::Rollout;
+use prospect::MOST_JOBS;
+
+pub use prospect::Prospect;
+pub use rollout::{Outcome, Rollout};
 
 use crate::tuning::{Candidate, Settings, Why, choose};
 
@@ -39,8 +42,19 @@ pub const BASES: [&str; 8] = ["edf-skip", "mh-edf", "look-ahead", "srpt", "dasa"
 /// Name of the planner as a scheduler.
 pub const NAME: &str = "planner";
 
-/// Options of the planner: name, default and meaning.
-pub const OPTIONS: [(&str, &str, &str); 5] = [
+/// Returns the entry of the planner for the catalog of schedulers.
+pub fn entry() -> Entry {
+    let entry = Entry::new(
+        NAME,
+        "tries out each decision on futures drawn from what is known; slow, and only run if named",
+        "the online reference: what an online scheduler could still gain",
+        |request| Ok(Box::new(Planner::with_options(request.options)?)),
+    );
+    entry.kind(Kind::Planning).options(&OPTIONS)
+}
+
+/// Options of the planner.
+const OPTIONS: [OptionHelp; 5] = [
     (
         "base",
         TUNED,
@@ -137,45 +151,30 @@ pub struct Compared {
 impl Planner {
     /// A planner with the base scheduler of this name, which must be one of [`BASES`], or `tuned`: the one of them that
     /// tuning chooses for the system.
-    pub fn new(base: &str, settings: PlannerSettings) -> Result<Planner, SpecError> {
+    pub fn new(base: &str, settings: PlannerSettings) -> Result<Planner, String> {
         if base == TUNED {
             let planner = Planner::over(Advisor::EdfSkip.scheduler(), settings);
             return Ok(Planner { is_base_tuned: true, ..planner });
         }
         let name = base.split(':').next().unwrap_or_default();
         if !BASES.contains(&name) {
-            let why = format!("base = {base:?} is none of {TUNED}, {}{}", BASES.join(", "), did_you_mean(name, BASES));
-            return Err(SpecError::Option(NAME.into(), why));
+            let hint = did_you_mean(name, BASES);
+            return Err(format!("base = {base:?} is none of {TUNED}, {}{hint}", BASES.join(", ")));
         }
-        Ok(Planner::over(build(base)?, settings))
+        Ok(Planner::over(build(base).map_err(|error| error.to_string())?, settings))
     }
 
-    /// A planner with options as users write them, such as `base=edf-skip:futures=32:horizon=20`; an empty text is the
-    /// default.
-    pub fn with_options(text: &str) -> Result<Planner, SpecError> {
-        let wrong = |why: String| SpecError::Option(NAME.into(), why);
-        let (mut base, mut settings) = (TUNED, PlannerSettings::default());
-        for option in text.split(':').filter(|option| !option.is_empty()) {
-            let (key, value) =
-                option.split_once('=').ok_or_else(|| wrong(format!("{option:?} is not option=value")))?;
-            let count = || {
-                let count = value.parse().ok().filter(|count| (1..=MOST).contains(count));
-                count.ok_or_else(|| wrong(format!("{key} = {value:?} must be a whole number from 1 to {MOST}")))
-            };
-            match key {
-                "base" => base = value,
-                "futures" => settings.futures = count()?,
-                "exchanges" => settings.exchanges = count()?,
-                "horizon" => settings.horizon = count()? as f64,
-                "seed" => settings.seed = count()? as u64,
-                _ => {
-                    let keys = OPTIONS.map(|(key, ..)| key);
-                    let hint = did_you_mean(key, keys);
-                    return Err(wrong(format!("there is no option {key:?}; it has {}{hint}", keys.join(", "))));
-                }
-            }
-        }
-        Planner::new(base, settings)
+    /// A planner with the options of a user.
+    fn with_options(options: &Options) -> Result<Planner, String> {
+        let count = |key: &str| options.count_within(key, 1..=MOST);
+        let settings = PlannerSettings {
+            futures: count("futures")?,
+            exchanges: count("exchanges")?,
+            horizon: count("horizon")? as f64,
+            seed: count("seed")? as u64,
+            ..PlannerSettings::default()
+        };
+        Planner::new(options.text("base"), settings)
     }
 
     /// A planner over this base scheduler, which must decide by the view alone, without memory of events.
@@ -276,7 +275,7 @@ fn tuned_base(system: &System, worths: &Worths) -> Box<dyn Scheduler> {
     let tuned = build(&choice.name).ok().filter(|_| choice.why == Why::Simulated);
     tuned.unwrap_or_else(|| {
         let worth = |task: &Task| worths.of(task.criticality, task.value);
-        let differs = system.tasks.windows(2).any(|pair| worth(&pair[0]) != worth(&pair[1]));
+        let differs = system.tasks().windows(2).any(|pair| worth(&pair[0]) != worth(&pair[1]));
         if differs { Advisor::Dios } else { Advisor::EdfSkip }.scheduler()
     })
 }
@@ -311,7 +310,7 @@ impl Gains {
 
 impl Scheduler for Planner {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        let worths = system.goal.worths(&system.tasks);
+        let worths = system.goal().worths(system.tasks());
         if self.is_base_tuned {
             self.base = tuned_base(system, &worths);
         }

@@ -8,8 +8,10 @@ use temponet_task::{System, SystemView, Task, Time, Worths};
 pub(crate) const MOST_JOBS: f64 = 40.0;
 
 /// What follows from the system that a planner was started with, and what was seen since.
-pub(crate) struct Prospect {
+pub struct Prospect {
+    /// What is known of the jobs to come.
     pub outlook: Outlook,
+    /// Worth of a job by the goal of the system.
     pub worths: Worths,
     /// Greatest length of a future.
     horizon: Time,
@@ -37,7 +39,7 @@ impl Prospect {
 /// no jobs are known to come.
 fn mean_execution(system: &System) -> Option<f64> {
     // The load of a list would tell of jobs that have not come.
-    let known = || system.tasks.iter().filter(|task| task.jobs_per_second() > 0.0);
+    let known = || system.tasks().iter().filter(|task| task.jobs_per_second() > 0.0);
     let load: f64 = known().map(Task::mean_utilization).sum();
     let rate: f64 = known().map(Task::jobs_per_second).sum();
     (rate > 0.0).then(|| load / rate * 1e9)

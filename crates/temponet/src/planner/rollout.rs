@@ -8,7 +8,8 @@ use temponet_task::{Assignment, Job, JobId, Scheduler, SystemView, TaskSet, Tie,
 use super::alternatives::{Choice, insert_kept};
 
 /// How futures are followed and what counts in them.
-pub(crate) struct Rollout<'a> {
+pub struct Rollout<'a> {
+    /// Worth of a job in time.
     pub worths: &'a Worths,
     /// End of the futures. Of a job that is unfinished then and can still be on time, the part of its work that is done
     /// counts.
@@ -17,7 +18,7 @@ pub(crate) struct Rollout<'a> {
 
 /// What a future brought.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Outcome {
+pub struct Outcome {
     /// Worth of the jobs in time, and of the finished part of jobs that can still be in time.
     pub earned: f64,
     /// Sum of the times that jobs were in the system, from their release or the begin of the future until they left or it

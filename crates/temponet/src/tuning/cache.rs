@@ -6,20 +6,32 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use temponet_task::System;
 
+use super::Settings;
 use super::choice::Choice;
 use super::fingerprint::fingerprint;
-use crate::Model;
+use crate::{Model, Options};
 
 /// Choices by system. Clones share them.
 ///
 /// A choice depends on the model and on the settings, too. Schedulers with another model object or other settings make their own.
 #[derive(Clone, Default)]
 pub struct Choices {
-    made: Arc<Mutex<HashMap<Key, Made>>>,
+    made: Arc<Mutex<HashMap<Key, Vec<(How, Made)>>>>,
 }
 
-/// Fingerprint of the system, address of the model, and the settings in words.
-type Key = (String, usize, String);
+/// What a choice is made for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Key {
+    /// Fingerprint of the system.
+    system: String,
+    /// Fingerprint of the system that the candidates are told of, if it is another one.
+    told: Option<String>,
+    /// Address of the model; zero without one.
+    model: usize,
+}
+
+/// How a choice is made: the settings of the simulation, and the options of the network if there is one.
+pub(super) type How = (Settings, Option<Options>);
 
 /// Number of choices after which they are forgotten, because tasks of a long run may change again and again.
 const MOST: usize = 1_024;
@@ -34,22 +46,31 @@ struct Made {
 
 impl Choices {
     /// Returns the choice for a system, and makes it if this is the first call for the system. Of several threads that ask at once, one makes it and the
-    /// others wait.
+    /// others wait. `told` is the system that the candidates are told of, if it is another one.
     pub(super) fn get_or_make(
         &self,
         system: &System,
+        told: Option<&System>,
         model: Option<&Arc<Model>>,
-        settings: &str,
+        how: How,
         make: impl FnOnce() -> Choice,
     ) -> Choice {
-        let key = (fingerprint(system), model.map_or(0, |model| Arc::as_ptr(model) as usize), settings.to_string());
+        let key = Key {
+            system: fingerprint(system),
+            told: told.map(fingerprint),
+            model: model.map_or(0, |model| Arc::as_ptr(model) as usize),
+        };
         let made = {
             let mut all = self.made.lock().unwrap_or_else(PoisonError::into_inner);
             if all.len() >= MOST {
                 all.clear();
             }
-            let new = || Made { _model: model.cloned(), ..Made::default() };
-            all.entry(key).or_insert_with(new).clone()
+            let made = all.entry(key).or_default();
+            let place = made.iter().position(|(known, _)| *known == how).unwrap_or_else(|| {
+                made.push((how, Made { _model: model.cloned(), ..Made::default() }));
+                made.len() - 1
+            });
+            made[place].1.clone()
         };
         made.choice.get_or_init(make).clone()
     }

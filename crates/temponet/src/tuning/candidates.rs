@@ -21,7 +21,8 @@ const DUE_DATES_FIRST: &str = "edf-chain";
 /// Whether a candidate takes part on a system.
 type Applies = fn(&System) -> bool;
 
-/// Specs of the catalog's schedulers that take part, and the systems on which they do. Ties go to the first one.
+/// Specs of the catalog's schedulers that take part, and the systems on which they do, as far as they do not say so themselves by their needs. Ties go
+/// to the first one.
 const SPECS: [(&str, Applies); 26] = [
     ("mh-edf", |_| true),
     ("edf", |_| true),
@@ -41,16 +42,18 @@ const SPECS: [(&str, Applies); 26] = [
     ("red", |_| true),
     (CRITICAL_FIRST, |system| has(system, |task| task.criticality > 0)),
     // It divides the tasks by their utilization, which a list of jobs does not tell beforehand.
-    ("p-edf", |system| system.cores > 1 && !is_listed(system)),
-    ("d-over", |system| system.cores == 1),
+    ("p-edf", |system| system.cores() > 1 && !is_listed(system)),
+    ("d-over", |_| true),
     // Without (m,k) it prefers tasks whose last job was missed, which evens out the shares of the tasks.
-    ("mk-dbp", |system| has(system, |task| task.mk.is_some()) || system.goal.measures().contains(&Measure::WorstTask)),
+    ("mk-dbp", |system| {
+        has(system, |task| task.mk.is_some()) || system.goal().measures().contains(&Measure::WorstTask)
+    }),
     ("skip-over-bwp", |system| has(system, |task| task.skip.is_some())),
     ("edf-vd", |system| has(system, |task| task.wcet_high.is_some())),
-    ("cbs", |system| !system.servers.is_empty()),
-    (DUE_DATES_FIRST, |system| has(system, |task| !task.after.is_empty())),
-    ("egs", |system| has(system, |task| !task.after.is_empty())),
-    ("hlfet", |system| has(system, |task| !task.after.is_empty())),
+    ("cbs", |system| !system.servers().is_empty()),
+    (DUE_DATES_FIRST, |_| true),
+    ("egs", |_| true),
+    ("hlfet", |_| true),
 ];
 
 /// Returns the name of the candidate to follow where nothing is known of the jobs. Critical jobs that lead the goal are not left to hope, and value is
@@ -67,7 +70,7 @@ pub(super) fn before_evidence(goal: &Goal, candidates: &[Candidate]) -> &'static
 }
 
 fn has(system: &System, property: fn(&Task) -> bool) -> bool {
-    system.tasks.iter().any(property)
+    system.tasks().iter().any(property)
 }
 
 /// Whether jobs of the system are lists, which nobody knows beforehand.
@@ -77,13 +80,13 @@ pub(super) fn is_listed(system: &System) -> bool {
 
 /// Returns the system without the lists of jobs, which tell the future. Everything else is what a scheduler may know.
 pub(super) fn without_lists(system: &System) -> System {
-    let mut known = system.clone();
-    for task in &mut known.tasks {
+    let mut tasks = system.tasks().to_vec();
+    for task in &mut tasks {
         if let Arrival::Listed(jobs) = &mut task.arrival {
             *jobs = [].into();
         }
     }
-    known
+    system.described_by(tasks)
 }
 
 /// A scheduler that can be followed.

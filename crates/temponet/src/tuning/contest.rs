@@ -13,7 +13,7 @@ use temponet_sched::shield::Shield;
 use temponet_sim::ranking;
 use temponet_sim::{ChainMeter, Count, End, Engine, MOST_READY, Metrics, Observer, WindowCounter};
 use temponet_task::cancel;
-use temponet_task::{Assignment, Goal, Job, Scheduler, System, SystemView, Task, TaskSet, Time};
+use temponet_task::{Assignment, Goal, Job, Scheduler, System, Task, TaskSet, Time};
 
 use super::candidates::Candidate;
 
@@ -68,7 +68,7 @@ impl<'a> Contestant<'a> {
             scheduler,
             engine: Engine::new(course.set.clone(), course.seed, horizon),
             blocks: Blocks::new(course),
-            chains: (!course.set.chains.is_empty()).then(|| ChainMeter::new(&course.set, horizon)),
+            chains: (!course.set.chains().is_empty()).then(|| ChainMeter::new(&course.set, horizon)),
             assignment: Assignment::default(),
             effort: 0,
         })
@@ -89,7 +89,7 @@ impl<'a> Contestant<'a> {
             if !self.engine.advance(&mut observer) {
                 break;
             }
-            let view = SystemView { system: course.system, ..self.engine.view() };
+            let view = self.engine.view().with_system(course.system);
             if view.active.len() > most {
                 return false;
             }
@@ -176,7 +176,7 @@ struct Blocks {
 impl Blocks {
     fn new(course: &Course<'_>) -> Blocks {
         let counter = |task: &Task| task.mk.map(WindowCounter::new);
-        let tasks = &course.set.tasks;
+        let tasks = course.set.tasks();
         let mut empty = Metrics::default();
         empty.tasks.resize_with(tasks.len(), Default::default);
         Blocks {

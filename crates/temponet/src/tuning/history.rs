@@ -109,7 +109,7 @@ impl History {
                     let executed = view.job(id).executed;
                     self.update(id.index(), |seen| seen.executed = executed);
                 }
-                Event::DeadlinePassed(_) => {}
+                _ => {}
             }
         }
     }
@@ -165,7 +165,7 @@ impl History {
     /// Compares a released job with the description of its task and with the job before it, and looks whether another task has fallen silent.
     fn check(&mut self, view: &SystemView<'_>, job: &Job) {
         let place = job.task as usize;
-        let Some(task) = view.system.tasks.get(place) else { return };
+        let Some(task) = view.system.tasks().get(place) else { return };
         let before = self.latest[place];
         let relative = job.deadline.saturating_sub(job.release);
         let has_before = before.number.is_some();
@@ -189,7 +189,7 @@ impl History {
     /// Looks whether the next task has fallen silent, one after another.
     fn check_silence(&mut self, view: &SystemView<'_>) {
         self.suspect = (self.suspect + 1) % self.latest.len();
-        let (Some(task), suspect) = (view.system.tasks.get(self.suspect), &mut self.latest[self.suspect]) else {
+        let (Some(task), suspect) = (view.system.tasks().get(self.suspect), &mut self.latest[self.suspect]) else {
             return;
         };
         let last = suspect.number.map(|_| suspect.release);
@@ -216,16 +216,14 @@ impl History {
                 let drawn = if seen.bcet == seen.wcet { seen.wcet } else { Time((share * seen.wcet.0 as f64) as u64) };
                 drawn.max(seen.executed + Time(1))
             });
-            lists[seen.task as usize].push(ListedJob {
-                release: seen.release,
-                deadline: seen.deadline,
-                execution: execution.max(Time(1)),
-                wcet: seen.wcet,
-                bcet: seen.bcet,
-                criticality: seen.criticality,
-                value: seen.value,
-                estimate: seen.estimate,
-            });
+            lists[seen.task as usize].push(
+                ListedJob::new(seen.release, seen.deadline, execution.max(Time(1)))
+                    .with_wcet(seen.wcet)
+                    .with_bcet(seen.bcet)
+                    .with_criticality(seen.criticality)
+                    .with_value(seen.value)
+                    .with_estimate(seen.estimate),
+            );
         }
         lists
     }

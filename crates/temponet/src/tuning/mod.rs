@@ -23,7 +23,7 @@ mod history;
 mod online;
 mod portfolio;
 mod race;
-mod taking_over;
+mod successor;
 
 pub use cache::Choices;
 pub use candidates::{Candidate, NETWORK};

@@ -3,16 +3,15 @@
 use std::sync::Arc;
 
 use temponet_sim::Outlook;
-use temponet_task::{Assignment, Event, NotApplicable, Scheduler, System, SystemView};
+use temponet_task::{Assignment, Event, MOST_LOOKED_AT, NotApplicable, Scheduler, System, SystemView};
 
 use super::cache::Choices;
 use super::candidates::{Candidate, before_evidence, is_listed, without_lists};
 use super::choice::{Choice, TunedModel, Why};
-use super::fingerprint::fingerprint;
 use super::history::History;
-use super::online::{Look, Schedule, look, present_tasks};
+use super::online::{Review, Schedule, present_tasks, review};
 use super::race::{choose, choose_for, effort_per_job};
-use super::taking_over::TakingOver;
+use super::successor::Successor;
 use super::{Settings, Tuning};
 use crate::Model;
 use crate::stages::Learned;
@@ -30,7 +29,7 @@ pub struct Portfolio {
     known: Option<System>,
     choice: Option<Choice>,
     followed: usize,
-    follower: Option<TakingOver>,
+    follower: Option<Successor>,
     history: History,
     schedule: Schedule,
     /// What the tasks have become, and the stretch of the run that the followed candidate was chosen for; none if the run is not reviewed for changes.
@@ -41,7 +40,7 @@ pub struct Portfolio {
     /// Whether jobs are not known beforehand.
     is_unknown: bool,
     /// Number of times that the remembered jobs were simulated.
-    looks: u64,
+    reviews_made: u64,
     /// Number of times that another candidate took over.
     switches: u64,
     /// Counters of the network in the times that it was followed before.
@@ -76,7 +75,7 @@ impl Portfolio {
             stretch: None,
             reviews: false,
             is_unknown: false,
-            looks: 0,
+            reviews_made: 0,
             switches: 0,
             earlier: Vec::new(),
         }
@@ -115,23 +114,22 @@ impl Portfolio {
     fn find_choice(&self, system: &System) -> Choice {
         let favourite = self.candidates.first().map_or("", Candidate::name);
         if self.tuning == Tuning::Off {
-            return Choice::untested(favourite, Why::Off, &system.goal);
+            return Choice::untested(favourite, Why::Off, system.goal());
         }
         if is_listed(system) {
-            return Choice::untested(before_evidence(&system.goal, &self.candidates), Why::Unknown, &system.goal);
+            return Choice::untested(before_evidence(system.goal(), &self.candidates), Why::Unknown, system.goal());
         }
         if let Some(tuned) = self.tuned.as_ref().filter(|tuned| tuned.is_for(system)) {
             return tuned.choice.clone();
         }
-        self.remembered(system, "", || choose(system, &self.candidates, self.settings))
+        self.remembered(system, None, || choose(system, &self.candidates, self.settings))
     }
 
-    /// Returns a choice for a system that was made before, or makes it. `purpose` tells apart what is chosen for.
-    fn remembered(&self, system: &System, purpose: &str, make: impl FnOnce() -> Choice) -> Choice {
+    /// Returns a choice for a system that was made before, or makes it. `told` is the system that the candidates are told of, if it is another one.
+    fn remembered(&self, system: &System, told: Option<&System>, make: impl FnOnce() -> Choice) -> Choice {
         let model: Option<&Arc<Model>> = self.network.as_ref().map(Learned::model);
         let options = self.network.as_ref().map(Learned::options);
-        let kind = format!("{:?} {options:?} {purpose}", self.settings);
-        self.choices.get_or_make(system, model, &kind, make)
+        self.choices.get_or_make(system, told, model, (self.settings, options), make)
     }
 
     /// Lets a candidate take over. It has seen nothing of the run if the run has begun.
@@ -140,7 +138,7 @@ impl Portfolio {
             return Err(NotApplicable("no scheduler of the portfolio applies to this system".into()));
         };
         let scheduler = candidate.scheduler().ok_or_else(|| NotApplicable(candidate.name().into()))?;
-        let follower = TakingOver::start(scheduler, system, has_begun)?;
+        let follower = Successor::start(scheduler, system, has_begun)?;
         self.keep_counters();
         (self.followed, self.follower) = (place, Some(follower));
         Ok(())
@@ -164,7 +162,7 @@ impl Portfolio {
         let of = |counters: &[(&str, u64)], name: &str| {
             counters.iter().find(|(known, _)| *known == name).map_or(0, |(_, count)| *count)
         };
-        let current = self.follower.as_ref().filter(|_| self.is_network()).map(TakingOver::counters);
+        let current = self.follower.as_ref().filter(|_| self.is_network()).map(Successor::counters);
         for (name, count) in &mut counters {
             *count = of(&self.earlier, name) + current.as_ref().map_or(0, |current| of(current, name));
         }
@@ -199,24 +197,23 @@ impl Portfolio {
             return self.choice.as_ref().and_then(|choice| self.place_of(&choice.name));
         }
         let since = self.history.released - self.history.stretch;
-        let is_urgent = since > (JOBS_PER_TASK * known.tasks.len()) as u64;
+        let is_urgent = since > (JOBS_PER_TASK * known.tasks().len()) as u64;
         if self.stretch == Some(self.history.stretch)
             || leaves_choice && !is_urgent
-            || !self.history.is_settled(&known.tasks)
+            || !self.history.is_settled(known.tasks())
         {
             return None;
         }
         self.stretch = Some(self.history.stretch);
         let tasks = present_tasks(&self.history, outlook);
-        if tasks == known.tasks {
+        if tasks == known.tasks() {
             // A job came at another time than described, which says nothing of the next ones.
             return None;
         }
-        self.looks += 1;
-        let system = System { tasks, ..known.clone() };
-        let purpose = format!("told {}", fingerprint(known));
-        let choice =
-            self.remembered(&system, &purpose, || choose_for(known, &system.tasks, &self.candidates, self.settings));
+        self.reviews_made += 1;
+        let system = known.described_by(tasks);
+        let choice = self
+            .remembered(&system, Some(known), || choose_for(known, system.tasks(), &self.candidates, self.settings));
         // Where no task recurs at present, nothing speaks against the followed candidate.
         if choice.why == Why::Unknown { None } else { self.place_of(&choice.name) }
     }
@@ -224,11 +221,11 @@ impl Portfolio {
     /// Simulates the remembered jobs, if that is due.
     fn choose_by_history(&mut self, view: &SystemView<'_>, leaves_choice: bool) -> Option<usize> {
         let known = self.known.as_ref().filter(|_| self.schedule.is_due(&self.history, leaves_choice))?;
-        self.schedule.looked(&self.history);
-        self.looks += 1;
+        self.schedule.reviewed(&self.history);
+        self.reviews_made += 1;
         let is_shielded = self.settings.is_shielded;
         let (candidates, followed) = (&self.candidates, self.followed);
-        Some(look(&self.history, &Look { known, told_network: view.system, candidates, followed, is_shielded }))
+        Some(review(&self.history, &Review { known, told_network: view.system, candidates, followed, is_shielded }))
     }
 
     fn place_of(&self, name: &str) -> Option<usize> {
@@ -247,7 +244,7 @@ impl Portfolio {
         self.known = known;
     }
 
-    /// Passes a decision on to the followed candidate.
+    /// Lets the followed candidate decide, or watch if someone else decides, after a review of the choice if one is due.
     fn pass_on(&mut self, view: &SystemView<'_>, assignment: &mut Assignment, only_watches: bool) {
         if self.reviews {
             self.tune(view);
@@ -255,7 +252,7 @@ impl Portfolio {
         // The network reads of the lists no more than it does alone; the others do not get them at all.
         let is_network = self.is_network();
         let known = self.known.as_ref().filter(|_| self.is_unknown && !is_network);
-        let shown = SystemView { system: known.unwrap_or(view.system), ..*view };
+        let shown = view.with_system(known.unwrap_or(view.system));
         if let Some(follower) = &mut self.follower {
             follower.decide(&shown, assignment, only_watches);
         }
@@ -274,11 +271,11 @@ impl Scheduler for Portfolio {
         let needs_others = self.tuning != Tuning::Off || network.is_none();
         let others = if needs_others { Candidate::classical(&known) } else { Vec::new() };
         self.candidates = network.into_iter().chain(others).collect();
-        self.is_unknown = is_listed(system) || !system.servers.is_empty();
+        self.is_unknown = is_listed(system) || !system.servers().is_empty();
         // A review would exceed any budget of a decision.
         let has_budget = self.network.as_ref().is_some_and(|network| network.options().budget_ns.is_some());
         self.reviews = self.tuning == Tuning::Online && !has_budget;
-        (self.looks, self.switches, self.followed) = (0, 0, 0);
+        (self.reviews_made, self.switches, self.followed) = (0, 0, 0);
         if self.network.is_some() {
             // What the network cannot read is refused, whoever would be followed.
             self.follow(0, system, false)?;
@@ -296,7 +293,7 @@ impl Scheduler for Portfolio {
         if self.reviews {
             // Only jobs that are not known beforehand are simulated again, as many as the effort of a start allows.
             let jobs = self.settings.effort / effort_per_job(system, self.candidates.iter());
-            self.history.start(&system.tasks, if self.is_unknown { jobs as usize } else { 1 });
+            self.history.start(system.tasks(), if self.is_unknown { jobs as usize } else { 1 });
         }
         Ok(())
     }
@@ -309,8 +306,14 @@ impl Scheduler for Portfolio {
         self.pass_on(view, scratch, true);
     }
 
+    /// As many as the followed candidate bears. Where another one may take over, no more than any candidate bears.
+    fn most_ready(&self) -> usize {
+        let followed = self.follower.as_ref().map_or(MOST_LOOKED_AT, Successor::most_ready);
+        if self.reviews { followed.min(MOST_LOOKED_AT) } else { followed }
+    }
+
     fn counters(&self) -> Vec<(&'static str, u64)> {
-        let own = [("retunings", self.looks), ("switches", self.switches)];
+        let own = [("retunings", self.reviews_made), ("switches", self.switches)];
         self.network_counters().into_iter().chain(own).collect()
     }
 }

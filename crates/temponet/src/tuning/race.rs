@@ -19,16 +19,16 @@ const EVIDENCE: f64 = 1.0;
 /// Share of the critical jobs of a level that a candidate may lose beyond the guard, with a confidence of 95%, and still serve them as well. Comparisons call
 /// schedulers level that differ by as much.
 const NEGLIGIBLE: f64 = 1e-3;
-/// Number of blocks that the effort is divided by. There are more if candidates drop out.
+/// Number of blocks for which the effort would suffice if no candidate dropped out.
 const PLANNED: u64 = 12;
 /// Greatest number of blocks, the warm-up included.
 const MOST: usize = 97;
-/// Number of blocks, without the warm-up, that are simulated even beyond the effort. Fewer are no evidence: counts of jobs in two blocks differ by the same number
-/// more often than Student's t expects.
+/// Least number of blocks, without the warm-up, whatever the effort. With fewer, Student's t is too confident: whole numbers of jobs often differ by the same
+/// amount in two blocks.
 const FEWEST: usize = 4;
 /// Number of blocks before candidates drop out, unless they are clearly worse. A single block has no standard error.
 const FEWEST_TO_HALVE: usize = 2;
-/// Greatest number of jobs in a block, and number of tasks for each job of the smallest one.
+/// Greatest number of jobs in a block. The smallest block has one job for every three tasks.
 const BLOCK_JOBS: u64 = 2_000;
 const TASKS_PER_BLOCK: u64 = 3;
 /// Decisions per job: one at its release and one at its end.
@@ -51,23 +51,23 @@ const DECISIONS: u64 = 2;
 /// ```
 pub fn choose(system: &System, candidates: &[Candidate], settings: Settings) -> Choice {
     if is_listed(system) {
-        return Choice::untested(before_evidence(&system.goal, candidates), Why::Unknown, &system.goal);
+        return Choice::untested(before_evidence(system.goal(), candidates), Why::Unknown, system.goal());
     }
-    if settings.is_shielded && guarantees(system, &system.tasks, |_| true) {
+    if settings.is_shielded && guarantees(system, system.tasks(), |_| true) {
         let favourite = candidates.first().map_or("", Candidate::name);
-        return Choice::untested(favourite, Why::Guaranteed, &system.goal);
+        return Choice::untested(favourite, Why::Guaranteed, system.goal());
     }
-    choose_for(system, &system.tasks, candidates, settings)
+    choose_for(system, system.tasks(), candidates, settings)
 }
 
-/// Chooses the candidate to follow while tasks release jobs like `tasks`, whatever the system says that the candidates are told.
+/// Chooses the candidate to follow while the tasks behave like `tasks`. Candidates are started with `system`, which may describe the tasks otherwise.
 ///
 /// The simple candidates race first. Where critical jobs lead the goal, the winner must then hold its own against the candidate that serves them by construction
 /// ([`Guard`]). The network runs last, against the simple candidate that is left, on other jobs: that one was chosen on the first ones, which flatter it. The
 /// network costs twenty times as much as a simple candidate, so most of the effort would otherwise tell the losers apart from it.
 pub(super) fn choose_for(system: &System, tasks: &[Task], candidates: &[Candidate], settings: Settings) -> Choice {
     let favourite = candidates.first().map_or("", Candidate::name);
-    let goal = &system.goal;
+    let goal = system.goal();
     let untested = |why| Choice::untested(favourite, why, goal);
     let (networks, simple): (Vec<&Candidate>, Vec<&Candidate>) =
         candidates.iter().partition(|candidate| matches!(candidate, Candidate::Network(_)));
@@ -119,7 +119,7 @@ impl<'a> Guard<'a> {
         let is_open = |(_, level): &(usize, u8)| {
             !is_shielded || !guarantees(system, tasks, |task: &Task| task.criticality == *level)
         };
-        let leading = system.goal.measures().iter().enumerate().map_while(level);
+        let leading = system.goal().measures().iter().enumerate().map_while(level);
         let levels: Vec<(usize, u8)> = leading.filter(is_open).collect();
         let candidate = simple.iter().copied().find(|one| one.name() == CRITICAL_FIRST)?;
         (!levels.is_empty()).then_some(Guard { candidate, levels })
@@ -136,7 +136,7 @@ impl<'a> Guard<'a> {
         let of = |name| duel.racing.iter().find(|one| one.name() == name);
         of(winner.name())
             .zip(of(self.candidate.name()))
-            .is_some_and(|(one, guard)| self.serves(&system.goal, one, guard))
+            .is_some_and(|(one, guard)| self.serves(system.goal(), one, guard))
     }
 
     /// Whether a contestant serves the critical jobs as well as the guard did on the same jobs. The first level in which they differ decides. Levels in which
@@ -161,12 +161,12 @@ impl<'a> Guard<'a> {
 /// Whether the shield guarantees every deadline of the tasks that `are_wanted`, whatever the scheduler behind it chooses, while they release jobs like `tasks`. It
 /// guarantees tasks as the system describes them.
 fn guarantees(system: &System, tasks: &[Task], are_wanted: impl Fn(&Task) -> bool) -> bool {
-    let overruns = system.tasks.iter().any(|task| matches!(task.execution, ExecutionModel::Overrun { .. }));
-    let mut wanted = (0..system.tasks.len()).filter(|place| are_wanted(&system.tasks[*place]));
+    let overruns = system.tasks().iter().any(|task| matches!(task.execution, ExecutionModel::Overrun { .. }));
+    let mut wanted = (0..system.tasks().len()).filter(|place| are_wanted(&system.tasks()[*place]));
     match Role::on(system) {
-        Role::StandIn(_) => system.tasks == tasks && !overruns,
+        Role::StandIn(_) => system.tasks() == tasks && !overruns,
         Role::StealsSlack(guarantee) => {
-            wanted.all(|place| guarantee.core_of(place).is_some() && system.tasks[place] == tasks[place])
+            wanted.all(|place| guarantee.core_of(place).is_some() && system.tasks()[place] == tasks[place])
                 && (guarantee.covers_overruns() || !overruns)
         }
         _ => false,
@@ -175,8 +175,8 @@ fn guarantees(system: &System, tasks: &[Task], are_wanted: impl Fn(&Task) -> boo
 
 /// Expected effort of one job over all candidates.
 pub(super) fn effort_per_job<'a>(system: &System, candidates: impl Iterator<Item = &'a Candidate>) -> u64 {
-    let ready = system.tasks.len() / 2;
-    candidates.map(|candidate| DECISIONS * candidate.effort(ready, system.cores)).sum::<u64>().max(1)
+    let ready = system.tasks().len() / 2;
+    candidates.map(|candidate| DECISIONS * candidate.effort(ready, system.cores())).sum::<u64>().max(1)
 }
 
 /// Divides the effort into blocks of jobs; `None` if no task recurs.
@@ -191,7 +191,7 @@ fn course<'a>(system: &'a System, tasks: &[Task], candidates: &[&Candidate], set
     };
     (rate > 0.0 && block > Time::ZERO).then(|| Course {
         system,
-        set: Arc::new(TaskSet { tasks: tasks.to_vec(), ..TaskSet::of_system("described", system) }),
+        set: Arc::new(TaskSet::of_system("described", system.described_by(tasks.to_vec()))),
         seed: settings.seed,
         begins: Time::ZERO,
         block,
@@ -218,7 +218,7 @@ fn run<'a>(
     guard: Option<&Guard<'_>>,
 ) -> Race<'a> {
     let guard = guard.map(|guard| guard.candidate.name());
-    let goal = &course.system.goal;
+    let goal = course.system.goal();
     let entered = candidates.iter().filter_map(|candidate| Contestant::new(candidate, course));
     let mut race = Race { racing: entered.collect(), out: Vec::new() };
     let rounds = u64::from(race.racing.len().max(2).next_power_of_two().ilog2());

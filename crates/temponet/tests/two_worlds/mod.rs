@@ -3,9 +3,7 @@
 
 use std::sync::Arc;
 
-use temponet::{
-    Arrival, Assignment, ExecutionModel, ListedJob, NotApplicable, Scheduler, System, SystemView, Task, TaskSet, Time,
-};
+use temponet::{Arrival, Assignment, ExecutionModel, ListedJob, Scheduler, SystemView, Task, TaskSet, Time};
 use temponet_sim::{Unobserved, simulate};
 
 fn ms(time: u64) -> Time {
@@ -22,13 +20,19 @@ struct Noting {
     decisions: Vec<(Time, Choice)>,
 }
 
-impl Scheduler for Noting {
-    fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        self.inner.start(system)
+impl temponet::Wrapper for Noting {
+    type Inner = Box<dyn Scheduler>;
+
+    fn inner(&self) -> &Box<dyn Scheduler> {
+        &self.inner
+    }
+
+    fn inner_mut(&mut self) -> &mut Box<dyn Scheduler> {
+        &mut self.inner
     }
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
-        self.inner.decide(view, assignment);
+        Scheduler::decide(&mut self.inner, view, assignment);
         if view.now < self.until {
             let name = |id: &temponet::JobId| (view.job(*id).task, view.job(*id).number);
             self.decisions.push((view.now, assignment.cores().iter().map(|id| id.as_ref().map(name)).collect()));
@@ -41,28 +45,22 @@ pub fn assert_same_decisions(scheduler: impl Fn() -> Box<dyn Scheduler>) {
     let until = ms(300);
     let job = |k: u64, is_other: bool| {
         let is_late = 7 * k >= 300 && is_other;
-        ListedJob {
-            release: ms(7 * k + if is_late { 3 } else { 0 }),
-            deadline: ms(7 * k + 19),
-            execution: Time::from_us(if is_late { 900 } else { 3_000 + 700 * (k % 9) }),
-            wcet: ms(if is_late { 1 } else { 9 }),
-            bcet: Time(1),
-            criticality: 0,
-            value: 1.0,
-            estimate: None,
-        }
+        ListedJob::new(
+            ms(7 * k + if is_late { 3 } else { 0 }),
+            ms(7 * k + 19),
+            Time::from_us(if is_late { 900 } else { 3_000 + 700 * (k % 9) }),
+        )
+        .with_wcet(ms(if is_late { 1 } else { 9 }))
+        .with_bcet(Time(1))
     };
     let decisions = |is_other: bool| {
         let jobs: Arc<[ListedJob]> = (0..90).map(|k| job(k, is_other)).collect();
-        let listed = Task { arrival: Arrival::Listed(jobs), ..Task::periodic("list", ms(7), ms(9)) };
+        let listed = Task::periodic("list", ms(7), ms(9)).with_arrival(Arrival::Listed(jobs));
         // Short jobs that recur decide how long a future is; the listed ones must not.
         let samples = [1, 1, 1, 1, 1, 1, 1, 1, 1, 40].map(|quarters| Time::from_us(225 * quarters)).into();
-        let short = Task {
-            bcet: Time(1),
-            execution: ExecutionModel::Empirical { samples },
-            ..Task::periodic("p", ms(10), ms(9))
-        };
-        let set = TaskSet::new("list", vec![listed, short.clone(), Task { name: "q".into(), ..short }], 1);
+        let short =
+            Task::periodic("p", ms(10), ms(9)).with_bcet(Time(1)).with_execution(ExecutionModel::Empirical { samples });
+        let set = TaskSet::new("list", vec![listed, short.clone(), short.with_name("q".into())], 1);
         let mut noting = Noting { inner: scheduler(), until, decisions: Vec::new() };
         simulate(&set, 1, ms(600), &mut noting, &mut Unobserved).unwrap();
         noting.decisions

@@ -23,7 +23,6 @@ use rand::RngExt;
 use rand_pcg::Pcg64;
 use serde::{Deserialize, Serialize};
 use temponet_grad::{Device, LearningLosses, NStepReturn, NextStates, QValueBatch, SelectedRows, Tape, Tensors};
-use temponet_infer::Atoms;
 use temponet_task::JobId;
 
 use crate::checkpoint::{decode_memory, encode_memory};
@@ -34,9 +33,7 @@ use crate::fleet::{ChoiceOutcome, Fleet, mix};
 use crate::learner::{Learner, NeededRowsOf, PendingUpdate, ShardOutput};
 use crate::limits::{negative, not_a_share, not_positive, not_whole};
 use crate::method::{Algorithm, Method, MethodDevice, NetworkPart, Phase, TensorVisitor};
-use crate::methods::distribution::{self, NextChoice};
 use crate::methods::logits_to_returns::map_outputs_to_returns;
-use crate::methods::noisy_heads::NoisyHeads;
 use crate::methods::speeds::{AtBestSpeed, NeededRuns};
 use crate::recipe::Recipe;
 use crate::replay_buffer::{ReplayBatch, ReplayBuffer, Transition};
@@ -77,9 +74,6 @@ pub struct DqnSettings {
     /// Weight of the conservative penalty (CQL), 0 or more: the negative logarithm of the softmax likelihood of the jobs that ran. It raises
     /// their Q-values above the others', which at the same time clones them. Default 0.
     pub conservative: f64,
-    /// Standard deviation, 0 or more, that the noise on the heads' weights starts with (noisy networks), in units of 1 / √(inputs of a head). The
-    /// noise explores, so ε can be 0. 0, the default, adds no noise.
-    pub noisy: f64,
 }
 
 impl Default for DqnSettings {
@@ -96,7 +90,6 @@ impl Default for DqnSettings {
             bonus: ExplorationBonus::None,
             may_idle: false,
             conservative: 0.0,
-            noisy: 0.0,
         }
     }
 }
@@ -110,12 +103,7 @@ impl Method for DqnSettings {
             ExplorationBonus::None => 0.0,
             ExplorationBonus::Count { weight, .. } | ExplorationBonus::Ucb { weight } => weight,
         };
-        let amounts = [
-            ("priority", self.priority),
-            ("bonus.weight", bonus),
-            ("conservative", self.conservative),
-            ("noisy", self.noisy),
-        ];
+        let amounts = [("priority", self.priority), ("bonus.weight", bonus), ("conservative", self.conservative)];
         let (first, last) = self.epsilon;
         let problem = self.replay.problem().or_else(|| not_whole(&whole)).or_else(|| negative(&amounts));
         problem
@@ -124,7 +112,7 @@ impl Method for DqnSettings {
     }
 
     fn learns(&self, part: NetworkPart) -> bool {
-        self.conservative == 0.0 && matches!(part, NetworkPart::Speeds | NetworkPart::Atoms)
+        self.conservative == 0.0 && part == NetworkPart::Speeds
     }
 
     fn updates(&self) -> u64 {
@@ -136,7 +124,7 @@ impl Method for DqnSettings {
     }
 }
 
-/// A bound in a recipe file, where a missing key means the default: no bound is written as an infinite one.
+/// A bound in a recipe file, where a missing key means the default: no bound is written as an infinite one, in JSON as null.
 mod bound {
     use serde::{Deserialize, Deserializer, Serializer};
 
@@ -145,12 +133,12 @@ mod bound {
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
-        Ok(Some(f64::deserialize(deserializer)?).filter(|bound| *bound != f64::INFINITY))
+        Ok(Option::<f64>::deserialize(deserializer)?.filter(|bound| *bound != f64::INFINITY))
     }
 }
 
 /// What Q-learning keeps in a checkpoint besides tensors: the replay buffer, the visit counter, the number of choices made, and the optimizer steps of
-/// the noise.
+/// its variant.
 pub(crate) type DqnMemory = (ReplayBuffer, VisitCounter, u64, u64);
 
 /// Q-learning: its settings and what it remembers from phase to phase.
@@ -165,8 +153,38 @@ pub struct Dqn<D: Device> {
     pub counter: VisitCounter,
     /// Choices made so far, in all phases.
     pub choices: u64,
-    /// Noise on the heads; `None` without any.
-    noise: Option<NoisyHeads<D>>,
+    /// What is done in another way; `None` is plain Q-learning.
+    variant: Option<Box<dyn DqnVariant<D>>>,
+}
+
+/// Parts of Q-learning that a variant does in another way. The functions are called in this order.
+pub trait DqnVariant<D: Device>: Sync {
+    /// Changes the network before it acts and before an update, and before an update the target network, too.
+    fn perturb(&mut self, learner: &mut Learner<D>, target: Option<&mut Tensors<D>>, rng: &mut Pcg64);
+
+    /// Computes the gradients of an update, and returns its loss and the error of each transition, which decides its
+    /// priority. `weights` are factors on the losses. `None` leaves the gradients to plain Q-learning.
+    fn gradients(
+        &self,
+        learner: &mut Learner<D>,
+        target: &Tensors<D>,
+        settings: &DqnSettings,
+        transitions: &[&Transition],
+        weights: &[f32],
+    ) -> Option<(f64, Vec<f32>)>;
+
+    /// Takes back what [`DqnVariant::perturb`] changed. After the gradients of an update it gets the target network, the
+    /// step size and the share that target networks move by, to learn from the gradients itself.
+    fn restore(&mut self, learner: &mut Learner<D>, update: Option<(&mut Tensors<D>, StepSize, f32)>);
+
+    /// Tensors of its own that a checkpoint keeps.
+    fn tensors(&mut self) -> Vec<(&'static str, &mut Tensors<D>)>;
+
+    /// Optimizer steps of its own, for a checkpoint.
+    fn steps(&self) -> u64;
+
+    /// Goes back to this number of optimizer steps.
+    fn set_steps(&mut self, steps: u64);
 }
 
 /// Result of a backward pass.
@@ -218,10 +236,7 @@ impl<D: LearningLosses> Algorithm<D> for Dqn<D> {
 
     fn visit_tensors(&mut self, learner: &mut Learner<D>, each: TensorVisitor<'_, D>) {
         let mut others = vec![("target", &mut self.target)];
-        if let Some(NoisyHeads { deviations, target, adam, .. }) = &mut self.noise {
-            let moments = [("noise-first", &mut adam.first), ("noise-second", &mut adam.second)];
-            others.extend([("noise", deviations), ("noise-target", target)].into_iter().chain(moments));
-        }
+        others.extend(self.variant.iter_mut().flat_map(|variant| variant.tensors()));
         learner.visit(others, |name, device, tensors| each(name.into(), device, tensors));
     }
 }
@@ -232,20 +247,24 @@ impl<D: LearningLosses> Dqn<D> {
         let replay = ReplayBuffer::new(settings.replay.capacity, settings.priority);
         let counter = VisitCounter::new(settings.bonus);
         learner.network.dueling = settings.dueling;
-        let noise = (settings.noisy > 0.0).then(|| NoisyHeads::new(settings.noisy, learner));
-        Dqn { target: learner.copy_parameters(), replay, counter, choices: 0, noise, settings }
+        Dqn { target: learner.copy_parameters(), replay, counter, choices: 0, variant: None, settings }
+    }
+
+    /// The same with a variant of some of its parts.
+    pub fn with_variant(self, variant: impl DqnVariant<D> + 'static) -> Dqn<D> {
+        Dqn { variant: Some(Box::new(variant)), ..self }
     }
 
     pub(crate) fn to_memory(&self) -> DqnMemory {
-        let noise_steps = self.noise.as_ref().map_or(0, |noise| noise.adam.steps);
-        (self.replay.clone(), self.counter.clone(), self.choices, noise_steps)
+        let variant_steps = self.variant.as_ref().map_or(0, |variant| variant.steps());
+        (self.replay.clone(), self.counter.clone(), self.choices, variant_steps)
     }
 
     pub(crate) fn restore_memory(&mut self, memory: DqnMemory) {
-        let noise_steps;
-        (self.replay, self.counter, self.choices, noise_steps) = memory;
-        if let Some(noise) = &mut self.noise {
-            noise.adam.steps = noise_steps;
+        let variant_steps;
+        (self.replay, self.counter, self.choices, variant_steps) = memory;
+        if let Some(variant) = &mut self.variant {
+            variant.set_steps(variant_steps);
         }
     }
 
@@ -325,14 +344,12 @@ impl<D: LearningLosses> Dqn<D> {
         let is_random: Vec<bool> = samples.iter().map(|_| rng.random::<f64>() < epsilon).collect();
         let greedy = samples.iter().zip(&is_random).filter(|(_, is_random)| !**is_random);
         let states: Vec<&Sample> = greedy.map(|(sample, _)| &**sample).collect();
-        let added = self.noise.as_ref().map(|noise| {
-            let (device, parameters, _) = learner.parts();
-            noise.add((device, parameters), &noise.deviations, rng)
-        });
+        if let Some(variant) = &mut self.variant {
+            variant.perturb(learner, None, rng);
+        }
         let outputs = learner.outputs(None, &states);
-        if let Some(added) = added {
-            let (device, parameters, _) = learner.parts();
-            added.remove(device, parameters);
+        if let Some(variant) = &mut self.variant {
+            variant.restore(learner, None);
         }
         let mut next_output = 0..states.len();
         let mut all = Vec::new();
@@ -383,21 +400,13 @@ impl<D: LearningLosses> Dqn<D> {
     /// temporal-difference errors that priorities need, and for a network with atoms.
     pub fn update(&mut self, learner: &mut Learner<D>, rng: &mut Pcg64, size: StepSize) -> PendingUpdate<D> {
         let draw = self.replay.draw(self.settings.replay.batch, 1.0, rng);
-        let added = self.noise.as_ref().map(|noise| {
-            let (device, parameters, _) = learner.parts();
-            let own = noise.add((&mut *device, parameters), &noise.deviations, rng);
-            (own, noise.add((device, &mut self.target), &noise.target, rng))
-        });
-        let Errors { losses, known, errors } = match learner.network.architecture.atoms() {
-            Some(atoms) => self.learn_distributions(learner, &draw, atoms),
-            None => self.learn_values(learner, &draw),
-        };
+        if let Some(variant) = &mut self.variant {
+            variant.perturb(learner, Some(&mut self.target), rng);
+        }
+        let Errors { losses, known, errors } = self.gradients(learner, &draw);
         let share = self.settings.replay.target_share as f32;
-        if let (Some(noise), Some((own, target))) = (&mut self.noise, added) {
-            let (device, parameters, _) = learner.parts();
-            own.remove(device, parameters);
-            target.remove(device, &mut self.target);
-            noise.step(learner, &own, size, share);
+        if let Some(variant) = &mut self.variant {
+            variant.restore(learner, Some((&mut self.target, size, share)));
         }
         let update = learner.step(losses, size).plus(known);
         learner.blend_into(&mut self.target, share);
@@ -407,10 +416,17 @@ impl<D: LearningLosses> Dqn<D> {
         update
     }
 
-    /// Computes the gradients of the Q-values' errors.
-    fn learn_values(&self, learner: &mut Learner<D>, draw: &ReplayBatch) -> Errors<D> {
+    /// Computes the gradients of the Q-values' errors, or what a variant computes in their place.
+    fn gradients(&self, learner: &mut Learner<D>, draw: &ReplayBatch) -> Errors<D> {
         let settings = &self.settings;
-        let (transitions, states, weights) = self.drawn(draw);
+        let transitions: Vec<&Transition> = draw.places.iter().map(|place| self.replay.get(*place)).collect();
+        let states: Vec<&Sample> = transitions.iter().map(|transition| &*transition.state).collect();
+        let weights: Vec<f32> = draw.weights.iter().map(|weight| weight / settings.replay.batch as f32).collect();
+        let variant = self.variant.as_ref();
+        let found = variant.and_then(|own| own.gradients(learner, &self.target, settings, &transitions, &weights));
+        if let Some((known, errors)) = found {
+            return Errors { losses: Vec::new(), known, errors };
+        }
         let likelihood = settings.conservative as f32;
         // The penalty needs the outputs of all rows, the temporal-difference error only those of the rows that ran.
         let needs_all_rows = likelihood > 0.0;
@@ -440,22 +456,6 @@ impl<D: LearningLosses> Dqn<D> {
         let is_prioritized = settings.priority > 0.0;
         let errors = errors.iter().filter(|_| is_prioritized).flat_map(|errors| learner.download(errors)).collect();
         Errors { losses, known: 0.0, errors }
-    }
-
-    /// Computes the gradients of the divergences of distributions of returns.
-    fn learn_distributions(&self, learner: &mut Learner<D>, draw: &ReplayBatch, atoms: Atoms) -> Errors<D> {
-        let (transitions, _, weights) = self.drawn(draw);
-        let how = NextChoice { double: self.settings.double, may_idle: self.settings.may_idle };
-        let (known, errors) = distribution::learn(learner, &self.target, (atoms, how), &transitions, &weights);
-        Errors { losses: Vec::new(), known, errors }
-    }
-
-    /// Returns the drawn transitions, their states, and the factor on the loss of each.
-    fn drawn(&self, draw: &ReplayBatch) -> (Vec<&Transition>, Vec<&Sample>, Vec<f32>) {
-        let transitions: Vec<&Transition> = draw.places.iter().map(|place| self.replay.get(*place)).collect();
-        let states = transitions.iter().map(|transition| &*transition.state).collect();
-        let weights = draw.weights.iter().map(|weight| weight / self.settings.replay.batch as f32).collect();
-        (transitions, states, weights)
     }
 
     /// Computes the target of each transition on a device: reward plus discounted value of the best next action.

@@ -1,11 +1,9 @@
 //! Methods of learning, one file each: its settings, its limits, and what it does in a phase.
 
 mod cloning;
-pub(crate) mod distribution;
 mod dqn;
 mod logits_to_returns;
 mod matching;
-mod noisy_heads;
 mod offline;
 mod ppo;
 mod rollouts;
@@ -13,9 +11,10 @@ mod speeds;
 mod stay;
 
 pub use cloning::{Cloning, CloningSettings};
-pub use dqn::{Dqn, DqnSettings};
+pub use dqn::{Dqn, DqnSettings, DqnVariant};
 pub use matching::MatchingSettings;
 pub use offline::{OfflineAlgorithm, OfflineSettings, log_runs};
 pub use ppo::{Ppo, PpoRound, PpoSettings, gumbel};
 pub use rollouts::RolloutSettings;
+pub use speeds::NeededRuns;
 pub use stay::StaySettings;

@@ -55,16 +55,18 @@ fn distinct_runs(transition: &Transition) -> (Vec<u32>, Vec<u8>) {
 }
 
 /// Rows of some transitions whose outputs are needed: those that ran.
-pub(crate) struct NeededRuns {
-    /// Rows of each transition, and the speed of each.
+pub struct NeededRuns {
+    /// Rows of each transition.
     pub rows: Vec<Vec<u32>>,
+    /// Speed of each of those rows.
     pub speeds: Vec<Vec<u8>>,
     /// Rows that ran, numbered from 1 in the order of those rows, after the idle row.
     pub chosen: Vec<Vec<u32>>,
 }
 
 impl NeededRuns {
-    pub(crate) fn of(transitions: &[&Transition]) -> NeededRuns {
+    /// Finds the rows that ran.
+    pub fn of(transitions: &[&Transition]) -> NeededRuns {
         let (rows, speeds): (Vec<Vec<u32>>, Vec<Vec<u8>>) =
             transitions.iter().map(|transition| distinct_runs(transition)).unzip();
         let renumber = |((transition, rows), speeds): ((&&Transition, &Vec<u32>), &Vec<u8>)| -> Vec<u32> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use temponet::{Model, Options};
 use temponet_lab::roster::SHIELDED;
 
-use crate::cache::model_key;
+use crate::cache::{model_key, options_key};
 use crate::contest::model_entrant;
 use crate::rivals::{LEARNED, Ready, SEARCHING};
 use crate::{Context, Entrant, PAPER, ReproduceError};
@@ -113,13 +113,12 @@ impl Context<'_> {
     /// The learned scheduler as it ships, or the model that the user names, behind its shield.
     fn shipped(&self) -> Result<Competitor<'_>, ReproduceError> {
         let model = self.model()?;
-        let options = format!("{:?}", Options { calibration: None, ..self.roster.options });
         Ok(Competitor {
             name: self.roster.label(SHIELDED),
             kind: Kind::TempoNet,
             source: "this project",
             entrant: self.entrants(&[SHIELDED.to_string()]).pop(),
-            key: model_key(model)? + &options,
+            key: model_key(model)? + &options_key(&self.roster.options),
             parameters: Some(model.weights.architecture.parameters()),
             training: "docs/model-card.md".into(),
         })

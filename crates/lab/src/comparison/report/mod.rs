@@ -71,15 +71,15 @@ pub fn html(comparison: &Comparison) -> String {
     let set = &plan.set;
     let schedules = schedules(comparison);
     let data = PageData {
-        tasks: set.tasks.iter().map(|task| printable(&task.name)).collect(),
-        critical: set.tasks.iter().map(tasks::criticality).collect(),
-        cores: set.cores,
-        core_names: (0..set.cores).map(|core| printable(&set.core_label(core))).collect(),
+        tasks: set.tasks().iter().map(|task| printable(&task.name)).collect(),
+        critical: set.tasks().iter().map(tasks::criticality).collect(),
+        cores: set.cores(),
+        core_names: (0..set.cores()).map(|core| printable(&set.core_label(core))).collect(),
         until_ns: plan.record_until.0,
         first_view_ns: picture_window(set, plan.record_until, FIRST_VIEW_JOBS).0,
-        by_task: set.tasks.len() <= MOST_TASK_ROWS,
-        after: if set.has_precedence() { set.tasks.iter().map(|task| &task.after[..]).collect() } else { Vec::new() },
-        resources: set.resources.iter().map(|name| printable(name)).collect(),
+        by_task: set.tasks().len() <= MOST_TASK_ROWS,
+        after: if set.has_precedence() { set.tasks().iter().map(|task| &task.after[..]).collect() } else { Vec::new() },
+        resources: set.resources().iter().map(|name| printable(name)).collect(),
         chosen: first_chosen(comparison, schedules.schedules.len()),
         schedules,
         responses: comparison.rows.iter().enumerate().map(|(rank, row)| curve(rank, row, comparison)).collect(),
@@ -87,19 +87,19 @@ pub fn html(comparison: &Comparison) -> String {
     let json = serde_json::to_string(&data).unwrap_or_default();
     let facts = format!(
         "{} tasks · {} · load {:.2}{} · horizon {} · {} · on a miss: {}",
-        set.tasks.len(),
+        set.tasks().len(),
         set.machine_label(),
         set.mean_utilization() / set.capacity(),
-        if set.is_full_speed() { " per core" } else { " of the total speed" },
+        if set.machine().is_full_speed() { " per core" } else { " of the total speed" },
         plan.horizon,
         if plan.runs == 1 { "1 run".into() } else { format!("{} runs from seed {}", plan.runs, plan.seed) },
-        set.on_miss.name()
+        set.on_miss().name()
     );
     let [schedules_script, toolbar_script, responses_script] = SCRIPTS;
     let premise = match (set.has_precedence(), set.has_sections()) {
         (true, false) => "Tasks share no resources.".into(),
         (false, false) => "Tasks are independent: no shared resources, no precedence.".into(),
-        (_, true) => format!("Tasks share resources; the protocol is {}.", set.protocol.name()),
+        (_, true) => format!("Tasks share resources; the protocol is {}.", set.protocol().name()),
     };
     let page = Page::new(&set.name)
         .style(STYLE)
@@ -113,7 +113,7 @@ pub fn html(comparison: &Comparison) -> String {
             &(ranked_table::html(comparison) + &skipped(&comparison.skipped)),
         );
     let page =
-        if set.chains.is_empty() { page } else { page.section("Chains", chains::HINT, &chains::html(comparison)) };
+        if set.chains().is_empty() { page } else { page.section("Chains", chains::HINT, &chains::html(comparison)) };
     page.section("Schedules", "", SCHEDULES)
         .section(
             "Response times",
@@ -187,7 +187,7 @@ mod tests {
     fn page_of_set(set: TaskSet, schedulers: &[&str], oracle: Option<f64>) -> (Comparison, String) {
         let horizon = Time::from_ms(100);
         let plan = ComparisonPlan {
-            goal: set.goal(),
+            goal: set.goal().clone(),
             set,
             horizon,
             seed: 0,
@@ -270,10 +270,10 @@ mod tests {
             let mut tasks = vec![Task::periodic("a", ms(10), ms(3)), Task::periodic("b", ms(10), ms(3))];
             tasks[1].after = vec![0];
             let mut set = TaskSet::new("s", tasks, 1);
-            set.follow_sources().unwrap();
+            set.system.follow_sources().unwrap();
             let communication = temponet_task::Communication::Implicit;
             let (name, tasks, deadline) = ("k".into(), vec![0, 1], Some(ms(deadline)));
-            set.chains = vec![temponet_task::Chain { name, tasks, deadline, communication }];
+            set.system.set_chains(vec![temponet_task::Chain { name, tasks, deadline, communication }]);
             page_of_set(set, &["edf"], Some(1.0)).1
         };
         let hopeless = page(5);

@@ -218,12 +218,12 @@ fn overhead_columns(comparison: &Comparison) -> Vec<RankedColumn<'_>> {
     let mut columns = vec![RankedColumn::minor("preempt / job", "preemptions per job", |row| {
         per_job_cell(row, row.metrics.preemptions)
     })];
-    if plan.set.cores > 1 {
+    if plan.set.cores() > 1 {
         columns.push(RankedColumn::minor("migr / job", "migrations per job", |row| {
             per_job_cell(row, row.metrics.migrations)
         }));
     }
-    let capacity = plan.horizon.0 as f64 * plan.set.cores as f64;
+    let capacity = plan.horizon.0 as f64 * plan.set.cores() as f64;
     columns.push(RankedColumn::minor("idle", "core time without a job", move |row| {
         share_cell(Some(row.metrics.idle_ns as f64 / (capacity * row.metrics.runs.max(1) as f64)))
     }));

@@ -93,7 +93,7 @@ pub(super) fn schedules(comparison: &Comparison) -> SchedulesJson {
     for row in &comparison.rows {
         for job in &row.recording.jobs {
             // Schedules release a job that follows others at different dates; its arrival is the same in all.
-            let task = &comparison.plan.set.tasks[job.task as usize];
+            let task = &comparison.plan.set.tasks()[job.task as usize];
             let arrival = job.deadline.saturating_sub(task.deadline);
             let from = if task.after.is_empty() { job.release } else { arrival.min(job.release) };
             windows.insert((job.task, job.number), (from.0, job.deadline.0));
@@ -105,7 +105,7 @@ pub(super) fn schedules(comparison: &Comparison) -> SchedulesJson {
         for (release, _) in optimum.first_run.iter().filter(|(release, _)| release.time < until) {
             windows.insert((release.task, release.number), (release.time.0, release.deadline.0));
         }
-        all.push(of_optimum(optimum, comparison.plan.set.cores, until));
+        all.push(of_optimum(optimum, comparison.plan.set.cores(), until));
     }
     let windows_ends = windows.values().flat_map(|(release, deadline)| [*release, *deadline]);
     let slice_ends = all.iter().flat_map(|of| of.slices.iter().flat_map(|(.., start, end)| [*start, *end]));

@@ -58,27 +58,27 @@ fn figure(share: f64) -> String {
 
 pub(super) fn html(comparison: &Comparison) -> String {
     let set = &comparison.plan.set;
-    let all: Vec<Vec<Option<f64>>> = (0..set.tasks.len()).map(|task| shares(comparison, task)).collect();
+    let all: Vec<Vec<Option<f64>>> = (0..set.tasks().len()).map(|task| shares(comparison, task)).collect();
     let least = all.iter().flatten().flatten().copied().fold(1.0, f64::min);
     let level = |share: f64| {
         let missed = if least < 1.0 { (1.0 - share) / (1.0 - least) } else { 0.0 };
         // A task with any miss has a different color from one without.
         ((missed * LEVELS as f64).round() as usize).max(usize::from(share < 1.0)).min(LEVELS)
     };
-    let mut order: Vec<usize> = (0..set.tasks.len()).collect();
+    let mut order: Vec<usize> = (0..set.tasks().len()).collect();
     let mut table = HtmlTable::sortable().id("tasks");
     if order.len() > MOST_TASKS {
         // The worst tasks come first, because a long list is cut.
         let worst = |task: &usize| all[*task].iter().flatten().copied().fold(1.0, f64::min);
         order.sort_by(|a, b| worst(a).total_cmp(&worst(b)));
         order.truncate(MOST_TASKS);
-        table = table.caption(&format!("the {MOST_TASKS} worst of {} tasks", set.tasks.len()));
+        table = table.caption(&format!("the {MOST_TASKS} worst of {} tasks", set.tasks().len()));
     }
     table.column("task", "", "");
     comparison.rows.iter().for_each(|row| table.column(&row.scheduler, "", "up"));
     for task in order {
-        let name = escape(&set.tasks[task].name);
-        let mark = match criticality(&set.tasks[task]) {
+        let name = escape(&set.tasks()[task].name);
+        let mark = match criticality(&set.tasks()[task]) {
             0 => String::new(),
             of => format!(
                 " <span class=\"critical\" title=\"criticality {of}\">▲{of}<span class=\"quiet\"> critical</span></span>"
@@ -96,7 +96,7 @@ pub(super) fn html(comparison: &Comparison) -> String {
     let steps: String = (0..=LEVELS).map(|step| format!("<b class=\"q{step}\"></b>")).collect();
     let critical =
         if set.has_critical_tasks() { "<span class=\"critical\">▲</span> critical task, with its level" } else { "" };
-    let guaranteed = if (0..set.tasks.len()).any(|task| !guarantee_mark(comparison, task).is_empty()) {
+    let guaranteed = if (0..set.tasks().len()).any(|task| !guarantee_mark(comparison, task).is_empty()) {
         format!(" <span class=\"guaranteed\">{GUARANTEED}</span> guaranteed behind the shield")
     } else {
         String::new()

@@ -173,7 +173,7 @@ impl<'a> RunDiagnostics<'a> {
         RunDiagnostics {
             model,
             scale: Scale::of(&model.tokenizer, system),
-            greatest_wcet: system.tasks.iter().map(|task| task.wcet.0).max().unwrap_or(1).max(1) as f64,
+            greatest_wcet: system.tasks().iter().map(|task| task.wcet.0).max().unwrap_or(1).max(1) as f64,
             observation: Observation::default(),
             contested: 0,
             alignment: Moments::default(),

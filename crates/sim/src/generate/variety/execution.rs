@@ -29,7 +29,9 @@ pub(super) fn vary(variety: &Variety, set: &mut TaskSet, rng: &mut Pcg64) {
     let is_mixed = rng.random::<f64>() < variety.mixed;
     let mut kind = kinds[rng.random_range(0..kinds.len())];
     let mut least = log_uniform(variety.spread, rng);
-    for task in set.tasks.iter_mut().filter(|task| task.execution == ExecutionModel::Wcet && !is_burst(task)) {
+    for task in
+        set.system.tasks_mut().iter_mut().filter(|task| task.execution == ExecutionModel::Wcet && !is_burst(task))
+    {
         if is_mixed {
             kind = kinds[rng.random_range(0..kinds.len())];
             least = log_uniform(variety.spread, rng);
@@ -108,7 +110,7 @@ pub(super) fn tell_more(ranged: &Ranged, set: &mut TaskSet, rng: &mut Pcg64) {
         return;
     }
     let (factor, share) = (ranged.log_size(rng), share_of_tasks(rng));
-    for task in &mut set.tasks {
+    for task in set.system.tasks_mut().iter_mut() {
         let is_chosen = rng.random::<f64>() < share;
         let told = ((task.wcet.0 as f64 * factor) as u64).min(task.deadline.0).max(task.wcet.0);
         if !is_chosen || told == task.wcet.0 || is_burst(task) {
@@ -137,7 +139,7 @@ pub(super) fn overrun(ranged: &Ranged, set: &mut TaskSet, rng: &mut Pcg64) {
         return;
     }
     let (factor, probability) = (ranged.log_size(rng), log_uniform((0.01, 0.2), rng));
-    for task in &mut set.tasks {
+    for task in set.system.tasks_mut().iter_mut() {
         let is_chosen = rng.random::<f64>() < OVERRUNNING;
         if !is_chosen || is_burst(task) || matches!(task.execution, ExecutionModel::Overrun { .. }) {
             continue;

@@ -21,12 +21,13 @@ pub(super) fn criticality(ranged: &Ranged, set: &mut TaskSet, rng: &mut Pcg64) {
     let levels = ranged.whole(rng) as usize;
     let mut labels: Vec<u8> = shuffled(usize::from(MOST_LABEL), rng).into_iter().map(|label| label as u8 + 1).collect();
     labels.truncate(levels);
-    let count = set.tasks.len();
+    let count = set.tasks().len();
     let critical = (rng.random_range(0.15..0.7) * count as f64).round() as usize;
     let critical = critical.max(levels).min(count.saturating_sub(1)).max(1);
+    let mut tasks = set.system.tasks_mut();
     for (place, index) in shuffled(count, rng).into_iter().enumerate() {
         let label = labels[place % labels.len()];
-        set.tasks[index].criticality = if place < critical { label } else { 0 };
+        tasks[index].criticality = if place < critical { label } else { 0 };
     }
 }
 
@@ -38,12 +39,12 @@ pub(super) fn values(variety: &Variety, set: &mut TaskSet, rng: &mut Pcg64) {
     let relation = variety.relations[rng.random_range(0..variety.relations.len())];
     let (low, high) = variety.values.range;
     let span = (low + (high - low) * rng.random::<f64>()) * std::f64::consts::LN_10;
-    let lengths: Vec<f64> = set.tasks.iter().map(|task| (task.wcet.0.max(1) as f64).ln()).collect();
+    let lengths: Vec<f64> = set.tasks().iter().map(|task| (task.wcet.0.max(1) as f64).ln()).collect();
     let (least, most) = lengths.iter().fold((f64::MAX, f64::MIN), |(low, high), x| (low.min(*x), high.max(*x)));
     // The span asked for, as an exponent of the wcet.
     let exponent = (span / (most - least).max(1e-9)).min(MOST_GROWTH);
-    let dear = rng.random_range(0..set.tasks.len().max(1));
-    for (index, task) in set.tasks.iter_mut().enumerate() {
+    let dear = rng.random_range(0..set.tasks().len().max(1));
+    for (index, task) in set.system.tasks_mut().iter_mut().enumerate() {
         let random = rng.random::<f64>();
         let logarithm = match relation {
             Relation::Independent => span * random,
@@ -68,7 +69,7 @@ pub(super) fn firm(ranged: &Ranged, set: &mut TaskSet, rng: &mut Pcg64) {
         return;
     }
     let share = share_of_tasks(rng);
-    for task in &mut set.tasks {
+    for task in set.system.tasks_mut().iter_mut() {
         let (is_chosen, k) = (rng.random::<f64>() < share, ranged.whole(rng));
         let m = rng.random_range(1..k.max(2));
         if is_chosen && !is_burst(task) {

@@ -2,7 +2,7 @@
 
 use rand::RngExt;
 use rand_pcg::Pcg64;
-use temponet_task::{Arrival, ExecutionModel, ListedJob, Mode, OnMiss, TaskSet, Time};
+use temponet_task::{Arrival, Costs, ExecutionModel, ListedJob, Mode, OnMiss, TaskSet, Time};
 
 use super::{Ranged, median, rate};
 use crate::workload::Workload;
@@ -12,19 +12,20 @@ pub(super) fn costs(ranged: &Ranged, set: &mut TaskSet, rng: &mut Pcg64) {
     if !ranged.happens(rng) {
         return;
     }
-    let unit = median(set.tasks.iter().map(|task| task.mean_execution()).collect());
+    let unit = median(set.tasks().iter().map(|task| task.mean_execution()).collect());
     let mut cost = || Time((ranged.log_size(rng) * unit).min(Time::MAX_INPUT.0 as f64) as u64);
     let (migration, context_switch) = (cost(), cost());
     let which = rng.random_range(0..3);
-    set.costs.migration = if which == 0 { Time::ZERO } else { migration };
-    set.costs.context_switch = if which == 1 { Time::ZERO } else { context_switch };
+    let migration = if which == 0 { Time::ZERO } else { migration };
+    let context_switch = if which == 1 { Time::ZERO } else { context_switch };
+    set.system.set_costs(Costs { migration, context_switch, ..set.costs() });
 }
 
 /// Lets late jobs go on, where the load is within the range.
 pub(super) fn keep_late(ranged: &Ranged, set: &mut TaskSet, rng: &mut Pcg64) {
-    let load = set.mean_utilization() / set.cores.max(1) as f64;
+    let load = set.mean_utilization() / set.cores().max(1) as f64;
     if ranged.happens(rng) && (ranged.range.0..=ranged.range.1).contains(&load) {
-        set.on_miss = OnMiss::Continue;
+        set.system.set_on_miss(OnMiss::Continue);
     }
 }
 
@@ -33,7 +34,7 @@ pub(super) fn modes(ranged: &Ranged, set: &mut TaskSet, rng: &mut Pcg64) {
     if !ranged.happens(rng) {
         return;
     }
-    let period = median(set.tasks.iter().map(|task| 1.0 / rate(task)).collect());
+    let period = median(set.tasks().iter().map(|task| 1.0 / rate(task)).collect());
     let mut begin = 0.0;
     for number in 0..rng.random_range(2..=6) {
         begin += period * rng.random_range(10.0..100.0);
@@ -41,7 +42,7 @@ pub(super) fn modes(ranged: &Ranged, set: &mut TaskSet, rng: &mut Pcg64) {
         let (work, faster) = (ranged.log_size(rng), ranged.log_size(rng));
         let (varies_work, varies_rate) = (rng.random_bool(0.7), rng.random_bool(0.4));
         let silent = if rng.random_bool(0.3) { rng.random_range(0.1..0.6) } else { 0.0 };
-        let mut released: Vec<usize> = (0..set.tasks.len()).filter(|_| rng.random::<f64>() >= silent).collect();
+        let mut released: Vec<usize> = (0..set.tasks().len()).filter(|_| rng.random::<f64>() >= silent).collect();
         if released.is_empty() {
             released.push(0);
         }
@@ -54,7 +55,7 @@ pub(super) fn modes(ranged: &Ranged, set: &mut TaskSet, rng: &mut Pcg64) {
             at,
             work: if varies_work { rounded(work) } else { 1.0 },
             rate: if varies_rate { rounded(faster) } else { 1.0 },
-            tasks: (released.len() < set.tasks.len()).then_some(released),
+            tasks: (released.len() < set.tasks().len()).then_some(released),
         });
     }
 }
@@ -67,31 +68,29 @@ pub(super) fn lists(ranged: &Ranged, set: &mut TaskSet, rng: &mut Pcg64) {
     if !ranged.happens(rng) {
         return;
     }
-    let wanted = ranged.log_size(rng) * set.cores as f64;
+    let wanted = ranged.log_size(rng) * set.cores() as f64;
     let seed = rng.random();
-    let per_nanosecond: f64 = set.tasks.iter().map(rate).sum();
+    let per_nanosecond: f64 = set.tasks().iter().map(rate).sum();
     let horizon = Time(((wanted / per_nanosecond) as u64).clamp(1, Time::MAX_INPUT.0));
-    let is_known = set.tasks.iter().all(|task| task.execution == ExecutionModel::Wcet);
-    let mut jobs: Vec<Vec<ListedJob>> = vec![Vec::new(); set.tasks.len()];
+    let is_known = set.tasks().iter().all(|task| task.execution == ExecutionModel::Wcet);
+    let mut jobs: Vec<Vec<ListedJob>> = vec![Vec::new(); set.tasks().len()];
     for release in Workload::counted(set, seed, horizon) {
-        jobs[release.task as usize].push(ListedJob {
-            release: release.time,
-            deadline: release.deadline,
-            // A list states wcets that hold.
-            execution: release.execution.min(release.wcet),
-            wcet: release.wcet,
-            bcet: if is_known { release.wcet } else { Time(1) },
-            criticality: release.criticality,
-            value: release.value,
-            estimate: release.estimate,
-        });
+        // A list states wcets that hold.
+        jobs[release.task as usize].push(
+            ListedJob::new(release.time, release.deadline, release.execution.min(release.wcet))
+                .with_wcet(release.wcet)
+                .with_bcet(if is_known { release.wcet } else { Time(1) })
+                .with_criticality(release.criticality)
+                .with_value(release.value)
+                .with_estimate(release.estimate),
+        );
     }
     if jobs.iter().all(Vec::is_empty) {
         return;
     }
     set.modes.clear();
     let mut lists = jobs.into_iter();
-    set.tasks.retain_mut(|task| {
+    set.system.tasks_mut().retain_mut(|task| {
         let mut list = lists.next().unwrap_or_default();
         list.sort_by_key(|job| job.release);
         let longest = |time: fn(&ListedJob) -> Time| list.iter().map(time).max().unwrap_or_default();

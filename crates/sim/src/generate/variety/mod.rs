@@ -323,7 +323,7 @@ impl Variety {
         execution::vary(self, set, &mut dimension());
         execution::tell_more(&self.told, set, &mut dimension());
         execution::overrun(&self.overruns, set, &mut dimension());
-        set.tasks.iter_mut().for_each(|task| task.deadline = task.deadline.max(task.wcet));
+        set.system.tasks_mut().iter_mut().for_each(|task| task.deadline = task.deadline.max(task.wcet));
         timing::jitter(&self.jitter, set, &mut dimension());
         timing::offsets(self.offsets, set, &mut dimension());
         importance::criticality(&self.criticality, set, &mut dimension());

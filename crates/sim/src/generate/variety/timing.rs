@@ -24,7 +24,7 @@ pub(super) fn sporadic(ranged: &Ranged, kinds: &[GapKind], set: &mut TaskSet, rn
     }
     let (ratio, share) = (ranged.log_size(rng), share_of_tasks(rng));
     let kind = kinds[rng.random_range(0..kinds.len())];
-    for task in &mut set.tasks {
+    for task in set.system.tasks_mut().iter_mut() {
         if let Arrival::Periodic { period } = task.arrival
             && rng.random::<f64>() < share
         {
@@ -44,8 +44,8 @@ pub(super) fn bursts(ranged: &Ranged, set: &mut TaskSet, rng: &mut Pcg64) {
     if !ranged.happens(rng) {
         return;
     }
-    let always = rng.random_range(0..set.tasks.len().max(1));
-    for (index, task) in set.tasks.iter_mut().enumerate() {
+    let always = rng.random_range(0..set.tasks().len().max(1));
+    for (index, task) in set.system.tasks_mut().iter_mut().enumerate() {
         let is_chosen = rng.random::<f64>() < BURSTING || index == always;
         let (jobs, longer) = (ranged.whole(rng), rng.random::<f64>());
         if let Arrival::Periodic { period } = task.arrival
@@ -63,7 +63,7 @@ pub(super) fn deadlines(ranged: &Ranged, set: &mut TaskSet, rng: &mut Pcg64) {
     if !ranged.happens(rng) {
         return;
     }
-    for task in &mut set.tasks {
+    for task in set.system.tasks_mut().iter_mut() {
         let factor = ranged.log_size(rng);
         let mean = match task.arrival {
             Arrival::Burst { .. } => task.deadline.0 as f64,
@@ -79,7 +79,7 @@ pub(super) fn jitter(ranged: &Ranged, set: &mut TaskSet, rng: &mut Pcg64) {
         return;
     }
     let share = share_of_tasks(rng);
-    for task in &mut set.tasks {
+    for task in set.system.tasks_mut().iter_mut() {
         let (is_chosen, part) = (rng.random::<f64>() < share, ranged.log_size(rng));
         let slack = MOST_OF_SLACK * task.deadline.saturating_sub(task.wcet).0 as f64;
         if is_chosen
@@ -96,7 +96,7 @@ pub(super) fn offsets(chance: f64, set: &mut TaskSet, rng: &mut Pcg64) {
     if rng.random::<f64>() >= chance {
         return;
     }
-    for task in &mut set.tasks {
+    for task in set.system.tasks_mut().iter_mut() {
         let part = rng.random::<f64>();
         if let Some(period) = task.period() {
             task.offset = Time((part * period.0 as f64) as u64);

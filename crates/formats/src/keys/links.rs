@@ -1,0 +1,185 @@
+//! Keys that name tasks: `after` and `reads` of a task, and the tables `[[chain]]` and `[[mode]]`.
+
+use std::collections::BTreeMap;
+
+use temponet_task::wording::did_you_mean;
+use temponet_task::{Chain, Communication, Mode, Precedence, TaskSet};
+
+use super::{COMMUNICATION, Csv, Given, Key, Kind, NAME, Plain, Spec, Table, put, set};
+use crate::Problem;
+use crate::node::{Node, Value};
+use crate::out::{Out, text, time};
+
+/// A name of a task, with its line.
+pub(crate) type Named = (String, usize);
+
+/// One name or a list of names.
+pub(super) const NAMES: Kind = Kind::Either(&[Kind::Reference, Kind::List(&Kind::Reference, 1, usize::MAX)]);
+
+/// Reads a list of names. In a CSV cell they are separated by semicolons or, if it is not a single name with spaces, by spaces.
+pub(super) fn names(given: Given<'_>) -> Result<Vec<Named>, Problem> {
+    let (node, key) = (given.node, given.name);
+    let names: Vec<Named> = match &node.value {
+        Value::Cell(text) => text.split(';').map(|name| (name.trim().to_string(), node.line)).collect(),
+        Value::Text(text) => vec![(text.trim().to_string(), node.line)],
+        _ => {
+            let item = |item: &Node| Ok((item.text(key)?.trim().to_string(), item.line));
+            node.list(key)?.iter().map(item).collect::<Result<_, _>>()?
+        }
+    };
+    let shown = || match &node.value {
+        Value::List(_) if names.is_empty() => "[]".into(),
+        _ => node.shown(),
+    };
+    match names.iter().find(|(name, _)| name.is_empty()) {
+        _ if names.is_empty() || matches!(&names[..], [(name, _)] if name.is_empty()) => {
+            Err(Problem::at(node.line, format!("{key} = {} names no task", shown())))
+        }
+        Some((_, line)) => Err(Problem::at(*line, format!("{key} = {} has an empty name", shown()))),
+        None => Ok(names),
+    }
+}
+
+/// Returns the list of the names of tasks.
+pub(super) fn write_names(set: &TaskSet, tasks: &[usize]) -> Out {
+    Out::list(tasks.iter().map(|index| text(&set.tasks()[*index].name)))
+}
+
+/// Indices of the tasks by their names.
+pub(crate) struct Indices(BTreeMap<String, usize>);
+
+impl Indices {
+    pub fn of(set: &TaskSet) -> Indices {
+        Indices(set.tasks().iter().enumerate().map(|(index, task)| (task.name.clone(), index)).collect())
+    }
+
+    /// Returns the index of the task with a name that stands in this line.
+    fn find(&self, name: &str, line: usize) -> Result<usize, Problem> {
+        let hint = || did_you_mean(name, self.0.keys().map(String::as_str));
+        let index = self.0.get(name).copied();
+        index.ok_or_else(|| Problem::at(line, format!("there is no task {name:?}{}", hint())))
+    }
+
+    /// Returns the indices of the tasks with these names. A single text that is no name is taken for names with spaces between them.
+    pub fn find_all(&self, names: &[Named]) -> Result<Vec<usize>, Problem> {
+        if let [(text, line)] = names
+            && !self.0.contains_key(text)
+            && text.contains(char::is_whitespace)
+        {
+            return text.split_whitespace().map(|name| self.find(name, *line)).collect();
+        }
+        names.iter().map(|(name, line)| self.find(name, *line)).collect()
+    }
+}
+
+/// Names of tasks that a chain or a mode is about.
+const TASKS: Spec = Spec::new("tasks", Kind::List(&Kind::Reference, 2, usize::MAX), "");
+
+/// Keys of `[[chain]]`.
+pub(crate) static CHAIN: Table<Plain<(Chain, [usize; 2]), Chain>> = Table {
+    what: "chain",
+    keys: &[
+        Key::new(
+            NAME,
+            |(chain, lines), given| {
+                lines[0] = given.node.line;
+                set(&mut chain.name, given.printable())
+            },
+            |_, chain| Some(text(&chain.name)),
+        ),
+        Key::new(
+            TASKS.doc("names of the tasks, from the source to the output").required(),
+            |(chain, lines), given| {
+                lines[1] = given.node.line;
+                let find = |(name, line): &Named| given.with.find_task(name, *line);
+                set(&mut chain.tasks, names(given)?.iter().map(find).collect())
+            },
+            |set, chain| Some(write_names(set, &chain.tasks)),
+        ),
+        Key::new(
+            Spec::new("deadline", Kind::PositiveTime, "end-to-end deadline, for the reaction time")
+                .default("none: times are measured, and nothing is late"),
+            |(chain, _), given| put(&mut chain.deadline, given.time()),
+            |_, chain| chain.deadline.map(time),
+        ),
+        Key::new(
+            COMMUNICATION
+                .doc("`\"implicit\"`: a job reads when it starts and writes when it completes; `\"let\"` (logical execution time): it reads at its release, and its value can be read from its deadline on")
+                .default("that of the file"),
+            |(chain, _), given| set(&mut chain.communication, given.word(Communication::from_name)),
+            |_, chain| (chain.communication != Communication::default()).then(|| text(chain.communication.name())),
+        ),
+    ],
+};
+
+impl super::Context<'_> {
+    /// Returns the index of the task with a name that stands in this line.
+    fn find_task(&self, name: &str, line: usize) -> Result<usize, Problem> {
+        let unknown = || Problem::at(line, format!("there is no task {name:?}"));
+        self.tasks.ok_or_else(unknown)?.1.find(name, line)
+    }
+}
+
+const FACTOR: Kind = Kind::Number(0.001, 1000.0);
+
+/// Keys of `[[mode]]`.
+pub(crate) static MODE: Table<Plain<Mode, Mode>> = Table {
+    what: "mode",
+    keys: &[
+        Key::new(
+            NAME.doc("name shown in reports").default("`mode` and its number"),
+            |mode, given| set(&mut mode.name, given.printable()),
+            |_, mode| Some(text(&mode.name)),
+        ),
+        Key::new(
+            Spec::new("at", Kind::Time, "time at which the mode begins; it lasts until the next one").required(),
+            |mode, given| set(&mut mode.at, given.time()),
+            |_, mode| Some(time(mode.at)),
+        ),
+        Key::new(
+            Spec::new("work", FACTOR, "factor on execution times").default("`1`"),
+            |mode, given| set(&mut mode.work, given.number()),
+            |_, mode| Some(Out::Number(mode.work)),
+        ),
+        Key::new(
+            Spec::new("rate", FACTOR, "factor on the arrival rate; deadlines are shortened by the same factor")
+                .default("`1`"),
+            |mode, given| set(&mut mode.rate, given.number()),
+            |_, mode| Some(Out::Number(mode.rate)),
+        ),
+        Key::new(
+            Spec { kind: Kind::List(&Kind::Reference, 0, usize::MAX), ..TASKS }
+                .doc("names of the only tasks that release jobs; all or none of those that come after each other")
+                .default("all")
+                .csv(Csv::Column("")),
+            |mode, given| {
+                let find = |item: Given<'_>| given.with.find_task(item.text()?, item.node.line);
+                let released: Vec<usize> = given.items()?.map(find).collect::<Result<_, _>>()?;
+                if let Some((set, _)) = given.with.tasks {
+                    whole_graphs(set, &released, given.node.line)?;
+                }
+                put(&mut mode.tasks, Ok(released))
+            },
+            |set, mode| mode.tasks.as_ref().map(|tasks| write_names(set, tasks)),
+        ),
+    ],
+};
+
+/// Checks that a mode releases all or none of the tasks that follow each other.
+fn whole_graphs(set: &TaskSet, released: &[usize], line: usize) -> Result<(), Problem> {
+    let Ok(Some(graph)) = Precedence::of(set.tasks()) else { return Ok(()) };
+    let mut is_released = vec![false; set.tasks().len()];
+    released.iter().for_each(|index| is_released[*index] = true);
+    for (index, task) in set.tasks().iter().enumerate() {
+        let differs = |source: &&usize| is_released[**source] != is_released[index];
+        if let Some(source) = graph.sources(index).iter().find(differs) {
+            let source = &set.tasks()[*source].name;
+            let message = format!(
+                "a mode must have all or none of the tasks that come after each other, such as {source:?} and {:?}",
+                task.name
+            );
+            return Err(Problem::at(line, message));
+        }
+    }
+    Ok(())
+}
