@@ -210,7 +210,7 @@ impl<D: LearningLosses> Algorithm<D> for Dqn<D> {
     fn phase(&mut self, learner: &mut Learner<D>, phase: &mut Phase<'_, D>) -> Result<(), TrainError> {
         let Phase { index, count, is_warm_start, seed, rng, episodes, updates, .. } = phase;
         // A distribution of returns has their scale: nothing but Q-learning gives one.
-        if *index == 0 && *is_warm_start && learner.network.architecture.atoms.is_none() {
+        if *index == 0 && *is_warm_start && learner.network.architecture.atoms().is_none() {
             let mut fleet = Fleet::new(episodes.clone(), self.settings.replay.environments, mix(*seed, 6))?;
             map_outputs_to_returns(&self.settings, learner, &mut fleet, rng)?;
             self.target = learner.copy_parameters();
@@ -435,7 +435,7 @@ impl<D: LearningLosses> Dqn<D> {
             [&needed.rows, &needed.chosen].map(|lists| lists.iter().map(Vec::as_slice).collect::<Vec<_>>());
         let chosen = if needs_all_rows { transitions.iter().map(|own| &own.chosen[..]).collect() } else { chosen };
         let speeds: Vec<&[u8]> = needed.speeds.iter().map(Vec::as_slice).collect();
-        let has_speeds = learner.network.architecture.speeds > 0;
+        let has_speeds = learner.network.architecture.speeds() > 0;
         let selected = NeededRowsOf { rows: &rows, speeds: has_speeds.then_some(&speeds[..]) };
         let selected = if needs_all_rows { None } else { Some(selected) };
         let targets = learner.each_shard(&states, |device, network, parameters, range| {
@@ -467,7 +467,7 @@ impl<D: LearningLosses> Dqn<D> {
         transitions: &[&Transition],
     ) -> D::Buffer {
         let next: Vec<&Sample> = transitions.iter().map(|transition| &*transition.next).collect();
-        let has_speeds = network.architecture.speeds > 0;
+        let has_speeds = network.architecture.speeds() > 0;
         let batch = Batch::of(&next);
         let rows = OutputRows::all(&batch);
         let chooser = (self.settings.double && !has_speeds).then(|| {
