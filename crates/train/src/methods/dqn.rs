@@ -4,10 +4,10 @@
 //! the best action on any number of cores. A network with speeds adds to each A_job the gain of the speed that the job runs at, and the best action
 //! takes each job at its best speed.
 //!
-//! Papers: Mnih et al., "Human-level control through deep reinforcement learning" (Nature, 2015), and the options Double DQN (van Hasselt et
-//! al., 2016), dueling networks (Wang et al., 2016), prioritized replay (Schaul et al., 2016), distributions of returns (`distribution.rs`), noisy networks
-//! (`noisy_heads.rs`) and the conservative penalty of CQL (Kumar et al., 2020). All of them but the last, with n-step returns, are Rainbow (Hessel et al.,
-//! 2018). Deviations:
+//! Papers: Mnih et al., "Human-level control through deep reinforcement learning" (Nature, 2015), and the options Double
+//! DQN (van Hasselt et al., 2016), dueling networks (Wang et al., 2016), prioritized replay (Schaul et al., 2016), n-step
+//! returns, and the conservative penalty of CQL (Kumar et al., 2020). Further parts are variants ([`DqnVariant`]).
+//! Deviations:
 //! - A transition lasts from one choice to the next, and its discount is γ to the power of the time between them (a semi-Markov process).
 //! - Advantages count relative to idling, not to their mean over the actions.
 //! - The target network follows the network a little at each update, instead of being copied once in a while.
