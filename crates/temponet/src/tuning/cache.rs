@@ -16,8 +16,11 @@ use crate::{Model, Options};
 /// A choice depends on the model and on the settings, too. Schedulers with another model object or other settings make their own.
 #[derive(Clone, Default)]
 pub struct Choices {
-    made: Arc<Mutex<HashMap<Key, Vec<(How, Made)>>>>,
+    made: Arc<Mutex<ByKey>>,
 }
+
+/// Choices by what they are made for, and then by how they are made.
+type ByKey = HashMap<Key, Vec<(How, Made)>>;
 
 /// What a choice is made for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
