@@ -5,4 +5,5 @@ mod baselines;
 mod command;
 mod experiments;
 mod folder;
+mod search;
 mod trained_rivals;
