@@ -5,5 +5,6 @@ mod baselines;
 mod command;
 mod experiments;
 mod folder;
+mod networks;
 mod search;
 mod trained_rivals;

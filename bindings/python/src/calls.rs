@@ -1,7 +1,7 @@
 //! Long calls: the work runs on a thread of its own without the interpreter lock, while the calling thread waits for signals
 //! and for messages to Python.
 //!
-//! Ctrl-C requests the cancellation of the work ([`temponet_task::cancel`]), waits for it to end, and raises
+//! Ctrl-C requests the cancellation of the work ([`temponet_cancel`]), waits for it to end, and raises
 //! `KeyboardInterrupt`. Exceptions of Python code inside the work, such as of a scheduler, unwind with the exception as their
 //! payload.
 
@@ -14,7 +14,7 @@ use std::time::Duration;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use temponet_task::cancel::{self, Cancelled};
+use temponet_cancel::Cancelled;
 
 use crate::errors;
 
@@ -69,7 +69,7 @@ pub fn reporting<T: Send>(py: Python<'_>, work: impl FnOnce(Sender<Message>) -> 
                     Err(RecvTimeoutError::Disconnected) => break,
                 };
                 if let Err(error) = outcome {
-                    let _request = cancel::request();
+                    let _request = temponet_cancel::request();
                     let _ = thread.join();
                     return Err(error);
                 }

@@ -129,7 +129,7 @@ pub fn observations(
         let (mut observation, mut assignment, mut all) = (Observation::default(), Assignment::default(), Vec::new());
         observation.start(&system);
         while engine.advance(&mut Unobserved) {
-            temponet_task::cancel::checkpoint();
+            temponet_cancel::checkpoint();
             let view = engine.view();
             assignment.reset(set.cores());
             scheduler.decide(&view, &mut assignment);

@@ -10,7 +10,7 @@ use temponet_formats::{Format, Loaded};
 use temponet_lab::drawing::{self, SetShape, draw};
 use temponet_lab::horizon::default_horizon;
 use temponet_sim::generate::text;
-use temponet_task::wording::did_you_mean;
+use temponet_wording::did_you_mean;
 use temponet_task::{OnMiss, Time};
 
 use crate::errors;

@@ -9,7 +9,6 @@ use temponet_lab::models::BUILT_IN;
 use temponet_school::preparation::{baselines, check_teachers, initial_weights, parts, trials, verdict};
 use temponet_school::verdict::TrainingVerdict;
 use temponet_school::{curves, recipe_file};
-use temponet_task::cancel;
 use temponet_train::{
     PhaseFigures, Recipe, TrainError, TrainingDevice, TrainingObserver, UpdateFigures, ValidationScores,
 };
@@ -55,7 +54,7 @@ impl TrainingObserver for Reporter {
     }
 
     fn updated(&mut self, stage: usize, done: u64, of: u64, figures: UpdateFigures) {
-        cancel::checkpoint();
+        temponet_cancel::checkpoint();
         if done.is_multiple_of(REPORT_EVERY) || done == of {
             let loss = figures.loss;
             self.send(serde_json::json!({ "event": "update", "stage": stage, "done": done, "of": of, "loss": loss }));
@@ -67,7 +66,7 @@ impl TrainingObserver for Reporter {
         figures: &PhaseFigures,
         _checkpoint: &mut dyn FnMut() -> Result<Vec<u8>, TrainError>,
     ) -> Result<(), TrainError> {
-        cancel::checkpoint();
+        temponet_cancel::checkpoint();
         if let Ok(serde_json::Value::Object(mut event)) = serde_json::to_value(figures) {
             event.insert("event".into(), "phase".into());
             self.send(event.into());

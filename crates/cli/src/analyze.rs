@@ -9,7 +9,7 @@ use temponet_lab::progress::Progress;
 use temponet_lab::stats::percent;
 use temponet_sched::Scaling;
 use temponet_task::Time;
-use temponet_task::wording::counted;
+use temponet_wording::counted;
 
 use crate::compare::chosen;
 use crate::setup::{ModelArgs, SetupArgs};

@@ -4,7 +4,7 @@ use temponet_lab::chain_table::{COLUMNS, ChainFigures};
 use temponet_lab::comparison::ComparisonRow;
 use temponet_lab::stats::percent;
 use temponet_task::TaskSet;
-use temponet_task::wording::counted;
+use temponet_wording::counted;
 
 use crate::table;
 

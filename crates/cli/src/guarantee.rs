@@ -3,7 +3,7 @@
 use temponet_lab::guarantee::{Guaranteed, KeptCore};
 use temponet_sched::LARGEST_SCALING;
 use temponet_sched::shield::Guarantee;
-use temponet_task::wording::{counted, listed};
+use temponet_wording::{counted, listed};
 
 use crate::table;
 

@@ -32,7 +32,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
-use temponet_task::wording::{visible, visible_lines};
+use temponet_wording::{visible, visible_lines};
 
 /// Compare deadline schedulers: which one meets the most deadlines, and what does its schedule look like?
 #[derive(Parser)]

@@ -12,7 +12,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use temponet_formats::is_pipe;
-use temponet_task::wording::{visible, visible_lines};
+use temponet_wording::{visible, visible_lines};
 
 use crate::interrupt::Unfinished;
 

@@ -12,8 +12,8 @@ use temponet_lab::models::{self, BUILT_IN, ModelError};
 use temponet_lab::roster::{Roster, UNSHIELDED, kind};
 use temponet_sched::Kind;
 pub use temponet_sim::generate::text::{positive_time, time as any_time};
-use temponet_task::wording::{counted, did_you_mean};
 use temponet_task::{Aim, Costs, OnMiss, Protocol, TaskSet, Time};
+use temponet_wording::{counted, did_you_mean};
 
 use crate::{output, paths};
 

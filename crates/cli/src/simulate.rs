@@ -11,7 +11,7 @@ use temponet_lab::progress::Progress;
 use temponet_lab::stats::percent;
 use temponet_sim::{ChromeTrace, JobsCsv, Recorder, simulate};
 use temponet_task::Time;
-use temponet_task::wording::counted;
+use temponet_wording::counted;
 
 use crate::chains;
 use crate::output::{self, NewFile};

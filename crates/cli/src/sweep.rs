@@ -13,7 +13,7 @@ use temponet_lab::stats::percent;
 use temponet_lab::sweep::{PointSummary, SweepPlan, SweepPoint, SweepRow, page};
 use temponet_sim::generate::text;
 use temponet_task::Time;
-use temponet_task::wording::counted;
+use temponet_wording::counted;
 
 use crate::compare::chosen;
 use crate::paths::{Kind, Output, Replace};

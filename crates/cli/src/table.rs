@@ -52,7 +52,7 @@ pub fn time(ns: f64) -> String {
     format!("{value:.digits$}{unit}")
 }
 
-pub use temponet_task::wording::grouped as count;
+pub use temponet_wording::grouped as count;
 
 /// Formats a number with six significant digits, for text and CSV files.
 pub fn number(value: f64) -> String {

@@ -7,8 +7,8 @@ use serde::Serialize;
 use temponet::stages::Learned;
 use temponet::tuning::{Candidate, CandidateScore, Choice, Settings, choose};
 use temponet_lab::stats::percent;
-use temponet_task::wording::counted;
 use temponet_task::{Scheduler, System, TaskSet};
+use temponet_wording::counted;
 
 use crate::convert::written;
 use crate::paths::{Kind, Output, Replace};

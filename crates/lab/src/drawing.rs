@@ -1,8 +1,8 @@
 //! Drawing one random task set: the options of `temponet generate`, and the checks on what was drawn.
 
 use temponet_sim::generate::{Critical, Deadlines, GenerateError, Lengths, Method, Rule, Spec, Variety, generate};
-use temponet_task::wording::counted;
 use temponet_task::{TaskSet, Time};
+use temponet_wording::counted;
 
 /// How random tasks are drawn.
 #[derive(Clone, Debug)]

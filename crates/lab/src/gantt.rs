@@ -9,8 +9,8 @@ mod arrows;
 mod sections;
 
 use temponet_sim::{End, JobRecord, Recorder};
-use temponet_task::wording::counted;
 use temponet_task::{TaskSet, Time};
+use temponet_wording::counted;
 
 use temponet_page::svg::{Svg, SvgShape, fill, line, path, rect, text};
 

@@ -1,8 +1,6 @@
 //! Search on several cores: branch and bound on the linear relaxation. It branches on a job that the relaxation
 //! completes only partly: the job is taken, or it is left out.
 
-use temponet_task::cancel;
-
 use super::relaxation::{Fixed, Relaxation, beats, by_density, relax, tighten};
 use super::{OracleJob, weight_of};
 
@@ -45,7 +43,7 @@ pub(super) fn search(
         open.extend(branches.into_iter().map(|fixed| Node { bound, fixed }));
     }
     while let Some(node) = open.pop() {
-        cancel::checkpoint();
+        temponet_cancel::checkpoint();
         if !beats(node.bound, weight, has_whole_weights) {
             continue;
         }

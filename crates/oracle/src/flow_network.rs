@@ -9,7 +9,7 @@
 //! Intervals that a job found closed stay closed. The weight per work at which that happened is their price, and the
 //! prices are the dual solution.
 
-use temponet_task::{Time, cancel};
+use temponet_task::Time;
 
 use super::{OracleJob, Piece};
 
@@ -174,7 +174,7 @@ impl FlowNetwork {
     /// Sends up to `amount` of the work of a job, moving work of other jobs where that makes room. Returns how much was
     /// sent.
     pub fn push(&mut self, job: usize, amount: u64) -> u64 {
-        cancel::checkpoint();
+        temponet_cancel::checkpoint();
         let mut left = amount;
         let Window { first, end, .. } = self.windows[job];
         self.steps += (end - first) as u64;

@@ -11,8 +11,6 @@
 //! The answer is exact unless states had to be dropped because a layer was full. The bounds of those states still bound
 //! the optimum.
 
-use temponet_task::cancel;
-
 use super::OracleJob;
 use super::relaxation::{beats, tighten};
 
@@ -140,7 +138,7 @@ impl LabelSearch<'_> {
         let (mut dropped, mut steps) = (f64::MIN, 0);
         let mut now = self.dates.first().copied().unwrap_or(0);
         for (at, job) in self.jobs.iter().enumerate() {
-            cancel::checkpoint();
+            temponet_cancel::checkpoint();
             let passed = job.release.0 - now;
             now = job.release.0;
             let (mut next, used) = self.expand(&layer, job, passed, windows[at], &prices, gains[at + 1]);

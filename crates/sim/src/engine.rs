@@ -65,7 +65,6 @@ mod waiting;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use temponet_task::cancel;
 use temponet_task::{Assignment, Costs, Event, Job, JobId, Scheduler, Speed, System, SystemView, TaskSet, Time};
 
 use crate::chains::ChainMeter;
@@ -114,7 +113,7 @@ fn run<O: Observer>(
     let most = scheduler.most_ready().min(MOST_READY);
     let mut assignment = Assignment::default();
     while engine.advance(observer) {
-        cancel::checkpoint();
+        temponet_cancel::checkpoint();
         if engine.active.len() > most {
             return Err(error::too_many(set, engine.now, most));
         }

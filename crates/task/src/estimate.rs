@@ -7,7 +7,11 @@
 //! scheduler may plan with. Both are the remaining wcet where there is no estimate, and where the estimate says no more than
 //! the wcet does.
 
-use std::num::NonZeroU64;
+use alloc::{format, string::String};
+
+#[cfg(not(feature = "std"))]
+use crate::float::Float as _;
+use core::num::NonZeroU64;
 
 use crate::{Job, LogNormal, SystemView, Task, Time};
 

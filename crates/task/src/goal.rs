@@ -4,7 +4,8 @@
 //! Rankings, verdicts and the arena compare schedules measure by measure. Training needs a single number per job, and
 //! [`Goal::worths`] derives it from the same order.
 
-use std::fmt;
+use alloc::{format, string::String, vec, vec::Vec};
+use core::fmt;
 
 use crate::{Arrival, System, Task};
 

@@ -1,6 +1,7 @@
 //! Validity of a system that a program describes in code rather than in a file.
 
-use std::collections::HashSet;
+use alloc::collections::BTreeSet;
+use alloc::string::String;
 
 use crate::{
     Arrival, Costs, ExecutionModel, Gap, PrecedenceProblem, SectionProblem, Server, Speed, System, Task, Time,
@@ -155,7 +156,7 @@ impl System {
         if let Some(server) = self.servers().iter().find(is_empty) {
             return Err(InvalidSystem::Server(server.name.clone()));
         }
-        let mut names = HashSet::new();
+        let mut names = BTreeSet::new();
         if let Some(task) = self.tasks().iter().find(|task| !names.insert(&task.name)) {
             return Err(InvalidSystem::TaskName(task.name.clone()));
         }

@@ -2,6 +2,15 @@
 //!
 //! Every other crate of TempoNet builds on this one; it depends on none of them. It does not know the simulator: a
 //! scheduler written against this crate also runs inside a real-time program.
+//!
+//! Without its default feature `std`, the crate needs no operating system, only an allocator.
+
+// Tests have the standard library.
+#![cfg_attr(not(test), no_std)]
+
+extern crate alloc;
+#[cfg(all(feature = "std", not(test)))]
+extern crate std;
 
 /// Defines for fields of a type methods that return a value of the type with the field replaced.
 macro_rules! replaced_fields {
@@ -17,8 +26,10 @@ macro_rules! replaced_fields {
     };
 }
 
-pub mod cancel;
+pub mod encoding;
 mod estimate;
+#[cfg(not(feature = "std"))]
+mod float;
 mod goal;
 mod invalid;
 mod locks;
@@ -35,7 +46,6 @@ mod system;
 mod task;
 mod time;
 mod view;
-pub mod wording;
 mod wrapper;
 
 pub use estimate::Estimate;

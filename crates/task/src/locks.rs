@@ -4,7 +4,8 @@
 //! is free. A resource has no queue. Once it is free, every job that wants it can run, and the one that runs first takes it; the order among them is the
 //! scheduler's.
 
-use std::sync::Arc;
+use alloc::sync::Arc;
+use alloc::{vec, vec::Vec};
 
 use crate::sections::{Step, ceilings, preemption_levels, steps};
 use crate::{Job, JobId, Protocol, System};
@@ -199,6 +200,6 @@ impl Locks {
         let level = *self.rules.levels.get(job.task as usize)?;
         let held = (0..self.holders.len() as u32).filter_map(|resource| Some((resource, held_by_other(resource)?)));
         let above = held.filter(|(resource, _)| self.rules.ceilings[*resource as usize] >= level);
-        above.max_by_key(|(resource, _)| (self.rules.ceilings[*resource as usize], std::cmp::Reverse(*resource)))
+        above.max_by_key(|(resource, _)| (self.rules.ceilings[*resource as usize], core::cmp::Reverse(*resource)))
     }
 }

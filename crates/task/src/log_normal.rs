@@ -3,7 +3,9 @@
 //! Values beyond the bounds are moved to the bounds, where they have a probability of their own. The mean and the tail are
 //! exact, by the error function.
 
-use std::f64::consts::SQRT_2;
+#[cfg(not(feature = "std"))]
+use crate::float::Float as _;
+use core::f64::consts::SQRT_2;
 
 /// Log-normal distribution whose values are moved into a range.
 #[derive(Clone, Copy, Debug, PartialEq)]

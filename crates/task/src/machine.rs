@@ -4,7 +4,14 @@
 //! task: a *uniform* machine in the words of the field. Times that depend on the pair of task and core (*unrelated*
 //! machines) cannot be stated.
 
-use crate::wording::counted;
+use alloc::{
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+
+#[cfg(not(feature = "std"))]
+use crate::float::Float as _;
 use crate::{System, Task, Time};
 
 /// Speed of a core, in thousandths of full speed.
@@ -15,7 +22,7 @@ impl Speed {
     /// Full speed: the speed at which execution times are stated.
     pub const FULL: Speed = Speed(1000);
     /// Lowest and highest speed of a core: a thousandth of full speed, and a thousand times full speed.
-    pub const RANGE: std::ops::RangeInclusive<Speed> = Speed(1)..=Speed(1_000_000);
+    pub const RANGE: core::ops::RangeInclusive<Speed> = Speed(1)..=Speed(1_000_000);
     /// Returns the speed that is this multiple of full speed, or `None` if it is out of range or has more than three decimals.
     pub fn of(multiple: f64) -> Option<Speed> {
         let thousandths = (multiple * 1000.0).round();
@@ -224,7 +231,11 @@ impl System {
 
     /// Returns the machine in words: "1 core", "4 cores", or "8 cores (4 big ×1, 4 little ×0.4)".
     pub fn machine_label(&self) -> String {
-        let cores = counted(self.cores(), "core");
+        let cores = match self.cores() {
+            1 => "1 core".into(),
+            count @ ..1000 => format!("{count} cores"),
+            count => format!("{} {:03} cores", count / 1000, count % 1000),
+        };
         let group = |group: &[Core]| format!("{} {} ×{}", group.len(), group[0].name, group[0].speed.as_f64());
         let groups: Vec<String> = self.machine().cores().chunk_by(|a, b| a == b).map(group).collect();
         if groups.is_empty() { cores } else { format!("{cores} ({})", groups.join(", ")) }

@@ -13,8 +13,9 @@
 //! each step fixes part of a matching of jobs and cores and moves the rest along alternating paths; a decision then takes about the square of
 //! the number of cores, the fourth power at worst. On a plain machine none of this is done.
 
-use std::cmp::Reverse;
-use std::ops::Range;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+use core::ops::Range;
 
 use crate::{Assignment, JobId, Speed, SystemView};
 
@@ -61,7 +62,7 @@ impl Assignment {
     #[inline(never)]
     pub(crate) fn place_by_core(&mut self, view: &SystemView<'_>, order: &[JobId], cores: Range<usize>) {
         self.keep_held(view, cores.clone());
-        let mut matching = std::mem::take(&mut self.matching);
+        let mut matching = core::mem::take(&mut self.matching);
         if view.system.machine().is_bound() {
             matching.choose(view, order, cores);
             matching.prefer_fast(view);
@@ -141,7 +142,7 @@ impl Matching {
             return;
         }
         let machine = view.system.machine();
-        let mut speeds = std::mem::take(&mut self.speeds);
+        let mut speeds = core::mem::take(&mut self.speeds);
         speeds.clear();
         speeds.extend(self.free.iter().map(|core| (machine.speed(*core), 1)));
         speeds.sort_unstable_by(|a, b| b.cmp(a));

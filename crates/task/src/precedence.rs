@@ -7,6 +7,7 @@
 //! has written.
 
 use crate::{Arrival, Job, System, Task, Time};
+use alloc::{format, string::String, vec, vec::Vec};
 
 /// When a value that one task writes and another one reads changes hands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -282,7 +283,7 @@ impl Chain {
             return Some(PrecedenceProblem::Short);
         }
         let mut is_named = vec![false; tasks.len()];
-        if let Some(twice) = self.tasks.iter().find(|task| std::mem::replace(&mut is_named[**task], true)) {
+        if let Some(twice) = self.tasks.iter().find(|task| core::mem::replace(&mut is_named[**task], true)) {
             return Some(PrecedenceProblem::Twice(tasks[*twice].name.clone()));
         }
         if self.deadline.is_some_and(|deadline| deadline == Time::ZERO || deadline > Time::MAX_INPUT) {

@@ -2,6 +2,7 @@
 
 use crate::placement::Matching;
 use crate::{JobId, Speed, System, SystemView, Time};
+use alloc::{string::String, vec::Vec};
 
 /// Decides which job runs on which core.
 ///
@@ -148,7 +149,7 @@ impl Assignment {
     /// # Panics
     ///
     /// As [`Assignment::place`].
-    pub fn place_on(&mut self, view: &SystemView<'_>, chosen: &[JobId], cores: std::ops::Range<usize>) {
+    pub fn place_on(&mut self, view: &SystemView<'_>, chosen: &[JobId], cores: core::ops::Range<usize>) {
         if let Some(locks) = view.locks {
             return self.place_sharing(view, locks, chosen, cores);
         }
@@ -156,7 +157,12 @@ impl Assignment {
     }
 
     /// Like [`Assignment::place_on`], for jobs that can all run.
-    pub(crate) fn place_independent(&mut self, view: &SystemView<'_>, chosen: &[JobId], cores: std::ops::Range<usize>) {
+    pub(crate) fn place_independent(
+        &mut self,
+        view: &SystemView<'_>,
+        chosen: &[JobId],
+        cores: core::ops::Range<usize>,
+    ) {
         if !view.system.machine().is_plain() {
             return self.place_by_core(view, chosen, cores);
         }
@@ -191,7 +197,7 @@ impl Assignment {
 
     /// Leaves the jobs that hold a core of the range where they are, and returns their number. Whatever was put on such a
     /// core is replaced.
-    pub fn keep_held(&mut self, view: &SystemView<'_>, cores: std::ops::Range<usize>) -> usize {
+    pub fn keep_held(&mut self, view: &SystemView<'_>, cores: core::ops::Range<usize>) -> usize {
         let mut held = 0;
         for core in cores {
             if let Some(id) = view.held_on(core) {
@@ -209,7 +215,7 @@ impl Assignment {
         &mut self,
         view: &SystemView<'_>,
         chosen: &[JobId],
-        cores: std::ops::Range<usize>,
+        cores: core::ops::Range<usize>,
         own_core: impl Fn(JobId) -> Option<usize>,
     ) {
         let room = cores.len() - self.keep_held(view, cores.clone());
@@ -271,7 +277,7 @@ impl Assignment {
     pub fn jobs_in_order(&self, view: &SystemView<'_>) -> Vec<JobId> {
         let mut cores: Vec<usize> = (0..self.cores.len()).filter(|core| self.cores[*core].is_some()).collect();
         if !view.system.machine().is_plain() {
-            cores.sort_by_key(|core| std::cmp::Reverse(view.system.machine().speed(*core)));
+            cores.sort_by_key(|core| core::cmp::Reverse(view.system.machine().speed(*core)));
         }
         cores.into_iter().filter_map(|core| self.cores[core]).collect()
     }

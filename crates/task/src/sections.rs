@@ -5,6 +5,7 @@
 //! A job whose wcet differs from that of its task, in a mode or a list of jobs, has its sections in proportion to its wcet.
 
 use crate::{Job, System, Task, Time};
+use alloc::{string::String, vec, vec::Vec};
 
 /// A stretch of every job of a task in which it holds a resource that one job at a time can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -230,7 +231,7 @@ impl Step {
 pub(crate) fn steps(task: &Task, resources: usize) -> Vec<Step> {
     let known = |section: &&Section| section.resource < resources;
     let mut sections: Vec<&Section> = task.sections.iter().filter(known).collect();
-    sections.sort_by_key(|section| (section.at, std::cmp::Reverse(section.length)));
+    sections.sort_by_key(|section| (section.at, core::cmp::Reverse(section.length)));
     let (mut steps, mut open) = (Vec::new(), Vec::<&Section>::new());
     let unlock = |section: &Section| Step { work: section.end(), resource: section.resource as u32, locks: false };
     for section in sections {

@@ -1,6 +1,7 @@
 //! A task set: the tasks, the machine they run on, and the modes that change their load over time.
 
-use std::ops::Deref;
+use alloc::{string::String, vec::Vec};
+use core::ops::Deref;
 
 use crate::{System, Task, Time, TimeUnit};
 

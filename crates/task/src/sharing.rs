@@ -5,7 +5,7 @@
 //! other in a circle, the job is passed over. Of several jobs that want the same free resource, only the best gets a core, or the one that keeps its core in
 //! any case: it will lock the resource.
 
-use std::ops::Range;
+use core::ops::Range;
 
 use crate::{Assignment, JobId, Locks, SystemView};
 
@@ -14,7 +14,7 @@ impl Assignment {
     #[cold]
     #[inline(never)]
     pub(crate) fn place_sharing(&mut self, view: &SystemView<'_>, locks: &Locks, order: &[JobId], cores: Range<usize>) {
-        let mut runners = std::mem::take(&mut self.runners);
+        let mut runners = core::mem::take(&mut self.runners);
         runners.clear();
         // Where it matters which core a job gets, the first jobs need not be the ones that get cores.
         let most = if view.system.machine().is_plain() { cores.len() } else { usize::MAX };

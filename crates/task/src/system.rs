@@ -5,7 +5,8 @@
 //! derived can be stale. A [`TaskSet`] contains a system and dereferences to it; what it has in addition is what schedulers
 //! do not see, such as modes.
 
-use std::ops::{Deref, DerefMut};
+use alloc::{string::String, vec, vec::Vec};
+use core::ops::{Deref, DerefMut};
 
 use crate::{
     Aim, Arrival, Chain, Core, Costs, Goal, ListedJob, Machine, OnMiss, Protocol, Server, Speed, Task, TaskSet, Time,

@@ -1,6 +1,10 @@
 //! A task: how its jobs arrive, how long they execute, and when they are due.
 
-use std::sync::Arc;
+use alloc::{boxed::Box, format, string::String, vec::Vec};
+
+#[cfg(not(feature = "std"))]
+use crate::float::Float as _;
+use alloc::sync::Arc;
 
 use crate::{CoreSet, Estimate, LogNormal, Section, Time};
 

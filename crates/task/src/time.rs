@@ -4,8 +4,15 @@
 //! Floating-point time would break them. Time is therefore a `u64` of nanoseconds everywhere, and text such as `2.5ms`
 //! is parsed with decimal arithmetic, never through a float.
 
-use std::fmt;
-use std::ops::{Add, AddAssign, Mul, Sub};
+use alloc::{
+    format,
+    string::{String, ToString},
+};
+
+#[cfg(not(feature = "std"))]
+use crate::float::Float as _;
+use core::fmt;
+use core::ops::{Add, AddAssign, Mul, Sub};
 
 /// A point in time or a duration, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -216,9 +223,9 @@ impl Time {
     }
 }
 
-impl From<std::time::Duration> for Time {
+impl From<core::time::Duration> for Time {
     /// Durations beyond 584 years become the longest time.
-    fn from(duration: std::time::Duration) -> Time {
+    fn from(duration: core::time::Duration) -> Time {
         Time(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
     }
 }

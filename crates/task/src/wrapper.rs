@@ -4,6 +4,8 @@
 //! back on a default would take jobs, counters or limits from the scheduler that it wraps. This is the only place that forwards, and Clippy refuses it
 //! if the contract gets a method that it leaves out.
 
+use alloc::{boxed::Box, vec::Vec};
+
 use crate::{Assignment, NotApplicable, Scheduler, System, SystemView};
 
 /// A scheduler around another one, which is [`Wrapper::Inner`]. Whatever a wrapper does not define goes to the scheduler inside.

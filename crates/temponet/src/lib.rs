@@ -9,13 +9,13 @@
 //! A program describes its tasks once, reports releases and completions to [`ReadyJobs`], and runs what each [`Decision`] says:
 //!
 //! ```
-//! use temponet::{ReadyJobs, Task, TaskSet, Temponet, Time};
+//! use temponet::{ReadyJobs, System, Task, Temponet, Time};
 //!
 //! let tasks = vec![
 //!     Task::periodic("control", Time::from_ms(10), Time::from_ms(4)),
 //!     Task::periodic("vision", Time::from_ms(40), Time::from_ms(22)),
 //! ];
-//! let mut ready = ReadyJobs::new(TaskSet::new("robot", tasks, 1).system())?;
+//! let mut ready = ReadyJobs::new(System::new(tasks, 1))?;
 //! let mut scheduler = Temponet::built_in()?; // or `Temponet::load("mine.safetensors")?`
 //! ready.start(&mut scheduler)?;
 //!
@@ -111,9 +111,11 @@ pub use temponet_infer::NetworkOptions;
 pub use temponet_sched::shield::{Guarantee, NoGuarantee, Role, ShieldCounters, WhyNot};
 pub use temponet_task::ready_jobs::{AssignmentProblem, ReleaseProblem};
 pub use temponet_task::{
-    Arrival, Assignment, Core, CoreSet, Costs, Decision, Event, ExecutionModel, Gap, InvalidSystem, Job, JobHandle,
-    JobId, ListedJob, Machine, NotApplicable, OnMiss, Preemption, ReadyJobs, ReadyJobsError, Release, Scheduler,
-    Server, Speed, StoppedJob, System, SystemView, Task, TaskSet, TaskSettingProblem, Time, Wrapper,
+    Aim, Arrival, Assignment, Chain, Communication, Core, CoreSet, Costs, Decision, DueDates, Estimate, Event,
+    ExecutionModel, Gap, Goal, InvalidSystem, Job, JobHandle, JobId, ListedJob, Locks, Machine, Measure, Mode,
+    NotApplicable, OnMiss, PrecedenceProblem, Preemption, Protocol, ReadyJobs, ReadyJobsError, Release, Scheduler,
+    Section, SectionProblem, Server, Speed, StoppedJob, System, SystemView, Task, TaskSet, TaskSettingProblem,
+    TasksMut, Tie, Time, TimeError, TimeUnit, Worths, Wrapper,
 };
 pub use tokenizer_error::TokenizerError;
 pub use tuning::Tuning;

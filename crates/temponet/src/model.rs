@@ -6,7 +6,7 @@ use temponet_infer::{Architecture, Weights, WeightsError, file_checksum};
 use temponet_task::System;
 
 use crate::tokenizer::Tokenizer;
-use crate::tuning::{Choice, TunedModel, fingerprint};
+use crate::tuning::{Choice, TunedModel};
 
 /// A model, as a weights file holds it.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,10 +59,10 @@ pub fn provenance(weights: &Weights) -> Option<&str> {
 }
 
 impl Model {
-    /// An untrained model for a tokenizer.
+    /// An untrained model for a tokenizer: the paper's Transformer.
     pub fn random(tokenizer: Tokenizer, seed: u64) -> Model {
         let paper = Architecture::paper(tokenizer.job_vocabularies(), tokenizer.idle_vocabularies());
-        let architecture = Architecture { real: tokenizer.real_input(), slots: tokenizer.slots, ..paper };
+        let architecture = Architecture { real: tokenizer.real_input(), ..paper };
         let mut model = Model { tokenizer, weights: Weights::random(architecture, seed) };
         model.set_provenance(format!("{UNTRAINED}: random weights, seed {seed}"));
         model
@@ -162,7 +162,7 @@ impl Model {
     /// choice without a simulation.
     pub fn set_tuned(&mut self, set: &str, system: &System, choice: Choice) -> Result<(), ModelError> {
         let tuned =
-            TunedModel { set: set.into(), system: fingerprint(system), weights: self.weights.checksum(), choice };
+            TunedModel { set: set.into(), system: system.fingerprint(), weights: self.weights.checksum(), choice };
         let text = serde_json::to_string(&tuned).map_err(|error| ModelError::Tuned(error.to_string()))?;
         self.weights.metadata.insert(TUNED_KEY.into(), text);
         Ok(())
@@ -185,15 +185,12 @@ impl Model {
         if let Some(problem) = tokenizer.problem() {
             return Err(wrong(problem.to_string()));
         }
-        let Architecture { job, idle, real, slots, .. } = &weights.architecture;
+        let Architecture { job, idle, real, .. } = &weights.architecture;
         if *job != tokenizer.job_vocabularies() || *idle != tokenizer.idle_vocabularies() {
             return Err(wrong("its vocabularies are not those of the network".into()));
         }
         if *real != tokenizer.real_input() {
             return Err(wrong("its real numbers are not those of the network".into()));
-        }
-        if *slots != tokenizer.slots {
-            return Err(wrong("its slots are not those of the network".into()));
         }
         let mut model = Model { tokenizer, weights };
         model.mend_old_idle_head();

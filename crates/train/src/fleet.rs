@@ -10,7 +10,6 @@ use temponet::stages::{Observation, Scale, Tokenizer, core_speed};
 use temponet_sched::SpecError;
 use temponet_sim::generate::GenerateError;
 use temponet_sim::{SimError, is_for_evaluation, mixed_seed};
-use temponet_task::cancel;
 use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, Time};
 
 use crate::base_scheduler::best_base_scheduler;
@@ -65,7 +64,7 @@ pub struct Episodes {
     pub teacher: Option<String>,
     /// Settings of a planner over the base scheduler of each set; `None` plans nothing.
     pub planner: Option<PlannerSettings>,
-    /// Number of speeds below full speed that are chosen from, as in [`crate::NetworkShape::speeds`].
+    /// Number of speeds below full speed that are chosen from, as in [`temponet_infer::BodyKeys::speeds`].
     pub speeds: usize,
 }
 
@@ -239,7 +238,7 @@ impl FleetMember {
     /// Runs these jobs until the next choice or the end of the episode, each at its own speed: 0 for full speed, 1 + i for the network's speed `i`.
     /// No speeds stand for full speed.
     pub fn act_at(&mut self, episodes: &Episodes, jobs: &[JobId], speeds: &[u8]) -> Result<ChoiceOutcome, FleetError> {
-        cancel::checkpoint();
+        temponet_cancel::checkpoint();
         let view = self.environment.view();
         self.assignment.reset(view.cores());
         self.assignment.place(&view, jobs);

@@ -103,7 +103,7 @@ impl<D: MethodDevice> TrainingRun<D> {
 
     /// Text that differs between trainings on different sets.
     pub(crate) fn set_fingerprint(&self) -> String {
-        self.set.as_ref().map_or("drawn sets".into(), |set| format!("{set:?}"))
+        self.set.as_ref().map_or("drawn sets".into(), |set| set.fingerprint())
     }
 
     /// Returns the best model so far, with its provenance.
@@ -180,7 +180,7 @@ impl<D: MethodDevice> TrainingRun<D> {
             gamma: episode.gamma,
             teacher: None,
             planner: None,
-            speeds: self.recipe.network.speeds,
+            speeds: self.recipe.network.body.keys().speeds,
         }
     }
 

@@ -101,7 +101,7 @@ impl<'a> Judge<'a> {
 
     /// Judges a candidate; `None` if the budget is spent, and the search is over.
     pub fn judge(&mut self, keys: &[f64]) -> Option<Score> {
-        temponet_task::cancel::checkpoint();
+        temponet_cancel::checkpoint();
         self.left = self.left.checked_sub(1)?;
         let score = (self.measure)(keys);
         if score.fitness() > self.best.fitness() {

@@ -6,7 +6,7 @@ use temponet_lab::comparison::Comparison;
 use temponet_lab::stats::percent;
 use temponet_task::Aim;
 
-use temponet_task::wording::did_you_mean;
+use temponet_wording::did_you_mean;
 
 use crate::Failed;
 use crate::setup::aim;

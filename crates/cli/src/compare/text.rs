@@ -9,7 +9,7 @@ use temponet_lab::roster::SHIELDED;
 use temponet_lab::stats::percent;
 use temponet_sched::Kind;
 use temponet_task::Measure;
-use temponet_task::wording::counted;
+use temponet_wording::counted;
 
 use crate::chains;
 use crate::output::BOLD;

@@ -5,7 +5,7 @@ use temponet_lab::stats::{percent, points};
 use temponet_runtime::sheet::Sheet;
 use temponet_sim::Histogram;
 use temponet_task::Measure;
-use temponet_task::wording::counted;
+use temponet_wording::counted;
 
 use super::outcome::{ExecResult, Measured};
 use crate::setup::heading;

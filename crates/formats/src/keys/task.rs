@@ -1,7 +1,7 @@
 //! Keys of `[[task]]` and `[[burst]]`, and of the tables within them.
 
-use temponet_task::wording::did_you_mean;
 use temponet_task::{Arrival, ExecutionModel, Gap, Preemption, Task, Time};
+use temponet_wording::did_you_mean;
 
 use super::estimate::{ESTIMATE, estimate};
 use super::execution::{EXECUTION, names as models, specs, write_model};

@@ -19,7 +19,7 @@ use temponet_oracle::STEPS_PER_SECOND;
 use temponet_sched::Kind;
 use temponet_sim::generate::GenerateError;
 use temponet_sim::{Release, SimError, Unobserved, simulate};
-use temponet_task::{Aim, Costs, Scheduler, cancel};
+use temponet_task::{Aim, Costs, Scheduler};
 
 pub use cases::Case;
 pub use results::{
@@ -215,7 +215,7 @@ fn run_parts(
     let cells: Vec<(Option<&str>, &Case)> =
         contenders.iter().flat_map(|(contender, runs)| runs.iter().map(|run| (*contender, &cases[*run]))).collect();
     let one = |(contender, case): &(Option<&str>, &Case)| -> Result<CellResult, ArenaError> {
-        cancel::checkpoint();
+        temponet_cancel::checkpoint();
         let found = match contender {
             None => CellResult::Possible(possible(scenario.goal, scenario.oracle_seconds, case)),
             Some(name) => {

@@ -7,8 +7,8 @@ use temponet_formats::builtin::Builtin;
 use temponet_formats::read_settings;
 use temponet_sim::generate::{Method, Spec, Variety};
 use temponet_sim::{EVALUATION_SEEDS, Metrics};
-use temponet_task::wording::did_you_mean;
 use temponet_task::{Aim, Costs, Measure, OnMiss, Task};
+use temponet_wording::did_you_mean;
 
 use temponet_sim::generate::WorkloadRanges;
 

@@ -12,7 +12,6 @@ use temponet_sched::shield::Role;
 use temponet_sched::{Kind, SpecError};
 pub use temponet_sim::ranking;
 use temponet_sim::{Histogram, Metrics, Recorder, SimError, Unobserved, simulate};
-use temponet_task::cancel;
 use temponet_task::{Costs, Goal, Measure, Scheduler, TaskSet, Time};
 
 use crate::clairvoyant::{Clairvoyant, OptimumRange, clairvoyant};
@@ -175,7 +174,7 @@ pub fn compare(plan: ComparisonPlan, progress: &Progress) -> Result<Comparison, 
 }
 
 fn run_one(plan: &ComparisonPlan, spec: &str, run: u64, progress: &Progress) -> Result<ComparisonRow, CompareError> {
-    cancel::checkpoint();
+    temponet_cancel::checkpoint();
     progress.say(spec);
     let seed = plan.seed.wrapping_add(run);
     let mut scheduler = plan.roster.build(spec)?;

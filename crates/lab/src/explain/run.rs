@@ -7,9 +7,8 @@ use super::diagnostics::{
 use temponet::Model;
 use temponet::stages::Tokenizer;
 use temponet_sim::{Engine, SimError, Unobserved};
-use temponet_task::cancel;
-use temponet_task::wording::grouped;
 use temponet_task::{Assignment, Scheduler, TaskSet, Time};
+use temponet_wording::grouped;
 
 use temponet_page::charts::{Grid, histogram};
 use temponet_page::fragment::{figure, figures, folded, scrolling};
@@ -55,7 +54,7 @@ pub fn explain_run(run: ModelRun<'_>, others: &mut Others<'_>) -> Result<RunRepo
     let (mut done, mut wanted) = (Assignment::default(), Assignment::default());
     let mut theirs: Vec<Assignment> = names.iter().map(|_| Assignment::default()).collect();
     while engine.advance(&mut Unobserved) {
-        cancel::checkpoint();
+        temponet_cancel::checkpoint();
         let view = engine.view();
         done.reset(set.cores());
         scheduler.decide(&view, &mut done);

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use temponet_analysis::packing::Fit;
 use temponet_task::Time;
-use temponet_task::wording::did_you_mean;
+use temponet_wording::did_you_mean;
 
 use super::Entry;
 

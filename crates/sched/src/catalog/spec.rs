@@ -5,7 +5,7 @@
 use std::any::Any;
 
 use temponet_task::Scheduler;
-use temponet_task::wording::did_you_mean;
+use temponet_wording::did_you_mean;
 
 use super::entry::{Entry, Request};
 use super::options::Options;

@@ -1,7 +1,7 @@
 //! The role of the shield on a system, in words. Users must be told what is guaranteed and who decides.
 
 use temponet_task::System;
-use temponet_task::wording::{counted, listed};
+use temponet_wording::{counted, listed};
 
 use super::guarantee::{Guarantee, Premise, prove};
 use super::no_guarantee::{NoGuarantee, WhyNot};

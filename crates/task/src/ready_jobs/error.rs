@@ -2,6 +2,7 @@
 
 use super::JobHandle;
 use crate::{JobId, Speed, Time};
+use alloc::string::String;
 
 /// Mistake in what a program reports, or in what a scheduler decides. The jobs stay on the cores that they have.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

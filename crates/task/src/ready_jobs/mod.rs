@@ -21,6 +21,8 @@
 //! A [`JobHandle`] names one job for good: the handle of a job that has left is an error, whatever became of its id. The [`JobId`] behind it, which schedulers
 //! see, is used again after the scheduler has been told that its job left.
 
+use alloc::{vec, vec::Vec};
+
 mod decision;
 mod error;
 mod release;
@@ -69,7 +71,7 @@ struct Slot {
 /// The ready jobs of a running system, and the jobs on its cores. See the [module header](self) for the life of a job.
 ///
 /// ```
-/// use temponet_task::{Assignment, NotApplicable, ReadyJobs, Scheduler, System, SystemView, Task, TaskSet, Time};
+/// use temponet_task::{Assignment, NotApplicable, ReadyJobs, Scheduler, System, SystemView, Task, Time};
 /// # struct First;
 /// # impl Scheduler for First {
 /// #     fn start(&mut self, _: &System) -> Result<(), NotApplicable> { Ok(()) }
@@ -79,7 +81,7 @@ struct Slot {
 /// # }
 /// # let mut scheduler = First;
 /// let tasks = vec![Task::periodic("control", Time::from_ms(10), Time::from_ms(4))];
-/// let mut ready = ReadyJobs::new(TaskSet::new("robot", tasks, 1).system())?;
+/// let mut ready = ReadyJobs::new(System::new(tasks, 1))?;
 /// ready.start(&mut scheduler)?;
 /// let job = ready.release(0)?;
 /// assert_eq!(ready.decide(&mut scheduler)?.cores(), [Some(job)]);
@@ -326,13 +328,13 @@ impl ReadyJobs {
         if !self.is_started {
             return Err(ReadyJobsError::NotStarted);
         }
-        if std::mem::take(&mut self.is_told) {
+        if core::mem::take(&mut self.is_told) {
             self.stopped.clear();
             self.late.clear();
         }
         self.reach_points();
         self.pass_deadlines();
-        let mut proposed = std::mem::take(&mut self.proposed);
+        let mut proposed = core::mem::take(&mut self.proposed);
         proposed.reset(self.system.cores());
         scheduler.decide(&self.view(), &mut proposed);
         let problem = self.problem(&proposed);
@@ -340,7 +342,7 @@ impl ReadyJobs {
         if let Some(problem) = problem {
             return Err(ReadyJobsError::Assignment(problem));
         }
-        std::mem::swap(&mut self.assignment, &mut self.proposed);
+        core::mem::swap(&mut self.assignment, &mut self.proposed);
         self.dispatch();
         self.events.clear();
         let told = if self.holds_ids { &mut self.held } else { &mut self.free };
@@ -431,7 +433,7 @@ impl ReadyJobs {
             if !self.is_active(id) {
                 return Some(AssignmentProblem::UnknownJob(id));
             }
-            if std::mem::replace(&mut self.slots[id.index()].decision, self.decisions) == self.decisions {
+            if core::mem::replace(&mut self.slots[id.index()].decision, self.decisions) == self.decisions {
                 return Some(used_twice);
             }
         }
@@ -500,7 +502,7 @@ impl ReadyJobs {
 
     /// Takes a job off its core and out of the ready jobs. Its id stays taken until the next decision.
     fn leave(&mut self, id: JobId) {
-        let place = std::mem::replace(&mut self.slots[id.index()].place, GONE) as usize;
+        let place = core::mem::replace(&mut self.slots[id.index()].place, GONE) as usize;
         self.active.swap_remove(place);
         if let Some(moved) = self.active.get(place) {
             self.slots[moved.index()].place = place as u32;

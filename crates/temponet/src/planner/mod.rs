@@ -22,8 +22,8 @@ use temponet_sched::build;
 use temponet_sched::catalog::{Entry, Kind, OptionHelp, Options};
 use temponet_sim::statistics::{mean, standard_error};
 use temponet_sim::{SimError, mixed_seed};
-use temponet_task::wording::did_you_mean;
 use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView, Task, Tie, Worths};
+use temponet_wording::did_you_mean;
 
 use alternatives::{Alternatives, Choice};
 use prospect::MOST_JOBS;

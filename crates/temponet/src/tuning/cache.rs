@@ -8,7 +8,6 @@ use temponet_task::System;
 
 use super::Settings;
 use super::choice::Choice;
-use super::fingerprint::fingerprint;
 use crate::{Model, Options};
 
 /// Choices by system. Clones share them.
@@ -59,8 +58,8 @@ impl Choices {
         make: impl FnOnce() -> Choice,
     ) -> Choice {
         let key = Key {
-            system: fingerprint(system),
-            told: told.map(fingerprint),
+            system: system.fingerprint(),
+            told: told.map(System::fingerprint),
             model: model.map_or(0, |model| Arc::as_ptr(model) as usize),
         };
         let made = {

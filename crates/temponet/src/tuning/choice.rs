@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 use temponet_task::{Goal, System};
 
 use super::candidates::NETWORK;
-use super::fingerprint::fingerprint;
 
 /// Basis of a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -130,7 +129,7 @@ impl fmt::Display for Choice {
 pub struct TunedModel {
     /// Name of the task set, for people.
     pub set: String,
-    /// [`fingerprint`] of the system.
+    /// [`System::fingerprint`] of the system.
     pub system: String,
     /// Checksum of the network's weights. Another network needs another choice.
     pub weights: String,
@@ -141,6 +140,6 @@ pub struct TunedModel {
 impl TunedModel {
     /// Whether the choice was made for this system.
     pub fn is_for(&self, system: &System) -> bool {
-        self.system == fingerprint(system)
+        self.system == system.fingerprint()
     }
 }

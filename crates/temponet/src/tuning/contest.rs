@@ -12,7 +12,6 @@ use std::sync::Arc;
 use temponet_sched::shield::Shield;
 use temponet_sim::ranking;
 use temponet_sim::{ChainMeter, Count, End, Engine, MOST_READY, Metrics, Observer, WindowCounter};
-use temponet_task::cancel;
 use temponet_task::{Assignment, Goal, Job, Scheduler, System, Task, TaskSet, Time};
 
 use super::candidates::Candidate;
@@ -85,7 +84,7 @@ impl<'a> Contestant<'a> {
         let most = self.scheduler.most_ready().min(MOST_READY);
         let mut observer = (&mut self.blocks, self.chains.as_mut());
         while self.engine.now() < end {
-            cancel::checkpoint();
+            temponet_cancel::checkpoint();
             if !self.engine.advance(&mut observer) {
                 break;
             }

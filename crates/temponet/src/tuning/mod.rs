@@ -8,7 +8,7 @@
 //! - `race.rs` compares the blocks, drops the worse ones, and returns a [`Choice`]; `temponet_sim::statistics::margin` says which differences are more than chance.
 //! - `history.rs` remembers the jobs of a running system and notices when tasks change. `online.rs` simulates the changed tasks, or the remembered jobs, whose
 //!   unknown execution times are estimated in `executions.rs`.
-//! - `fingerprint.rs` and `cache.rs` keep a choice for the system that it was made for.
+//! - `cache.rs` keeps a choice for the system that it was made for, by the system's fingerprint.
 //!
 //! No clock is read: effort is counted in decisions, and a choice is a function of system, model and settings alone. It stops paying off where the
 //! description is wrong, and where a set is so large that few jobs of each task fit into the effort.
@@ -18,7 +18,6 @@ mod candidates;
 mod choice;
 mod contest;
 mod executions;
-mod fingerprint;
 mod history;
 mod online;
 mod portfolio;
@@ -28,7 +27,6 @@ mod successor;
 pub use cache::Choices;
 pub use candidates::{Candidate, NETWORK};
 pub use choice::{CandidateScore, Choice, TunedModel, Why};
-pub use fingerprint::fingerprint;
 pub use portfolio::Portfolio;
 pub use race::choose;
 

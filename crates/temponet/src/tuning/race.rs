@@ -45,7 +45,7 @@ const DECISIONS: u64 = 2;
 /// let ms = Time::from_ms;
 /// let mut tasks = vec![Task::periodic("long", ms(100), ms(60))];
 /// tasks.extend(["a", "b", "c"].map(|name| Task::periodic(name, ms(100), ms(30))));
-/// let system = TaskSet::new("overload", tasks, 1).system();
+/// let system = TaskSet::new("overload", tasks, 1).system;
 /// let choice = choose(&system, &Candidate::classical(&system), Settings::BARE);
 /// assert!(choice.candidate("edf").unwrap().scores < choice.candidate(&choice.name).unwrap().scores);
 /// ```

@@ -1,7 +1,7 @@
 //! The ranked table of schedulers, with bars on a scale that makes small differences visible.
 
 use temponet_task::Measure;
-use temponet_task::wording::grouped;
+use temponet_wording::grouped;
 
 use crate::clairvoyant::Clairvoyant;
 use crate::comparison::{Comparison, ComparisonRow};
