@@ -1,6 +1,7 @@
 //! Schedulers as users write them: a name, its options, and the shield in front of it.
 //!
-//! `llf`, `c-edf:size=4:fit=worst`, `look-ahead:caution=0.2,capacity=0.9`, `shield:srpt`. Options are separated by colons or by commas.
+//! `llf`, `c-edf:size=4:fit=worst`, `look-ahead:caution=0.2,capacity=0.9`, `shield:srpt`. Options are separated by
+//! colons or by commas.
 
 use std::any::Any;
 
