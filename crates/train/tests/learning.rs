@@ -1,5 +1,5 @@
-//! Contract of training: it sees what the deployed scheduler sees, it learns, and after an interruption it continues as if there had been
-//! none.
+//! Contract of training: it sees what the deployed scheduler sees, it learns, and after an interruption it continues as
+//! if there had been none.
 
 use std::sync::Arc;
 
@@ -165,7 +165,8 @@ fn cloning_edf_agrees_on_unseen_states() {
     assert!(agreement > 0.99, "{agreement}");
 }
 
-/// A short job, and a long one with an earlier deadline: shortest remaining time first misses, least laxity first does not.
+/// A short job, and a long one with an earlier deadline: shortest remaining time first misses, least laxity first does
+/// not.
 fn counterexample() -> TaskSet {
     let mut set = set(&[(10, 2), (10, 7)], 1);
     set.system.tasks_mut()[1].deadline = Time::from_ms(8);

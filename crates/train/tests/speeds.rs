@@ -1,5 +1,5 @@
-//! Networks that choose the speed of a core: what they compute, what they learn, and what the shield makes of them. Also where the paper's
-//! slack-sensitive reward vanishes.
+//! Networks that choose the speed of a core: what they compute, what they learn, and what the shield makes of them.
+//! Also where the paper's slack-sensitive reward vanishes.
 
 use std::sync::Arc;
 
@@ -183,7 +183,8 @@ fn methods_that_learn_no_speeds_are_refused() {
     assert_eq!(workload.draw(1).unwrap().speeds(), [Speed(500), Speed::FULL]);
 }
 
-/// The paper's R3 is η · max(0, −s) of the quantized slack s. Its bins are clip(⌊s/Δ⌋, 0, Q − 1), so s is never negative and the term is zero.
+/// The paper's R3 is η · max(0, −s) of the quantized slack s. Its bins are clip(⌊s/Δ⌋, 0, Q − 1), so s is never
+/// negative and the term is zero.
 #[test]
 fn the_slack_sensitive_reward_vanishes_on_quantized_slack() {
     let ms = Time::from_ms;
