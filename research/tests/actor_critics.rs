@@ -20,14 +20,7 @@ use temponet_train::{
 type Device = Cpu;
 
 fn small() -> NetworkShape {
-    NetworkShape {
-        width: 16,
-        layers: 1,
-        heads: 2,
-        feed_forward: 32,
-        body: Body::transformer(Some(16), 0),
-        ..NetworkShape::default()
-    }
+    NetworkShape { width: 16, layers: 1, heads: 2, feed_forward: 32, body: Body::transformer(Some(16), 0) }
 }
 
 fn stage(phases: u64, method: StageMethod) -> Stage {

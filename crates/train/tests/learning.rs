@@ -213,7 +213,7 @@ fn every_method_solves_the_counterexample() {
     assert_eq!(trained_as(actor, ppo.clone().into(), 8, &set), 1.0, "ppo with an actor");
     // The same jobs twice on two cores.
     let mut double = set.clone();
-    double.system.set_tasks([&set.tasks()[..], &set.tasks()[..]].concat());
+    double.system.set_tasks([set.tasks(), set.tasks()].concat());
     double.system.set_cores(2);
     assert!(classical("srpt", &double) < 0.99 && classical("llf", &double) == 1.0);
     assert_eq!(trained_as(actor, ppo.into(), 8, &double), 1.0, "ppo with an actor on two cores");

@@ -18,14 +18,7 @@ use temponet_train::{
 type Device = Cpu;
 
 fn shape() -> NetworkShape {
-    NetworkShape {
-        width: 16,
-        layers: 2,
-        heads: 2,
-        feed_forward: 24,
-        body: Body::transformer(None, 2),
-        ..NetworkShape::default()
-    }
+    NetworkShape { width: 16, layers: 2, heads: 2, feed_forward: 24, body: Body::transformer(None, 2) }
 }
 
 fn samples(count: usize) -> Vec<Sample> {
@@ -136,14 +129,7 @@ fn q_learning_slows_down_where_that_is_free_and_only_there() {
             ..DqnSettings::default()
         };
         let stage = Stage { phases: 3, method: dqn.into(), rate: None, workload: None, reward: None };
-        let network = NetworkShape {
-            width: 8,
-            layers: 1,
-            heads: 1,
-            feed_forward: 8,
-            body: Body::transformer(None, 1),
-            ..NetworkShape::default()
-        };
+        let network = NetworkShape { width: 8, layers: 1, heads: 1, feed_forward: 8, body: Body::transformer(None, 1) };
         let mut recipe = Recipe { network, stage: vec![stage], seed: 3, ..Recipe::default() };
         recipe.optimizer.rate = 3e-3;
         recipe.episode.reward = Reward { shape, ..Reward::default() };

@@ -19,14 +19,7 @@ type Device = Cpu;
 
 fn shape() -> NetworkShape {
     temponet_paper::register();
-    NetworkShape {
-        width: 16,
-        layers: 1,
-        heads: 2,
-        feed_forward: 32,
-        body: networks::recurrent(16),
-        ..NetworkShape::default()
-    }
+    NetworkShape { width: 16, layers: 1, heads: 2, feed_forward: 32, body: networks::recurrent(16) }
 }
 
 #[test]

@@ -26,14 +26,7 @@ fn of_returns(atoms: Atoms) -> Body {
 }
 
 fn shape() -> NetworkShape {
-    NetworkShape {
-        width: 16,
-        layers: 1,
-        heads: 2,
-        feed_forward: 32,
-        body: of_returns(ATOMS),
-        ..NetworkShape::default()
-    }
+    NetworkShape { width: 16, layers: 1, heads: 2, feed_forward: 32, body: of_returns(ATOMS) }
 }
 
 fn learner(shape: NetworkShape) -> Learner<Device> {
