@@ -5,6 +5,7 @@ use temponet_task::TaskSet;
 use temponet_train::{NetworkShape, Recipe, Tokens};
 
 use super::ablation::Variant;
+use super::networks;
 
 /// Name of its figures.
 pub const NAME: &str = "ff_dqn";
@@ -13,6 +14,6 @@ pub const NAME: &str = "ff_dqn";
 /// drawn as the recipe says.
 pub fn variant<'a>(recipe: &Recipe, tasks: usize, set: Option<&'a TaskSet>) -> Variant<'a> {
     let tokens = Tokens::Custom(Box::new(Tokenizer::continuous(Continuous::Raw)));
-    let network = NetworkShape { slots: Some(tasks), ..recipe.network };
+    let network = NetworkShape { body: networks::feed_forward(tasks), ..recipe.network };
     Variant { set, ..Variant::new(NAME, Recipe { tokens, network, ..recipe.clone() }) }
 }

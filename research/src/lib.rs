@@ -19,6 +19,7 @@ mod ff_dqn;
 mod findings;
 mod line;
 pub mod methods;
+pub mod networks;
 mod observed;
 pub mod page;
 mod paper_model;
@@ -181,6 +182,7 @@ pub fn run(
     cache: &Cache,
     trainer: &dyn Trainer,
 ) -> Result<Findings, ReproduceError> {
+    register();
     let protocol: Protocol<toml::Table> = Protocol::parse(experiment.id, experiment.protocol)?;
     let mut findings = Findings {
         id: experiment.id.into(),

@@ -172,6 +172,7 @@ mod tests {
 
     #[test]
     fn every_recipe_is_read_and_every_name_is_of_one() {
+        crate::register();
         for rival in LEARNED {
             rival.recipe().unwrap_or_else(|error| panic!("{error}"));
         }

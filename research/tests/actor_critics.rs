@@ -5,10 +5,11 @@ use temponet::Model;
 use temponet::stages::{Feature, IdleFeature, Observation, Scale, Tokenizer};
 use temponet_formats::builtin::Builtin;
 use temponet_grad::{AdamSettings, Cpu};
-use temponet_infer::{Kernel, NetworkOptions, Weights};
+use temponet_infer::{Body, Kernel, NetworkOptions, Weights};
 use temponet_paper::methods::{
     A2cSettings, HierarchicalSettings, PriorityAlgorithm, PrioritySettings, SacSettings, Temperature,
 };
+use temponet_paper::networks;
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Task, TaskSet, Time};
 use temponet_train::{
@@ -19,7 +20,14 @@ use temponet_train::{
 type Device = Cpu;
 
 fn small() -> NetworkShape {
-    NetworkShape { width: 16, layers: 1, heads: 2, feed_forward: 32, actor: Some(16), ..NetworkShape::default() }
+    NetworkShape {
+        width: 16,
+        layers: 1,
+        heads: 2,
+        feed_forward: 32,
+        body: Body::transformer(Some(16), 0),
+        ..NetworkShape::default()
+    }
 }
 
 fn stage(phases: u64, method: StageMethod) -> Stage {
@@ -106,12 +114,12 @@ fn each_solves_the_counterexample() {
     assert!(classical("srpt", &set) < 0.99 && classical("llf", &set) == 1.0);
     assert_eq!(trained(small(), a2c(), 5, &set), 1.0, "a2c");
     assert_eq!(met(small(), sac(Temperature::default()), 4, &set), 1.0, "sac");
-    let plain = NetworkShape { actor: None, ..small() };
+    let plain = NetworkShape { body: Body::default(), ..small() };
     assert_eq!(met(plain, sac(Temperature::Fixed { alpha: 0.05 }), 4, &set), 1.0, "sac with a fixed temperature");
     assert_eq!(trained(small(), priorities(TD3), 5, &set), 1.0, "td3");
     assert_eq!(trained(small(), priorities(SAC), 5, &set), 1.0, "sac over priorities");
     assert_eq!(trained(plain, priorities(TD3), 5, &set), 1.0, "td3 without an actor");
-    let slots = NetworkShape { slots: Some(2), layers: 2, ..plain };
+    let slots = NetworkShape { body: networks::feed_forward(2), layers: 2, ..plain };
     assert_eq!(trained(slots, a2c(), 5, &set), 1.0, "a2c with a feed-forward network");
 }
 
@@ -162,7 +170,7 @@ fn goes_on(name: &str, recipe: &Recipe) {
         let mut recipe = recipe.clone();
         recipe.validation.runs = 2;
         recipe.validation.length = 60.0;
-        if recipe.network.slots.is_none() {
+        if recipe.network.body.keys().slots.is_none() {
             recipe.workload = WorkloadRanges { cores: vec![1, 2], ..WorkloadRanges::default() };
         }
         recipe
@@ -233,10 +241,10 @@ fn each_recipe_reads_back_and_goes_on_bit_for_bit_at_any_number_of_threads() {
 #[test]
 fn what_sac_needs_is_said() {
     let mut recipe = recipe(small(), vec![stage(1, priorities(SAC))]);
-    recipe.network.actor = None;
+    recipe.network.body = Body::default();
     let problem = recipe.problem().unwrap();
     assert!(problem.starts_with("stage 1: ") && problem.contains("network.actor"), "{problem}");
-    recipe.network.actor = Some(8);
+    recipe.network.body = Body::transformer(Some(8), 0);
     recipe.stage[0].method = priorities(PriorityAlgorithm::Sac { entropy: 1.0, rate: 0.01 });
     assert!(recipe.problem().unwrap().contains("entropy = 1 is not from -20 to ln 2"));
 }
@@ -248,7 +256,7 @@ fn hierarchical_recipe(phases: u64, settings: HierarchicalSettings) -> Recipe {
         idle: vec![IdleFeature::Misses, IdleFeature::Advisor],
         ..Tokenizer::full()
     };
-    let network = NetworkShape { actor: None, ..small() };
+    let network = NetworkShape { body: Body::default(), ..small() };
     let mut recipe = Recipe {
         seed: 2,
         tokens: Tokens::Custom(Box::new(tokenizer)),

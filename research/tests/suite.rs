@@ -5,4 +5,5 @@ mod baselines;
 mod command;
 mod experiments;
 mod folder;
+mod networks;
 mod trained_rivals;

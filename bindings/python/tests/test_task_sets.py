@@ -18,6 +18,12 @@ def test_every_built_in_set_survives_a_dict_and_a_pickle() -> None:
         assert TaskSet.from_dict(own.to_dict(), name=own.name) == own, built_in.name
 
 
+def test_the_schema_describes_the_keys_of_tasks() -> None:
+    tasks = temponet.schema()["properties"]["task"]["items"]["properties"]
+    for built_in in temponet.sets():
+        assert all(key in tasks for task in TaskSet.load(built_in.name).tasks for key in task), built_in.name
+
+
 def test_files_are_saved_in_every_format(tmp_path: Path) -> None:
     own = TaskSet.load("standard-125")
     for name in ("a.toml", "a.json", "a.csv"):

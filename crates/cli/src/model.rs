@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use temponet::Model;
 use temponet::stages::{Binning, Continuous};
+use temponet_infer::Body;
 use temponet_wording::visible;
 
 use crate::convert::written;
@@ -140,14 +141,16 @@ fn show(model: &Model, json: bool) -> Result<()> {
 /// What sets the network apart from a Transformer with one head for jobs and one for idling.
 fn parts(model: &Model) -> String {
     let shape = &model.weights.architecture;
+    let other = match &shape.body {
+        Body::Transformer(_) => None,
+        Body::Other(body) => Some(body.summary()),
+    };
     let found = [
         model.tokenizer.sparse.then(|| "sparse attention".into()),
-        shape.graph.then(|| "messages over a graph instead of attention".into()),
-        shape.memory.map(|width| format!("LSTM of width {width} instead of attention")),
-        shape.slots.map(|slots| format!("feed-forward, {slots} slots for tasks")),
-        shape.actor.map(|hidden| format!("actor with a hidden layer of {hidden}")),
-        (shape.speeds > 0).then(|| format!("heads for {} lower speeds", shape.speeds)),
-        shape.atoms.is_some().then(|| "distribution of returns".into()),
+        other,
+        shape.actor().map(|hidden| format!("actor with a hidden layer of {hidden}")),
+        (shape.speeds() > 0).then(|| format!("heads for {} lower speeds", shape.speeds())),
+        shape.atoms().is_some().then(|| "distribution of returns".into()),
         model.tick().map(|tick| format!("decides every {} median wcets too", table::number(tick))),
     ];
     let found: Vec<String> = found.into_iter().flatten().collect();

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use temponet_infer::Body;
 use temponet_train::{
     CloningSettings, DqnSettings, OfflineSettings, PpoSettings, Recipe, Reward, RolloutSettings, Stage, StageMethod,
     StaySettings,
@@ -178,12 +179,12 @@ fn every_setting_of_a_recipe_is_documented() {
     assert_eq!(methods.each_ref().map(|method| method.name()), temponet_train::method_names()[..]);
     let stage = |method| Stage { phases: 1, method, rate: Some(1.0), workload: None, reward: Some(Reward::default()) };
     let mut recipe = Recipe { stage: methods.map(stage).into(), ..Recipe::default() };
-    (recipe.network.actor, recipe.network.speeds) = (Some(1), 1);
-    (recipe.network.graph, recipe.network.memory) = (true, Some(1));
-    recipe.network.atoms = Some(temponet_infer::Atoms { count: 2, low: 0, high: 1 });
+    recipe.network.body = Body::transformer(Some(1), 1);
     recipe.episode.tick = Some(1.0);
     recipe.validation.patience = Some(1);
-    let keys = keys(&toml::Value::try_from(&recipe).unwrap());
+    let mut keys = keys(&toml::Value::try_from(&recipe).unwrap());
+    // Keys of other bodies of a network.
+    keys.extend(["slots", "atoms", "count", "low", "high", "graph", "memory"].map(String::from));
     assert!(keys.len() > 80, "{keys:?}");
     let quoted = text.split('`').skip(1).step_by(2);
     let words: HashSet<&str> =

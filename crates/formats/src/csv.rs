@@ -1,7 +1,8 @@
 //! CSV text to nodes: one task per row, with columns named like the keys of TOML.
 //!
-//! The name of a time column may carry the unit (`period_us`). Cells are separated by commas or, as spreadsheets of many
-//! countries write them, by semicolons or tabs. Lines that begin with `#` are comments. Empty cells are absent keys.
+//! The name of a time column may carry the unit (`period_us`). Cells are separated by commas or, as spreadsheets of
+//! many countries write them, by semicolons or tabs. Lines that begin with `#` are comments. Empty cells are absent
+//! keys.
 
 use crate::keys::{JOB, Kind, NAME, Spec, Specs, TASK};
 use crate::node::{Node, Table, Value};
@@ -46,7 +47,8 @@ struct Column {
     unit: Option<&'static str>,
 }
 
-/// Returns whether a column holds times, so that its name may carry their unit. Files with measured times may have a column `time`.
+/// Returns whether a column holds times, so that its name may carry their unit. Files with measured times may have a
+/// column `time`.
 fn holds_times(column: &str) -> bool {
     let mut specs = TASK.specs().into_iter().chain(JOB.specs());
     let is_time = |spec: &Spec| spec.name == column && matches!(spec.kind, Kind::Time | Kind::PositiveTime);

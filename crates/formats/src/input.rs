@@ -1,5 +1,5 @@
-//! Reading of a file that a user names, whatever kind it is. A file that is too large, an endless device and a silent pipe
-//! are errors: the program must neither exhaust memory nor hang.
+//! Reading of a file that a user names, whatever kind it is. A file that is too large, an endless device and a silent
+//! pipe are errors: the program must neither exhaust memory nor hang.
 
 use std::fs::File;
 use std::io::{Error, Read, Result};

@@ -1,5 +1,5 @@
-//! Lists of individual jobs, such as recorded traces: CSV files whose header has a column `release`. Rows with the same name
-//! are jobs of one task, numbered in the order of their releases.
+//! Lists of individual jobs, such as recorded traces: CSV files whose header has a column `release`. Rows with the same
+//! name are jobs of one task, numbered in the order of their releases.
 
 use temponet_task::{Arrival, CoreSet, Estimate, ListedJob, Preemption, Task, TaskSet, Time, TimeUnit};
 
@@ -75,7 +75,8 @@ pub(super) fn parse(text: &str, name: String) -> ReadResult {
     Ok((TaskSet::new(name, tasks, highest.map_or(1, |core| core + 1)), warnings.into_lines()))
 }
 
-/// Jobs that cannot meet their deadline in the worst case. The first one is named; of the others, only the number is told.
+/// Jobs that cannot meet their deadline in the worst case. The first one is named; of the others, only the number is
+/// told.
 #[derive(Default)]
 struct Warnings {
     first: Option<Problem>,
@@ -150,8 +151,8 @@ fn estimate(draft: &JobDraft) -> Result<Option<Estimate>, Problem> {
     }
 }
 
-/// Creates the task for the jobs of one name. Its wcet, deadline, criticality and value are the largest of its jobs, and
-/// its bcet is the smallest.
+/// Creates the task for the jobs of one name. Its wcet, deadline, criticality and value are the largest of its jobs,
+/// and its bcet is the smallest.
 pub(super) fn listed_task(name: String, mut jobs: Vec<ListedJob>) -> Task {
     jobs.sort_by_key(|job| job.release);
     let window = |job: &ListedJob| job.deadline - job.release;

@@ -1,7 +1,7 @@
 //! JSON text to nodes.
 //!
-//! `serde_json` reports line numbers only for syntax errors. Each value is therefore kept as a raw slice of the text, and
-//! the position of the slice gives its line.
+//! `serde_json` reports line numbers only for syntax errors. Each value is therefore kept as a raw slice of the text,
+//! and the position of the slice gives its line.
 
 use serde::de::{Deserializer as _, MapAccess, Visitor};
 use serde_json::value::RawValue;

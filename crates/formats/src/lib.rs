@@ -1,14 +1,16 @@
 //! Task-set files: TOML (the documented default), JSON with the same keys, and CSV.
 //!
-//! One table says which keys there are, what their values mean, and how they are read and written (`keys/`). The JSON schema ([`schema`]), the
-//! template ([`template`]) and the tables of the documentation ([`key_tables`]) follow from it.
+//! One table says which keys there are, what their values mean, and how they are read and written (`keys/`). The JSON
+//! schema ([`schema`]), the template ([`template`]) and the tables of the documentation ([`key_tables`]) follow from
+//! it.
 //!
-//! Reading is strict and works the same way for all formats. A front end (`toml.rs`, `json.rs`, `csv.rs`) turns the text
-//! into a tree of nodes (`node.rs`) that know their lines. `read.rs` turns that tree into a [`TaskSet`] and refuses what it
-//! does not understand. Lists of individual jobs (`jobs.rs`) are CSV only. `write.rs` is the way back.
+//! Reading is strict and works the same way for all formats. A front end (`toml.rs`, `json.rs`, `csv.rs`) turns the
+//! text into a tree of nodes (`node.rs`) that know their lines. `read.rs` turns that tree into a [`TaskSet`] and
+//! refuses what it does not understand. Lists of individual jobs (`jobs.rs`) are CSV only. `write.rs` is the way back.
 //!
-//! Files of other tools can be imported: rt-app workloads (`rt_app/`) and SimSo simulations (`simso/`). What such a file
-//! states and a task set cannot represent becomes a note (`notes.rs`, [`Loaded::notes`]); nothing is dropped silently.
+//! Files of other tools can be imported: rt-app workloads (`rt_app/`) and SimSo simulations (`simso/`). What such a
+//! file states and a task set cannot represent becomes a note (`notes.rs`, [`Loaded::notes`]); nothing is dropped
+//! silently.
 
 pub mod builtin;
 mod csv;

@@ -167,8 +167,8 @@ impl<'a> Fields<'a> {
         Ok(Fields { what, line: node.line, left, asked: Vec::new() })
     }
 
-    /// Refuses all keys other than `known`. Called first, it reports a misspelled key before the missing key that results
-    /// from it.
+    /// Refuses all keys other than `known`. Called first, it reports a misspelled key before the missing key that
+    /// results from it.
     pub fn only(self, known: &[&'static str]) -> Result<Fields<'a>, Problem> {
         let unknown = self.left.iter().filter(|(key, _)| !known.contains(key));
         match unknown.min_by_key(|(key, node)| (node.line, *key)) {
@@ -213,8 +213,8 @@ impl<'a> Fields<'a> {
         Problem::at(self.line, format!("{} has no {key}", self.what))
     }
 
-    /// Returns the remaining entries in order, for readers that do not refuse them. A repetition of a key that was asked
-    /// for is still an error.
+    /// Returns the remaining entries in order, for readers that do not refuse them. A repetition of a key that was
+    /// asked for is still an error.
     pub fn rest(self) -> Result<Vec<(&'a str, &'a Node)>, Problem> {
         match self.left.iter().find(|(key, _)| self.asked.contains(key)) {
             Some((key, node)) => Err(Problem::at(node.line, format!("key {key:?} stands twice"))),

@@ -1,8 +1,9 @@
 //! Values to write, and their texts in TOML and JSON.
 //!
-//! The texts are laid out here, because people read and compare these files: JSON has one line per task, and TOML has one line per key,
-//! with gaps, execution models and costs as inline tables. `serde_json` puts either every value or the whole file on one line, and `toml`
-//! turns inner tables into sections. Quoting and escaping of texts is left to those crates.
+//! The texts are laid out here, because people read and compare these files: JSON has one line per task, and TOML has
+//! one line per key, with gaps, execution models and costs as inline tables. `serde_json` puts either every value or
+//! the whole file on one line, and `toml` turns inner tables into sections. Quoting and escaping of texts is left to
+//! those crates.
 
 use temponet_task::Time;
 
@@ -50,7 +51,8 @@ impl Out {
         }
     }
 
-    /// Appends the value as JSON. Line breaks end at one line per task, which is how people read and compare such files.
+    /// Appends the value as JSON. Line breaks end at one line per task, which is how people read and compare such
+    /// files.
     pub fn json(&self, depth: usize, out: &mut String) {
         let (open, close, items): (_, _, Vec<(Option<&str>, &Out)>) = match self {
             Out::Text(text) => return out.push_str(&serde_json::Value::from(text.as_str()).to_string()),

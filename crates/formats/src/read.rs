@@ -1,7 +1,7 @@
 //! Nodes to a task set: what follows from several keys, and what is refused.
 //!
-//! `keys/` reads the single values. This file puts the set as a whole together, `task.rs` its tasks and bursts, `precedence.rs` what they say
-//! about each other.
+//! `keys/` reads the single values. This file puts the set as a whole together, `task.rs` its tasks and bursts,
+//! `precedence.rs` what they say about each other.
 
 mod precedence;
 mod task;
@@ -139,8 +139,8 @@ impl Names {
     }
 }
 
-/// Returns the warning about a task that cannot meet its deadline in the worst case, if it is one. `fastest` is the speed of
-/// the fastest core that it may use.
+/// Returns the warning about a task that cannot meet its deadline in the worst case, if it is one. `fastest` is the
+/// speed of the fastest core that it may use.
 pub(super) fn hopeless(line: usize, task: &Task, fastest: Speed) -> Option<Problem> {
     let Task { name, wcet, deadline, .. } = task;
     let time = fastest.time_for(*wcet);

@@ -1,7 +1,7 @@
 //! JSON schema of a task-set file, from the rows of `keys/`, for editors and other programs.
 //!
-//! It describes single values: kinds, ranges, words, required keys. What follows from several keys, such as a bcet above the wcet, only the
-//! reader checks.
+//! It describes single values: kinds, ranges, words, required keys. What follows from several keys, such as a bcet
+//! above the wcet, only the reader checks.
 
 use serde_json::{Map, Value, json};
 

@@ -1,4 +1,5 @@
-//! Template file that `temponet new` writes: an example, and from the rows of `keys/` what each key means and which others there are.
+//! Template file that `temponet new` writes: an example, and from the rows of `keys/` what each key means and which
+//! others there are.
 
 use crate::keys::{Kind, SET, Spec, Specs};
 

@@ -1,4 +1,5 @@
-//! Task set to file. Whatever is written reads back as the same set. What a format cannot represent is an error that names it.
+//! Task set to file. Whatever is written reads back as the same set. What a format cannot represent is an error that
+//! names it.
 //!
 //! The entries come from `keys/`, their texts from `out.rs`; CSV is written by the `csv` crate.
 
@@ -161,7 +162,8 @@ fn job_list(set: &TaskSet) -> Result<String, NotRepresentable> {
         }
     }
     jobs.sort_by_key(|(job, index)| (job.release, *index));
-    // A list with known execution times states no wcets; a list with wcets leaves the execution times unknown to schedulers.
+    // A list with known execution times states no wcets; a list with wcets leaves the execution times unknown to
+    // schedulers.
     let is_known = |job: &ListedJob| job.bcet == job.wcet && job.wcet == job.execution && job.estimate.is_none();
     let states_wcet = !jobs.iter().all(|(job, _)| is_known(job));
     let row = |(job, task): (&ListedJob, usize)| JOB.entries(set, &JobRow { task, job: *job, states_wcet });

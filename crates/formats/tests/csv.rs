@@ -1,4 +1,5 @@
-//! Contract: tables as spreadsheets write them, of tasks or of single jobs, are read strictly, and what CSV cannot hold is named.
+//! Contract: tables as spreadsheets write them, of tasks or of single jobs, are read strictly, and what CSV cannot hold
+//! is named.
 
 use temponet_formats::{Format, write};
 use temponet_task::{Arrival, ListedJob, Task, TaskSet, Time};
@@ -45,7 +46,7 @@ fn a_header_with_release_makes_a_job_list() {
     let text = "name,release,execution,deadline,value,wcet\ncam,0,2,10,3,4\ncam,5,1,8,1,\nlog,0.5,1,3,1,\n";
     let loaded = read(text, Format::Csv).unwrap();
     assert!(loaded.warnings.is_empty());
-    let [cam, log] = &loaded.set.tasks()[..] else { panic!() };
+    let [cam, log] = loaded.set.tasks() else { panic!() };
     let Arrival::Listed(jobs) = &cam.arrival else { panic!() };
     let ms = Time::from_ms;
     let first = ListedJob::new(ms(0), ms(10), ms(2)).with_wcet(ms(4)).with_bcet(Time(1)).with_value(3.0);

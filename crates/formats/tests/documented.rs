@@ -1,11 +1,12 @@
-//! Contract: the key tables of `docs/task-sets.md` are those of the program. `TRYCMD=overwrite cargo test -p temponet-formats --test suite documented`
-//! renews them.
+//! Contract: the key tables of `docs/task-sets.md` are those of the program. `TRYCMD=overwrite cargo test -p
+//! temponet-formats --test suite documented` renews them.
 
 use std::path::Path;
 
 use temponet_formats::key_tables;
 
-/// Returns the document with the tables of the program between `<!-- keys: NAME -->` and `<!-- end -->`, and their names.
+/// Returns the document with the tables of the program between `<!-- keys: NAME -->` and `<!-- end -->`, and their
+/// names.
 fn with_tables(text: &str) -> (String, Vec<&str>) {
     let (mut out, mut names) = (String::new(), Vec::new());
     let mut parts = text.split("<!-- keys: ");

@@ -1,5 +1,5 @@
-//! Contract: estimates and the execution models that go with them are read from all formats, written back as they were, and
-//! refused with line and value where they make no sense.
+//! Contract: estimates and the execution models that go with them are read from all formats, written back as they were,
+//! and refused with line and value where they make no sense.
 
 use proptest::prelude::*;
 use temponet_formats::{Format, write};

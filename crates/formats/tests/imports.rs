@@ -1,5 +1,5 @@
-//! Contract: files of rt-app and SimSo become the task sets that they mean. Whatever else they state becomes a note with its
-//! line. What is written for rt-app reads back as the same tasks.
+//! Contract: files of rt-app and SimSo become the task sets that they mean. Whatever else they state becomes a note
+//! with its line. What is written for rt-app reads back as the same tasks.
 
 use std::path::Path;
 
@@ -139,8 +139,8 @@ fn periods_come_from_timers_sleeps_or_the_deadline_class() {
     };
     assert_eq!(one(r#""run": 5, "sleep": 10"#), (us(15), us(15), us(5)));
     assert_eq!(one(r#""run": 5, "run": 1, "timer": {"ref": "t", "period": 19}"#), (us(19), us(19), us(6)));
-    // A timer without a period is ignored. A timer at the start counts for the events that follow. Two timers in turn make
-    // two jobs per repetition.
+    // A timer without a period is ignored. A timer at the start counts for the events that follow. Two timers in turn
+    // make two jobs per repetition.
     assert_eq!(one(r#""run": 5, "sleep": 4, "timer": {"ref": "t", "period": 0}"#), (us(9), us(9), us(5)));
     assert_eq!(one(r#""timer0": {"period": 20}, "run0": 4, "runtime1": 3"#), (us(20), us(20), us(7)));
     let in_turn = r#""run": 4, "timer": {"period": 20}, "run": 7, "timer": {"period": 20}"#;

@@ -1,4 +1,5 @@
-//! Contract: files are read from the disk with the files that they refer to; what is no file, or none of text, is an error.
+//! Contract: files are read from the disk with the files that they refer to; what is no file, or none of text, is an
+//! error.
 
 use std::path::Path;
 

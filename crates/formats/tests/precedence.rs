@@ -49,7 +49,7 @@ tasks = ["lidar", "fusion", "control"]
 #[test]
 fn precedence_and_chains_are_read_and_written() {
     let set = read(CHAINS, Format::Toml).unwrap().set;
-    let [fusion, .., log] = &set.tasks()[..] else { panic!() };
+    let [fusion, .., log] = set.tasks() else { panic!() };
     assert_eq!((&fusion.after[..], &fusion.reads[..], &log.after[..]), (&[1, 2][..], &[3][..], &[0][..]));
     assert_eq!(
         (fusion.period(), fusion.offset),

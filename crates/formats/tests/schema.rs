@@ -1,5 +1,6 @@
-//! Contract: the JSON schema accepts every file that the reader accepts, and what it refuses the reader refuses. A validator of its own, of
-//! which `bench/peers/jsonschema_task_sets.py` is the independent counterpart, knows every keyword that the schema uses.
+//! Contract: the JSON schema accepts every file that the reader accepts, and what it refuses the reader refuses. A
+//! validator of its own, of which `bench/peers/jsonschema_task_sets.py` is the independent counterpart, knows every
+//! keyword that the schema uses.
 
 use std::sync::LazyLock;
 

@@ -3,11 +3,8 @@
 //! A matrix that several operations use gets the sum of their gradients. Gradients of parameters are added to the tensors that the caller gives, so
 //! that several tapes can contribute to one step.
 
-use crate::lstm::{cell_output_backward, cell_state_backward};
-use crate::real::{double, rounded};
-use crate::sinkhorn::log_plan_backward;
 use crate::tape::{Loss, Node, Op, Operand, RowTerm, Tape, Var};
-use crate::{AttentionShape, Device, MatchingShape, Product, Real, Segments, TensorId, Tensors};
+use crate::{AttentionShape, Device, Product, Real, Segments, TensorId, Tensors};
 
 impl<D: Device> Tape<'_, D> {
     /// Adds the gradients of the sum of `losses` with respect to the parameters to `parameters`.
@@ -138,50 +135,17 @@ impl<'a, D: Device> BackwardPass<'a, D> {
                 let dx = self.device.relu_backward(&self.nodes[x.0].value, dy);
                 return self.pass_on(*x, dx);
             }
-            Op::Sinkhorn { x, shapes } => {
-                let dx = self.sinkhorn(&self.nodes[x.0].value, shapes, &dy);
-                self.pass_on(*x, dx);
+            Op::OnProcessor { operands, function } => {
+                let values: Vec<_> =
+                    operands.iter().map(|var| self.device.download(&self.nodes[var.0].value)).collect();
+                let gradients = function.gradients(&values, &self.device.download(&dy));
+                for (var, gradient) in operands.iter().zip(gradients) {
+                    let gradient = self.device.upload(&gradient);
+                    self.pass_on(*var, gradient);
+                }
             }
-            Op::LstmCell { gates, cell } => self.lstm([*gates, *cell], &dy, cell_state_backward),
-            Op::LstmOutput { gates, cell } => self.lstm([*gates, *cell], &dy, cell_output_backward),
         }
         self.device.recycle(dy);
-    }
-
-    /// Returns the gradient with respect to the gains of some matchings.
-    fn sinkhorn(&mut self, gains: &D::Buffer, shapes: &[MatchingShape], dy: &D::Buffer) -> D::Buffer {
-        let numbers = |buffer: &D::Buffer| self.device.download(buffer).iter().map(|x| double(*x)).collect::<Vec<_>>();
-        let (gains, dy) = (numbers(gains), numbers(dy));
-        let (mut gradient, mut first) = (Vec::with_capacity(dy.len()), 0);
-        for shape in shapes {
-            let own = first..first + shape.cells();
-            gradient.extend(log_plan_backward(shape, &gains[own.clone()], &dy[own]).into_iter().map(rounded));
-            first += shape.cells();
-        }
-        self.device.upload(&gradient)
-    }
-
-    /// Passes the gradient of a step of an LSTM on to its gates and its cell state. `one` computes those of one row.
-    fn lstm(
-        &mut self,
-        [gates, cell]: [Var; 2],
-        dy: &D::Buffer,
-        one: impl Fn(&[Real], &[Real], &[Real]) -> (Vec<Real>, Vec<Real>),
-    ) {
-        let width = self.nodes[cell.0].columns;
-        let [gate_values, cells] = [gates, cell].map(|var| self.device.download(&self.nodes[var.0].value));
-        let dy = self.device.download(dy);
-        let rows = gate_values.chunks_exact(4 * width).zip(cells.chunks_exact(width)).zip(dy.chunks_exact(width));
-        let (mut by_gates, mut by_cell) = (Vec::with_capacity(gate_values.len()), Vec::with_capacity(cells.len()));
-        for ((gates, cell), dy) in rows {
-            let (of_gates, of_cell) = one(gates, cell, dy);
-            by_gates.extend(of_gates);
-            by_cell.extend(of_cell);
-        }
-        for (var, gradient) in [(gates, by_gates), (cell, by_cell)] {
-            let gradient = self.device.upload(&gradient);
-            self.pass_on(var, gradient);
-        }
     }
 
     fn linear(&mut self, node: &Node<D>, linear: Linear, dy: &D::Buffer) {

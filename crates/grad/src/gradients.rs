@@ -135,21 +135,6 @@ fn relaxed_matchings() {
 }
 
 #[test]
-fn long_short_term_memory() {
-    // Two steps with the same gates' weights, as a sequence has them.
-    check("lstm", &[(3, 12), (3, 3), (12, 3)], |tape, ids| {
-        let (gates, cell) = (lift(tape, ids[0], 3), lift(tape, ids[1], 3));
-        let cell = tape.lstm_cell(gates, cell);
-        let output = tape.lstm_output(gates, cell);
-        let gates = tape.linear(output, ids[2], None);
-        let cell = tape.lstm_cell(gates, cell);
-        let output = tape.lstm_output(gates, cell);
-        let both = tape.add(output, cell);
-        any_loss(tape, both)
-    });
-}
-
-#[test]
 fn linear_maps() {
     check("linear", &[(5, 7), (3, 7), (1, 3)], |tape, ids| {
         let x = lift(tape, ids[0], 5);

@@ -36,7 +36,7 @@ mod device;
 mod gradients;
 mod key_lists;
 mod losses;
-mod lstm;
+mod operations;
 mod optimizer;
 mod real;
 mod sinkhorn;
@@ -52,10 +52,11 @@ pub use losses::{
     Exchange, ImitationBatch, LearningLosses, Likelihood, NStepReturn, NextStates, PolicyBatch, PolicySample,
     PolicyWeights, QValueBatch, SelectedRows, best_rows, likelihood, q_value_of,
 };
+pub use operations::Operations;
 pub use optimizer::{Adam, AdamSettings, Schedule};
 pub use real::Real;
 pub use sinkhorn::MatchingShape;
-pub use tape::{Embedding, Loss, RowNumbers, Tape, Var};
+pub use tape::{Embedding, Loss, ProcessorFunction, RowNumbers, Tape, Var};
 pub use tensors::{TensorId, Tensors};
 
 /// The examples of the README, which are run with the tests.

@@ -7,6 +7,12 @@
 //! Reference: Cuturi, Sinkhorn Distances: Lightspeed Computation of Optimal Transport, NIPS 2013; Mena et al., Learning Latent Permutations with
 //! Gumbel-Sinkhorn Networks, ICLR 2018.
 
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::real::{double, rounded};
+use crate::{ProcessorFunction, Real};
+
 /// Shape and settings of one matching.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MatchingShape {
@@ -37,6 +43,33 @@ impl MatchingShape {
                 .for_each(|(cell, gain)| *cell = gain / self.temperature);
         }
         Kernel { cells, rows: self.rows + 1, columns: width }
+    }
+}
+
+/// Logarithms of the plans of several matchings, whose gains stand one after the other.
+pub(crate) struct Matchings(pub Arc<[MatchingShape]>);
+
+impl Matchings {
+    /// Each matching with the range of its cells.
+    fn ranges(&self) -> impl Iterator<Item = (&MatchingShape, Range<usize>)> {
+        self.0.iter().scan(0, |end, shape| {
+            let first = std::mem::replace(end, *end + shape.cells());
+            Some((shape, first..*end))
+        })
+    }
+}
+
+impl ProcessorFunction for Matchings {
+    fn value(&self, operands: &[Vec<Real>]) -> Vec<Real> {
+        let gains: Vec<f64> = operands[0].iter().map(|gain| double(*gain)).collect();
+        self.ranges().flat_map(|(shape, own)| log_plan(shape, &gains[own])).map(rounded).collect()
+    }
+
+    fn gradients(&self, operands: &[Vec<Real>], dy: &[Real]) -> Vec<Vec<Real>> {
+        let [gains, dy] = [&operands[0], dy].map(|list| list.iter().map(|x| double(*x)).collect::<Vec<f64>>());
+        let of_one =
+            |(shape, own): (&MatchingShape, Range<usize>)| log_plan_backward(shape, &gains[own.clone()], &dy[own]);
+        vec![self.ranges().flat_map(of_one).map(rounded).collect()]
     }
 }
 
@@ -94,7 +127,7 @@ impl Kernel {
 }
 
 /// Logarithms of the transport plan in row-major order, without the slack row and column.
-pub(crate) fn log_plan(shape: &MatchingShape, gains: &[f64]) -> Vec<f64> {
+fn log_plan(shape: &MatchingShape, gains: &[f64]) -> Vec<f64> {
     let kernel = shape.kernel(gains);
     let mut factors = kernel.factors(shape.iterations);
     let (by_row, by_column) = factors.pop().unwrap_or_default();
@@ -103,7 +136,7 @@ pub(crate) fn log_plan(shape: &MatchingShape, gains: &[f64]) -> Vec<f64> {
 }
 
 /// Gradient with respect to the gains, given that with respect to the result of [`log_plan`].
-pub(crate) fn log_plan_backward(shape: &MatchingShape, gains: &[f64], dy: &[f64]) -> Vec<f64> {
+fn log_plan_backward(shape: &MatchingShape, gains: &[f64], dy: &[f64]) -> Vec<f64> {
     let kernel = shape.kernel(gains);
     let factors = kernel.factors(shape.iterations);
     let (rows, columns) = (kernel.rows, kernel.columns);

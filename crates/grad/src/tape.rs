@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::lstm::{cell_output, cell_state};
-use crate::real::{double, rounded};
-use crate::sinkhorn::log_plan;
+use crate::sinkhorn::Matchings;
 use crate::{AttentionShape, Device, MatchingShape, Product, Real, Segments, TensorId, Tensors};
 
 /// Handle of a matrix on a tape.
@@ -51,50 +49,21 @@ pub(crate) enum Operand {
 
 pub(crate) enum Op<D: Device> {
     Input,
-    Linear {
-        x: Var,
-        weight: TensorId,
-        bias: Option<TensorId>,
-        by_inputs: bool,
-    },
+    Linear { x: Var, weight: TensorId, bias: Option<TensorId>, by_inputs: bool },
     SumOfRows(Vec<RowTerm<D>>),
-    Add {
-        left: Var,
-        right: Var,
-    },
-    Norm {
-        x: Var,
-        change: Option<Var>,
-        weight: TensorId,
-        bias: TensorId,
-        normal: D::Buffer,
-        scales: D::Buffer,
-    },
-    Attention {
-        q: Var,
-        k: Var,
-        v: Var,
-        queries: Arc<Segments>,
-        keys: Arc<Segments>,
-        heads: usize,
-        weights: D::Buffer,
-    },
-    Relu {
-        x: Var,
-    },
-    /// Several matchings, one after the other.
-    Sinkhorn {
-        x: Var,
-        shapes: Arc<[MatchingShape]>,
-    },
-    LstmCell {
-        gates: Var,
-        cell: Var,
-    },
-    LstmOutput {
-        gates: Var,
-        cell: Var,
-    },
+    Add { left: Var, right: Var },
+    Norm { x: Var, change: Option<Var>, weight: TensorId, bias: TensorId, normal: D::Buffer, scales: D::Buffer },
+    Attention { q: Var, k: Var, v: Var, queries: Arc<Segments>, keys: Arc<Segments>, heads: usize, weights: D::Buffer },
+    Relu { x: Var },
+    OnProcessor { operands: Vec<Var>, function: Arc<dyn ProcessorFunction> },
+}
+
+/// Function of matrices that is computed on the processor, whatever the device. It pays for small matrices alone: the device has to wait.
+pub trait ProcessorFunction: Send + Sync {
+    /// Result, given the operands; all matrices are in row-major order.
+    fn value(&self, operands: &[Vec<Real>]) -> Vec<Real>;
+    /// Gradients with respect to each operand, given that with respect to the result.
+    fn gradients(&self, operands: &[Vec<Real>], dy: &[Real]) -> Vec<Vec<Real>>;
 }
 
 /// One term of [`Tape::embedding`]: a table, the row of it to add for each entry, and the row of the result that each entry is added to. Without the last
@@ -301,44 +270,25 @@ impl<'a, D: Device> Tape<'a, D> {
     }
 
     /// Logarithms of the relaxed matchings of some matrices of gains, which stand one after the other in `x`, one number per row. The result is laid
-    /// out as `x`. Computed on the processor, whatever the device: matchings are small.
+    /// out as `x`. Computed on the processor.
     pub fn log_sinkhorn(&mut self, x: Var, shapes: &Arc<[MatchingShape]>) -> Var {
         let cells = shapes.iter().map(MatchingShape::cells).sum();
         assert_eq!(self.shape(x), (cells, 1));
-        let gains: Vec<f64> = self.values(x).iter().map(|gain| double(*gain)).collect();
-        let mut rest = &gains[..];
-        let mut plans = Vec::with_capacity(cells);
-        for shape in shapes.iter() {
-            let (own, others) = rest.split_at(shape.cells());
-            plans.extend(log_plan(shape, own).into_iter().map(rounded));
-            rest = others;
-        }
-        let value = self.device.upload(&plans);
-        self.push(cells, 1, value, Op::Sinkhorn { x, shapes: shapes.clone() })
+        self.on_processor(&[x], (cells, 1), Arc::new(Matchings(shapes.clone())))
     }
 
-    /// Next cell state of an LSTM, one row per sequence: σ(forget) ∘ cell + σ(input) ∘ tanh(candidate). A row of gates has the parts input, forget,
-    /// candidate and output, one after the other. Computed on the processor, whatever the device: states are small.
-    pub fn lstm_cell(&mut self, gates: Var, cell: Var) -> Var {
-        let value = self.lstm_rows(gates, cell, cell_state);
-        let (rows, width) = self.shape(cell);
-        self.push(rows, width, value, Op::LstmCell { gates, cell })
-    }
-
-    /// Output of an LSTM, one row per sequence: σ(output) ∘ tanh(cell), with the gates of [`Tape::lstm_cell`] and its result. Computed on the processor.
-    pub fn lstm_output(&mut self, gates: Var, cell: Var) -> Var {
-        let value = self.lstm_rows(gates, cell, cell_output);
-        let (rows, width) = self.shape(cell);
-        self.push(rows, width, value, Op::LstmOutput { gates, cell })
-    }
-
-    fn lstm_rows(&mut self, gates: Var, cell: Var, one: impl Fn(&[Real], &[Real]) -> Vec<Real>) -> D::Buffer {
-        let (rows, width) = self.shape(cell);
-        assert_eq!(self.shape(gates), (rows, 4 * width));
-        let (gates, cell) = (self.values(gates), self.values(cell));
-        let both = gates.chunks_exact(4 * width).zip(cell.chunks_exact(width));
-        let values: Vec<Real> = both.flat_map(|(gates, cell)| one(gates, cell)).collect();
-        self.device.upload(&values)
+    /// Result of a function that is computed on the processor: a matrix with this number of rows and columns. Waits for the device.
+    pub fn on_processor(
+        &mut self,
+        operands: &[Var],
+        (rows, columns): (usize, usize),
+        function: Arc<dyn ProcessorFunction>,
+    ) -> Var {
+        let values: Vec<Vec<Real>> = operands.iter().map(|var| self.values(*var)).collect();
+        let result = function.value(&values);
+        assert_eq!(result.len(), rows * columns);
+        let value = self.device.upload(&result);
+        self.push(rows, columns, value, Op::OnProcessor { operands: operands.to_vec(), function })
     }
 
     /// Ends the tape and returns one of its matrices, which stays in the device's memory.

@@ -34,30 +34,27 @@
 mod aligned;
 mod architecture;
 mod atoms;
-mod feed_forward;
-mod graph;
+mod body;
 mod kernels;
 mod network;
 mod pass;
-mod plain;
 mod prepared;
-mod recurrent;
 mod reference;
-mod relations;
 mod rows;
 mod sparse;
 mod sparse_pass;
+mod transformer;
 mod weights;
 
-pub use architecture::{Architecture, RealInput, SLOT, Vocabulary};
+pub use architecture::{Architecture, RealInput, SLOT, Vocabulary, within};
 pub use atoms::Atoms;
-pub use graph::multiplicity;
+pub use body::{Body, BodyError, BodyKeys, BodyKind, Forward, OtherBody, register_body};
 pub use kernels::{GROUP as ROW_GROUP, Kernel, Precision};
 pub use network::{Network, NetworkError, NetworkOptions};
 pub use reference::{AttentionMap, Trace, reference};
-pub use relations::Relations;
 pub use rows::{AttentionWork, Rows, Rule, Sparsity};
 pub use sparse::KeptKeys;
+pub use transformer::Heads;
 pub use weights::{Metadata, Weights, WeightsError, check_file, file_checksum, write_tensors};
 
 /// The examples of the README, which are run with the tests.

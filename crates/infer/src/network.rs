@@ -5,12 +5,10 @@
 
 use std::sync::Arc;
 
-use crate::feed_forward::FeedForward;
-use crate::graph::Graph;
+use crate::body::{Body, Forward, OtherBody};
 use crate::kernels::{Engine, Kernel, Precision, Scalar};
 use crate::pass::Scratch;
 use crate::prepared::Prepared;
-use crate::recurrent::Recurrent;
 use crate::{Architecture, AttentionWork, Rows, Weights};
 
 /// Options of building a [`Network`].
@@ -76,32 +74,15 @@ impl Network {
         if kernel.precision() < options.precision {
             return Err(NetworkError::Precision(kernel));
         }
-        let runner = match kernel {
-            _ if weights.architecture.slots.is_some() => Some(Box::new(FeedForward::new(weights)) as Box<dyn Forward>),
-            _ if weights.architecture.memory.is_some() => Some(Box::new(Recurrent::new(weights)) as Box<dyn Forward>),
-            _ if weights.architecture.graph => Graph::new(weights).map(|graph| Box::new(graph) as Box<dyn Forward>),
-            Kernel::Scalar => runner(Some(Scalar), weights, options.rows),
-            #[cfg(target_arch = "x86_64")]
-            Kernel::Avx2 => runner(crate::kernels::Avx2::new(), weights, options.rows),
-            #[cfg(target_arch = "x86_64")]
-            Kernel::Avx512 => runner(crate::kernels::Avx512::new(), weights, options.rows),
-            #[cfg(target_arch = "x86_64")]
-            Kernel::Avx512Bf16 => runner(crate::kernels::Avx512Bf16::new(), weights, options.rows),
-            #[cfg(target_arch = "x86_64")]
-            Kernel::Avx512Int8 => runner(crate::kernels::Avx512Int8::new(), weights, options.rows),
-            #[cfg(target_arch = "x86_64")]
-            Kernel::Amx => runner(crate::kernels::Amx::new(), weights, options.rows),
-            #[cfg(not(target_arch = "x86_64"))]
-            _ => None,
+        let (kernel, runner) = match weights.architecture.body {
+            Body::Other(OtherBody { kind, size }) => (Kernel::Scalar, Some(kind.network(size, weights))),
+            Body::Transformer(_) => (kernel, transformer(kernel, weights, options.rows)),
         };
         let runner = runner.ok_or(NetworkError::Unavailable(kernel))?;
-        let Architecture { slots, graph, memory, .. } = &weights.architecture;
-        let is_plain = slots.is_some() || *graph || memory.is_some();
-        let kernel = if is_plain { Kernel::Scalar } else { kernel };
         Ok(Network { architecture: Arc::new(weights.architecture.clone()), kernel, runner })
     }
 
-    /// Kernel that the network computes with. Feed-forward, graph and recurrent networks always use [`Kernel::Scalar`].
+    /// Kernel that the network computes with: [`Kernel::Scalar`] for every body but the Transformer.
     pub fn kernel(&self) -> Kernel {
         self.kernel
     }
@@ -111,7 +92,8 @@ impl Network {
         &self.architecture
     }
 
-    /// Computes one Q-value per row into `q`, the idle row's first. If the architecture has speeds, the gains of each follow, one per job row. Feature values out of range count as the feature's last value, missing ones as zero.
+    /// Computes one Q-value per row into `q`, the idle row's first. If the architecture has speeds, the gains of each follow, one per job row. Feature
+    /// values out of range count as the feature's last value, missing ones as zero.
     ///
     /// Allocates only if there are more rows than ever before (see [`NetworkOptions::rows`]), if attention is sparse for the first time, or if the capacity
     /// of `q` is too small.
@@ -119,7 +101,7 @@ impl Network {
         self.runner.forward(rows, q);
     }
 
-    /// Forgets all forward passes before, as at the start of a run. It concerns a recurrent network alone; a clone of a network has forgotten them, too.
+    /// Forgets all forward passes before, as at the start of a run. It concerns networks with memory alone; a clone of a network has forgotten them, too.
     pub fn reset(&mut self) {
         self.runner.reset();
     }
@@ -142,23 +124,28 @@ impl std::fmt::Debug for Network {
     }
 }
 
-/// A forward pass over packed weights of any kind.
-pub(crate) trait Forward: Send + Sync {
-    fn forward(&mut self, rows: &Rows<'_>, q: &mut Vec<f32>);
-    fn attention_work(&self) -> AttentionWork {
-        AttentionWork::default()
-    }
-    /// Forgets all passes before.
-    fn reset(&mut self) {}
-    /// Another one over the same weights, with working memory of its own, which remembers no pass.
-    fn again(&self) -> Box<dyn Forward>;
-}
-
 /// A Transformer's forward pass on one engine.
 struct Runner<E: Engine> {
     /// Shared by all clones of a network.
     prepared: Arc<Prepared<E>>,
     scratch: Scratch<E>,
+}
+
+/// A Transformer on a kernel; `None` if the machine does not have it.
+fn transformer(kernel: Kernel, weights: &Weights, rows: usize) -> Option<Box<dyn Forward>> {
+    match kernel {
+        Kernel::Scalar => runner(Some(Scalar), weights, rows),
+        #[cfg(target_arch = "x86_64")]
+        Kernel::Avx2 => runner(crate::kernels::Avx2::new(), weights, rows),
+        #[cfg(target_arch = "x86_64")]
+        Kernel::Avx512 => runner(crate::kernels::Avx512::new(), weights, rows),
+        #[cfg(target_arch = "x86_64")]
+        Kernel::Avx512Int8 => runner(crate::kernels::Avx512Int8::new(), weights, rows),
+        #[cfg(target_arch = "x86_64")]
+        Kernel::Amx => runner(crate::kernels::Amx::new(), weights, rows),
+        #[cfg(not(target_arch = "x86_64"))]
+        _ => None,
+    }
 }
 
 fn runner<E: Engine>(engine: Option<E>, weights: &Weights, rows: usize) -> Option<Box<dyn Forward>> {

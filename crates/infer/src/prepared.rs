@@ -219,10 +219,10 @@ impl<E: Engine> Prepared<E> {
             real,
             idle: tables("idle", &architecture.idle),
             layers,
-            job_head: if architecture.actor.is_some() { actor() } else { head("job") },
+            job_head: if architecture.actor().is_some() { actor() } else { head("job") },
             idle_head: head("idle"),
-            speed_heads: (0..architecture.speeds).map(|speed| head(&format!("speed.{speed}"))).collect(),
-            distribution: architecture.atoms.map(|atoms| {
+            speed_heads: (0..architecture.speeds()).map(|speed| head(&format!("speed.{speed}"))).collect(),
+            distribution: architecture.atoms().map(|atoms| {
                 let [job, idle, value] = ["job", "idle", "value"].map(all_heads);
                 Distribution { atoms, job, idle, value }
             }),

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use crate::{Architecture, RealInput, Relations, Rows, Rule, Sparsity, Weights, multiplicity};
+use crate::body::{Body, OtherBody};
+use crate::{Architecture, RealInput, Rows, Rule, Sparsity, Weights};
 
 /// Attention weights of one head: `weights[query][key]`, which sum to one for each query.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -29,20 +30,19 @@ pub struct Trace {
 /// Term added to the variance in layer norms.
 pub(crate) const EPSILON: f32 = 1e-5;
 
-/// Runs the network on some rows in plain loops, a recurrent one as at the first decision of a run.
+/// Runs the network on some rows in plain loops, one with memory as at the first decision of a run. A body other than the Transformer runs as it always does.
 ///
 /// # Panics
 ///
 /// Panics if a feature value is out of range, or if the lengths in `rows` do not match.
 pub fn reference(weights: &Weights, rows: &Rows<'_>) -> Trace {
     let architecture = &weights.architecture;
+    if let Body::Other(OtherBody { kind, size }) = architecture.body {
+        let mut q = Vec::new();
+        kind.network(size, weights).forward(rows, &mut q);
+        return Trace { q, attention: Vec::new() };
+    }
     let mut x = embed(weights, rows);
-    if architecture.slots.is_some() {
-        return feed_forward(weights, rows, &x);
-    }
-    if architecture.memory.is_some() {
-        return first_decision(weights, rows, &x);
-    }
     let mut attention = Vec::new();
     for layer in 0..architecture.layers {
         let part = |name: &str| weights.tensor(&format!("layers.{layer}.{name}"));
@@ -50,27 +50,21 @@ pub fn reference(weights: &Weights, rows: &Rows<'_>) -> Trace {
             let (weight, bias) = (part(&format!("{name}.weight")), part(&format!("{name}.bias")));
             x.iter().map(|row| apply(weight, bias, row)).collect()
         };
-        if architecture.graph {
-            let sums = exchange(weights, layer, rows, &linear("message", &x));
-            let zeros = vec![vec![0.0; architecture.width]; x.len()];
-            let sums = add_and_norm(&sums, &zeros, part("message_norm.weight"), part("message_norm.bias"));
-            let change = linear("output", &sums);
-            x = add_and_norm(&x, &change, part("update_norm.weight"), part("update_norm.bias"));
-            x = feed_forward_part(&x, &linear, &part);
-            continue;
-        }
         let [query, key, value] = ["query", "key", "value"].map(|name| linear(&format!("attention.{name}"), &x));
         let maps = attend(architecture, layer, &query, &key, rows);
         let mixed = mix(architecture, &maps, &value);
         let mixed = linear("attention.output", &mixed);
         x = add_and_norm(&x, &mixed, part("attention_norm.weight"), part("attention_norm.bias"));
-        x = feed_forward_part(&x, &linear, &part);
+        let mut hidden = linear("feed_forward.up", &x);
+        hidden.iter_mut().flatten().for_each(|value| *value = value.max(0.0));
+        let hidden = linear("feed_forward.down", &hidden);
+        x = add_and_norm(&x, &hidden, part("feed_forward_norm.weight"), part("feed_forward_norm.bias"));
         attention.extend(maps);
     }
     let map = |name: &str, row: &[f32]| {
         apply(weights.tensor(&format!("head.{name}.weight")), weights.tensor(&format!("head.{name}.bias")), row)
     };
-    if let Some(atoms) = architecture.atoms {
+    if let Some(atoms) = architecture.atoms() {
         let idle = map("idle", &x[0]);
         let value = if weights.tensor("head.value.bias").is_empty() { idle.clone() } else { map("value", &x[0]) };
         let job = |row: &Vec<f32>| {
@@ -85,99 +79,13 @@ pub fn reference(weights: &Weights, rows: &Rows<'_>) -> Trace {
         let hidden: Vec<f32> = map("actor.hidden", row).iter().map(|unit| unit.max(0.0)).collect();
         map("actor", &hidden)[0]
     };
-    let job = |row: &Vec<f32>| if architecture.actor.is_some() { actor(row) } else { map("job", row)[0] };
+    let job = |row: &Vec<f32>| if architecture.actor().is_some() { actor(row) } else { map("job", row)[0] };
     let mut q = vec![map("idle", &x[0])[0]];
     q.extend(x[1..].iter().map(job));
-    for speed in 0..architecture.speeds {
+    for speed in 0..architecture.speeds() {
         q.extend(x[1..].iter().map(|row| map(&format!("speed.{speed}"), row)[0]));
     }
     Trace { q, attention }
-}
-
-/// Feed-forward part of a block, with its residual connection and norm.
-fn feed_forward_part<'a>(
-    x: &[Vec<f32>],
-    linear: &impl Fn(&str, &[Vec<f32>]) -> Vec<Vec<f32>>,
-    part: &impl Fn(&str) -> &'a [f32],
-) -> Vec<Vec<f32>> {
-    let mut hidden = linear("feed_forward.up", x);
-    hidden.iter_mut().flatten().for_each(|value| *value = value.max(0.0));
-    let hidden = linear("feed_forward.down", &hidden);
-    add_and_norm(x, &hidden, part("feed_forward_norm.weight"), part("feed_forward_norm.bias"))
-}
-
-/// Sums of the messages that each row of a graph network receives: from every row its own message plus the vector of the relation, without negative numbers, as
-/// many times as the row stands for jobs.
-fn exchange(weights: &Weights, layer: usize, rows: &Rows<'_>, messages: &[Vec<f32>]) -> Vec<Vec<f32>> {
-    let features = weights.architecture.job.len();
-    let relations = Relations::of(&weights.architecture).expect("a valid graph network has these features");
-    let table = weights.tensor(&format!("layers.{layer}.relation"));
-    let token = |row: usize| (row > 0).then(|| &rows.jobs[(row - 1) * features..row * features]);
-    let width = weights.architecture.width;
-    let received = |target: usize| {
-        let mut sum = vec![0.0; width];
-        for (source, message) in messages.iter().enumerate() {
-            let vector = &table[relations.between(token(source), token(target)) * width..][..width];
-            for column in 0..width {
-                sum[column] += multiplicity(rows.bias[source]) * (message[column] + vector[column]).max(0.0);
-            }
-        }
-        sum
-    };
-    (0..messages.len()).map(received).collect()
-}
-
-/// Forward pass of a recurrent network at the first decision of a run, where its state is zero.
-fn first_decision(weights: &Weights, rows: &Rows<'_>, x: &[Vec<f32>]) -> Trace {
-    let tensor = |name: &str| weights.tensor(name);
-    let hidden_layer = |row: &Vec<f32>| -> Vec<f32> {
-        apply(tensor("rows.weight"), tensor("rows.bias"), row).iter().map(|unit| unit.max(0.0)).collect()
-    };
-    let hidden: Vec<Vec<f32>> = x.iter().map(hidden_layer).collect();
-    let sum = |unit: usize| hidden.iter().zip(rows.bias).map(|(row, bias)| multiplicity(*bias) * row[unit]).sum();
-    let pooled: Vec<f32> = (0..weights.architecture.feed_forward).map(sum).collect();
-    let zeros = vec![vec![0.0; pooled.len()]];
-    let pooled = add_and_norm(&[pooled], &zeros, tensor("pool_norm.weight"), tensor("pool_norm.bias"));
-    let gates = apply(tensor("memory.input.weight"), tensor("memory.input.bias"), &pooled[0]);
-    let sigmoid = |x: f32| 1.0 / (1.0 + (-x).exp());
-    let width = gates.len() / 4;
-    let output = |unit: usize| {
-        let cell = sigmoid(gates[unit]) * gates[2 * width + unit].tanh();
-        sigmoid(gates[3 * width + unit]) * cell.tanh()
-    };
-    let output: Vec<f32> = (0..width).map(output).collect();
-    let none = vec![0.0; weights.architecture.feed_forward];
-    let from_memory = apply(tensor("join.memory.weight"), &none, &output);
-    let q = |(place, row): (usize, &Vec<f32>)| {
-        let joined = apply(tensor("join.row.weight"), tensor("join.row.bias"), row);
-        let joined: Vec<f32> = joined.iter().zip(&from_memory).map(|(a, b)| (a + b).max(0.0)).collect();
-        let head = if place == 0 { "idle" } else { "job" };
-        apply(tensor(&format!("head.{head}.weight")), tensor(&format!("head.{head}.bias")), &joined)[0]
-    };
-    Trace { q: hidden.iter().enumerate().map(q).collect(), attention: Vec::new() }
-}
-
-/// Forward pass of a feed-forward network: the rows, each in its slot, through hidden layers to one Q-value per row.
-fn feed_forward(weights: &Weights, rows: &Rows<'_>, x: &[Vec<f32>]) -> Trace {
-    let features = weights.architecture.job.len();
-    let slots = rows.jobs.chunks_exact(features).map(|token| token[features - 1].to_string());
-    let places: Vec<String> = std::iter::once("idle".into()).chain(slots).collect();
-    let linear = |name: &str, bias: &[f32], x: &[f32]| apply(weights.tensor(&format!("{name}.weight")), bias, x);
-    let mut hidden = weights.tensor("inputs.bias").to_vec();
-    for (place, row) in places.iter().zip(x) {
-        hidden = linear(&format!("inputs.{place}"), &hidden, row);
-    }
-    hidden.iter_mut().for_each(|unit| *unit = unit.max(0.0));
-    for layer in 1..weights.architecture.layers {
-        let name = format!("hidden.{layer}");
-        hidden = linear(&name, weights.tensor(&format!("{name}.bias")), &hidden);
-        hidden.iter_mut().for_each(|unit| *unit = unit.max(0.0));
-    }
-    let head = |place: &String| {
-        let name = format!("head.{place}");
-        linear(&name, weights.tensor(&format!("{name}.bias")), &hidden)[0]
-    };
-    Trace { q: places.iter().map(head).collect(), attention: Vec::new() }
 }
 
 /// Rows of the input: sums of embeddings and, for jobs, of the map of their real-valued inputs.

@@ -18,7 +18,7 @@ pub struct Rows<'a> {
 
 impl Rows<'_> {
     /// Number of jobs, given the numbers of features and of real-valued inputs per job.
-    pub(crate) fn count(&self, features: usize, inputs: usize) -> usize {
+    pub fn count(&self, features: usize, inputs: usize) -> usize {
         self.jobs.len().checked_div(features).unwrap_or_else(|| self.real.len() / inputs.max(1))
     }
 }

@@ -12,6 +12,8 @@ use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
 
 use crate::Architecture;
+use crate::architecture::FileForm;
+use crate::body::{Body, BodyError, OtherBody};
 
 /// Entries of the metadata that the network itself does not use: the tokenizer, the provenance of the training.
 pub type Metadata = BTreeMap<String, String>;
@@ -46,6 +48,9 @@ pub enum WeightsError {
         /// What is wrong with it.
         why: String,
     },
+    /// The network has a body that this program does not have, or no network has.
+    #[error(transparent)]
+    Body(#[from] BodyError),
     /// A tensor is missing, has the wrong shape or type, or holds a value that is not finite.
     #[error("tensor {name:?}: {why}")]
     Tensor {
@@ -87,16 +92,20 @@ impl Weights {
     /// Random initial weights for training. Embeddings and linear maps are uniform with the usual variances, biases zero, and norms neutral.
     pub fn random(architecture: Architecture, seed: u64) -> Weights {
         let mut rng = Pcg64::seed_from_u64(seed);
-        let side_by_side = 1 + architecture.slots.unwrap_or(0);
+        let body = architecture.body;
         Weights::new(architecture, |name, rows, columns| {
+            let own_bound = match body {
+                Body::Transformer(_) => None,
+                Body::Other(OtherBody { kind, size }) => kind.initial_bound(size, name, columns),
+            };
             let bound = match name {
-                _ if name.starts_with("inputs.") => 1.0 / ((columns * side_by_side) as f32).sqrt(),
                 // This weight has one row per input, not per output.
                 "embed.real.weight" => 1.0 / (rows as f32).sqrt(),
                 "embed.real.hidden.weight" => 1.0 / (columns as f32).sqrt(),
                 _ if name.starts_with("embed.") => 1.0,
                 _ => 1.0 / (columns as f32).sqrt(),
             };
+            let bound = own_bound.unwrap_or(bound);
             let value = |rng: &mut Pcg64| (2.0 * rng.random::<f32>() - 1.0) * bound;
             match name {
                 _ if name.ends_with("norm.weight") => vec![1.0; columns],
@@ -147,8 +156,9 @@ impl Weights {
             return Err(WeightsError::Metadata { key: FORMAT_KEY, why });
         }
         let wrong = |why: String| WeightsError::Metadata { key: ARCHITECTURE_KEY, why };
-        let architecture: Architecture =
+        let form: FileForm =
             serde_json::from_str(&take(ARCHITECTURE_KEY)?).map_err(|error| wrong(error.to_string()))?;
+        let architecture = Architecture::try_from(form)?;
         if let Some(problem) = architecture.problem() {
             return Err(wrong(problem));
         }

@@ -5,7 +5,7 @@ use std::sync::Barrier;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet_infer::{
-    Architecture, AttentionMap, Kernel, Network, NetworkError, NetworkOptions, Precision, RealInput, Rows, Rule, SLOT,
+    Architecture, AttentionMap, Body, Kernel, Network, NetworkError, NetworkOptions, Precision, RealInput, Rows, Rule,
     Sparsity, Vocabulary, Weights, reference,
 };
 
@@ -22,21 +22,7 @@ fn vocabularies(sizes: &[(&str, usize)]) -> Vec<Vocabulary> {
 fn shape(width: usize, layers: usize, heads: usize, feed_forward: usize) -> Architecture {
     let job = vocabularies(&[("slack", 130), ("remaining", 40), ("core", 3)]);
     let idle = vocabularies(&[("cores", 8), ("load", 16)]);
-    Architecture {
-        width,
-        layers,
-        heads,
-        feed_forward,
-        job,
-        idle,
-        real: None,
-        slots: None,
-        actor: None,
-        speeds: 0,
-        atoms: None,
-        graph: false,
-        memory: None,
-    }
+    Architecture { width, layers, heads, feed_forward, ..Architecture::paper(job, idle) }
 }
 
 /// Random weights with norms and biases that are not neutral, so that a missing one is noticed.
@@ -90,7 +76,7 @@ fn sparsities(jobs: usize) -> impl Iterator<Item = Sparsity> {
 
 fn check(architecture: Architecture, counts: &[usize]) {
     let mut rng = Pcg64::seed_from_u64(counts.len() as u64);
-    let speeds = architecture.speeds;
+    let speeds = architecture.speeds();
     let weights = weights(architecture, 3);
     let mut networks: Vec<Network> = Kernel::available().into_iter().map(|kernel| network(&weights, kernel)).collect();
     let mut q = Vec::new();
@@ -146,15 +132,18 @@ fn real_numbers_beside_features_and_alone() {
     }
 }
 
+fn with_heads(actor: Option<usize>, speeds: usize, architecture: Architecture) -> Architecture {
+    Architecture { body: Body::transformer(actor, speeds), ..architecture }
+}
+
 #[test]
 fn actors_and_speeds() {
     for (width, hidden, speeds) in [(64, 32, 0), (36, 5, 2), (16, 1, 1)] {
-        check(Architecture { actor: Some(hidden), speeds, ..shape(width, 2, 2, 40) }, &[0, 1, 20, 33]);
-        check(Architecture { speeds: 1 + speeds, ..shape(width, 1, 2, 40) }, &[0, 1, 33]);
+        check(with_heads(Some(hidden), speeds, shape(width, 2, 2, 40)), &[0, 1, 20, 33]);
+        check(with_heads(None, 1 + speeds, shape(width, 1, 2, 40)), &[0, 1, 33]);
     }
-    let actor = Architecture { actor: Some(0), ..shape(16, 1, 2, 8) };
-    assert!(actor.problem().unwrap().contains("actor"));
-    assert!(Architecture { speeds: 9, ..shape(16, 1, 2, 8) }.problem().unwrap().contains("9 speeds"));
+    assert!(with_heads(Some(0), 0, shape(16, 1, 2, 8)).problem().unwrap().contains("actor"));
+    assert!(with_heads(None, 9, shape(16, 1, 2, 8)).problem().unwrap().contains("9 speeds"));
 }
 
 #[test]
@@ -253,35 +242,32 @@ fn the_same_input_gives_the_same_bits() {
 fn threads_share_prepared_weights() {
     fn is_shareable<T: Clone + Send + Sync>(_: &T) {}
     let mut rng = Pcg64::seed_from_u64(12);
-    let job = vocabularies(&[("slack", 130), ("remaining", 40), (SLOT, 3)]);
-    let feed_forward = Architecture { job, slots: Some(3), ..shape(64, 2, 4, 128) };
     let inputs: Vec<Input> = [0, 1, 20, 47, 150].into_iter().map(|jobs| Input::random(jobs, &mut rng)).collect();
-    for weights in [weights(shape(64, 2, 4, 128), 6), weights(feed_forward, 6)] {
-        for kernel in Kernel::available() {
-            let shared = network(&weights, kernel);
-            is_shareable(&shared);
-            let all = |network: &mut Network, first: usize| -> Vec<Vec<f32>> {
-                let mut q = vec![Vec::new(); inputs.len()];
-                for place in (0..inputs.len()).map(|place| (place + first) % inputs.len()) {
-                    network.forward(&inputs[place].rows(None), &mut q[place]);
-                }
-                q
-            };
-            let alone = all(&mut network(&weights, kernel), 0);
-            let start = Barrier::new(2);
-            std::thread::scope(|scope| {
-                for thread in 0..2 {
-                    let (shared, start, all, alone) = (&shared, &start, &all, &alone);
-                    scope.spawn(move || {
-                        let mut own = shared.clone();
-                        start.wait();
-                        for pass in 0..10 {
-                            assert_eq!(all(&mut own, thread + pass), *alone, "{kernel}, thread {thread}");
-                        }
-                    });
-                }
-            });
-        }
+    let weights = weights(shape(64, 2, 4, 128), 6);
+    for kernel in Kernel::available() {
+        let shared = network(&weights, kernel);
+        is_shareable(&shared);
+        let all = |network: &mut Network, first: usize| -> Vec<Vec<f32>> {
+            let mut q = vec![Vec::new(); inputs.len()];
+            for place in (0..inputs.len()).map(|place| (place + first) % inputs.len()) {
+                network.forward(&inputs[place].rows(None), &mut q[place]);
+            }
+            q
+        };
+        let alone = all(&mut network(&weights, kernel), 0);
+        let start = Barrier::new(2);
+        std::thread::scope(|scope| {
+            for thread in 0..2 {
+                let (shared, start, all, alone) = (&shared, &start, &all, &alone);
+                scope.spawn(move || {
+                    let mut own = shared.clone();
+                    start.wait();
+                    for pass in 0..10 {
+                        assert_eq!(all(&mut own, thread + pass), *alone, "{kernel}, thread {thread}");
+                    }
+                });
+            }
+        });
     }
 }
 

@@ -3,8 +3,8 @@
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet_infer::{
-    Architecture, Atoms, Kernel, Network, NetworkOptions, RealInput, Rows, Rule, Sparsity, Vocabulary, Weights,
-    WeightsError, reference,
+    Architecture, Atoms, Body, Heads, Kernel, Network, NetworkOptions, RealInput, Rows, Rule, Sparsity, Vocabulary,
+    Weights, WeightsError, reference,
 };
 
 fn vocabularies(sizes: &[(&str, usize)]) -> Vec<Vocabulary> {
@@ -13,21 +13,7 @@ fn vocabularies(sizes: &[(&str, usize)]) -> Vec<Vocabulary> {
 
 fn small() -> Architecture {
     let (job, idle) = (vocabularies(&[("slack", 20), ("core", 3)]), vocabularies(&[("cores", 4), ("load", 5)]));
-    Architecture {
-        width: 32,
-        layers: 2,
-        heads: 4,
-        feed_forward: 64,
-        job,
-        idle,
-        real: None,
-        slots: None,
-        actor: None,
-        speeds: 0,
-        atoms: None,
-        graph: false,
-        memory: None,
-    }
+    Architecture { width: 32, layers: 2, heads: 4, feed_forward: 64, ..Architecture::paper(job, idle) }
 }
 
 fn random_rows(n: usize, rng: &mut Pcg64) -> Vec<[u16; 2]> {
@@ -196,7 +182,7 @@ fn a_flipped_bit_anywhere_in_a_weights_file_is_an_error() {
 fn a_network_with_atoms_gives_the_mean_return_of_each_job_alone() {
     let atoms = Atoms { count: 9, low: -3, high: 5 };
     let mut rng = Pcg64::seed_from_u64(6);
-    let plain = Weights::random(Architecture { atoms: Some(atoms), ..small() }, 2);
+    let plain = Weights::random(Architecture { body: Body::Transformer(Heads::Returns(atoms)), ..small() }, 2);
     let mut dueling = plain.clone();
     for (name, rows, columns) in plain.architecture.training_tensors() {
         dueling.set_tensor(&name, (0..rows * columns).map(|_| rng.random_range(-1.0..1.0)).collect());
@@ -213,7 +199,8 @@ fn a_network_with_atoms_gives_the_mean_return_of_each_job_alone() {
         q
     });
     assert!(means[0].iter().zip(&means[1]).all(|(a, b)| (a - b).abs() > 1e-4), "the value head counts");
-    let problem = |atoms: Atoms| Architecture { atoms: Some(atoms), ..small() }.problem().unwrap();
+    let problem =
+        |atoms: Atoms| Architecture { body: Body::Transformer(Heads::Returns(atoms)), ..small() }.problem().unwrap();
     assert_eq!(problem(Atoms { count: 1, ..atoms }), "1 atoms, not from 2 to 256");
     assert_eq!(problem(Atoms { high: -3, ..atoms }), "atoms from -3 to -3: the first is not below the last");
 }

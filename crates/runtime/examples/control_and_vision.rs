@@ -1,12 +1,14 @@
-//! A robot with too much to do: a control loop, a sensor filter and a vision task that takes longer than its share, on one core.
+//! A robot with too much to do: a control loop, a sensor filter and a vision task that takes longer than its share, on
+//! one core.
 //!
 //! ```sh
 //! cargo run --release -p temponet-runtime --example control_and_vision -- fcfs schedule-fcfs.svg
 //! cargo run --release -p temponet-runtime --example control_and_vision -- temponet schedule.svg
 //! ```
 //!
-//! The first argument is a scheduler of `temponet schedulers`, or `temponet`, which decides on a thread of its own while its fallback decides at once. The second
-//! is a picture of the first 400 ms. It needs real-time priorities; without them it runs in virtual time and says so.
+//! The first argument is a scheduler of `temponet schedulers`, or `temponet`, which decides on a thread of its own
+//! while its fallback decides at once. The second is a picture of the first 400 ms. It needs real-time priorities;
+//! without them it runs in virtual time and says so.
 
 use std::process::ExitCode;
 
@@ -15,7 +17,8 @@ use temponet_page::svg::{Svg, fill, line, path, rect, text};
 use temponet_runtime::trial::fast_fallback;
 use temponet_runtime::{Job, OnOverrun, Report, Runtime, RuntimeError, Scheduler, Time};
 
-/// Computes until the job has used this processor time, or should return. A real task would read sensors and set motors here.
+/// Computes until the job has used this processor time, or should return. A real task would read sensors and set motors
+/// here.
 fn compute(job: &Job<'_>, time: Time) {
     while job.used().is_some_and(|used| used < time) && !job.expired() {
         (0..1_000).for_each(|_| std::hint::spin_loop());
@@ -83,7 +86,8 @@ fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A row for each task: the window of each job, its time from first to last instruction, and a cross where it missed its deadline.
+/// A row for each task: the window of each job, its time from first to last instruction, and a cross where it missed
+/// its deadline.
 fn drawn(scheduler: &str, report: &Report) -> String {
     let (left_edge, width, top, row_height) = (90.0, 1_000.0, 60.0, 44.0);
     let until = Time::from_ms(400);

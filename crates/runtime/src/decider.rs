@@ -1,11 +1,12 @@
 //! The decider: a slow scheduler on a thread of its own.
 //!
-//! The dispatcher applies the choice of a fast scheduler at once and leaves a copy of the state in a [`Mailbox`]. The decider answers when it is done. Each state
-//! has a number; the dispatcher adopts an answer only if its state is still the present one. So a slow decision never delays a release, and a stale one is never
-//! carried out.
+//! The dispatcher applies the choice of a fast scheduler at once and leaves a copy of the state in a [`Mailbox`]. The
+//! decider answers when it is done. Each state has a number; the dispatcher adopts an answer only if its state is still
+//! the present one. So a slow decision never delays a release, and a stale one is never carried out.
 //!
-//! The decider is shown some of the states, with the events of all of them. The turn of the mailbox says whose the buffers are, so neither side ever waits for a
-//! lock: `try_lock` always succeeds for the side whose turn it is.
+//! While the decider computes, states pass that it does not see; the next one that it sees has the events of those,
+//! too. The turn of the mailbox says which side may use the buffers, so neither side ever waits for a lock: `try_lock`
+//! succeeds for the side whose turn it is.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -14,10 +15,13 @@ use temponet_task::{Assignment, Event, Job, JobId, Scheduler, System, SystemView
 
 use crate::doorbell::Doorbell;
 
-/// Whose turn it is: nobody's, the decider's, the dispatcher's; or the decider should end.
+/// Turn of the mailbox in which no question is open.
 const IDLE: u32 = 0;
+/// Turn of the decider, which has a question to answer.
 const ASKED: u32 = 1;
+/// Turn of the dispatcher, which has an answer to read.
 const ANSWERED: u32 = 2;
+/// Turn in which the decider ends.
 const QUIT: u32 = 3;
 
 /// Room for jobs and events that is set aside before the run.
@@ -86,8 +90,8 @@ pub(crate) fn pair(scheduler: Box<dyn Scheduler>, system: System, doorbell: Arc<
 }
 
 impl Mailbox {
-    /// Shows a state to the decider, with the events since it was last shown one, which are taken out. Returns whether the decider was free and has not seen this
-    /// state.
+    /// Shows a state to the decider, with the events since it was last shown one, which are taken out. Returns whether
+    /// the decider was free and has not seen this state.
     pub fn ask(&mut self, state: u64, view: &SystemView<'_>, events: &mut Vec<Event>) -> bool {
         if self.asked == Some(state) || self.shared.turn.load(Ordering::Acquire) != IDLE {
             return false;
@@ -160,7 +164,8 @@ impl Decider {
             let begin = now();
             proposed.reset(self.system.cores());
             self.scheduler.decide(&view, &mut proposed);
-            // The fast scheduler would not learn that a job was given up. A job that gets no core leaves at its deadline.
+            // The fast scheduler would not learn that a job was given up. A job that gets no core leaves at its
+            // deadline.
             proposed.keep_all();
             self.shared.took_ns.store(now() - begin, Ordering::Relaxed);
             drop(question);

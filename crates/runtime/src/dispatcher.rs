@@ -1,9 +1,12 @@
-//! The dispatcher: releases jobs, asks the scheduler, and has a platform carry out what it decides. It knows no threads.
+//! The dispatcher: releases jobs, asks the scheduler, and has a platform carry out what it decides. It knows no
+//! threads.
 //!
-//! One round is: sleep until the next date or note; take notes (completions, requests); charge processor time and look for overruns; release what is due; if any
-//! of this happened, or the scheduler asked for this date, decide once. The order within an instant is that of the simulator's engine.
+//! One round is: sleep until the next date or note; take notes (completions, requests); charge processor time and look
+//! for overruns; release what is due; if any of this happened, or the scheduler asked for this date, decide once. The
+//! order within an instant is that of the simulator's engine.
 //!
-//! [`ReadyJobs`] keeps ids, events and cores, and checks every assignment. Everything that grows is allocated before the run, as far as its size is known.
+//! [`ReadyJobs`] keeps ids, events and cores, and checks every assignment. Everything that grows is allocated before
+//! the run, as far as its size is known.
 
 mod answers;
 mod samples;
@@ -45,7 +48,8 @@ struct Live {
     ordered: Option<Time>,
     /// Number of the state in which it was released.
     released_in: u64,
-    /// Whether that order came with the first decision after the release, and whether it took the core from another job.
+    /// Whether that order came with the first decision after the release, and whether it took the core from another
+    /// job.
     is_prompt: bool,
     preempts: bool,
     overran: bool,
@@ -163,8 +167,9 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
         next
     }
 
-    /// Whether a completion has to be noticed at once. It does if a job waits for a core. Otherwise the next release is soon enough, if it comes before the
-    /// deadlines of the running jobs: a completion that is noticed after the deadline would look late to the scheduler.
+    /// Whether a completion has to be noticed at once. It does if a job waits for a core. Otherwise the next release is
+    /// soon enough, if it comes before the deadlines of the running jobs: a completion that is noticed after the
+    /// deadline would look late to the scheduler.
     fn must_know_completions(&self) -> bool {
         let on_cores = self.cores.iter().flatten().count();
         if self.ready.len() > on_cores {
@@ -206,8 +211,8 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
             _ if !done.is_complete => End::Aborted,
             _ => End::Completed,
         };
-        // A job whose code returns late under the rule that aborts late jobs would have been aborted at its deadline, unless
-        // it held its core.
+        // A job whose code returns late under the rule that aborts late jobs would have been aborted at its deadline,
+        // unless it held its core.
         let can_hold = self.can_hold(&live);
         let aborts = self.plan.system.on_miss() == temponet_task::OnMiss::Abort && !can_hold;
         let is_late = done.end > live.due.release.deadline && aborts;
@@ -257,7 +262,8 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
         });
     }
 
-    /// Charges the running jobs the processor time that they have used, and acts on overruns. Returns whether a job left the ready jobs.
+    /// Charges the running jobs the processor time that they have used, and acts on overruns. Returns whether a job
+    /// left the ready jobs.
     fn charge(&mut self) -> Result<bool, RuntimeError> {
         let mut left = false;
         for core in 0..self.cores.len() {
@@ -410,7 +416,8 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
         std::mem::swap(&mut self.cores, &mut self.wanted);
     }
 
-    /// Ends the run: jobs that are not done leave as aborted, if their deadline has come and late jobs are aborted, or as unfinished.
+    /// Ends the run: jobs that are not done leave as aborted, if their deadline has come and late jobs are aborted, or
+    /// as unfinished.
     fn finish(&mut self, horizon: Time) {
         for slot in 0..self.live.len() {
             let Some(live) = self.live[slot].take() else { continue };

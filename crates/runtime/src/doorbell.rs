@@ -18,8 +18,9 @@ impl Doorbell {
         let _ = rustix::thread::futex::wake(&self.rings, rustix::thread::futex::Flags::PRIVATE, 1);
     }
 
-    /// Wakes the dispatcher because a job has returned, unless it does not need to know now. The completion was written before, in sequentially consistent order,
-    /// as [`Doorbell::set_quiet`] is: either this sees that the bell is not quiet any more, or the dispatcher sees the completion.
+    /// Wakes the dispatcher because a job has returned, unless it does not need to know now. The completion was written
+    /// before, in sequentially consistent order, as [`Doorbell::set_quiet`] is: either this sees that the bell is not
+    /// quiet any more, or the dispatcher sees the completion.
     pub fn ring_for_completion(&self) {
         if !self.is_quiet.load(Ordering::SeqCst) {
             self.ring();

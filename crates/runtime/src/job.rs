@@ -42,8 +42,8 @@ impl JobClock<'_> {
 }
 
 impl Job<'_> {
-    /// Whether the job should return: its deadline has passed and late jobs are aborted, or the scheduler or the overrun rule has given it up. Long computations
-    /// ask often; the answer takes tens of nanoseconds.
+    /// Whether the job should return: its deadline has passed and late jobs are aborted, or the scheduler or the
+    /// overrun rule has given it up. Long computations ask often; the answer takes tens of nanoseconds.
     pub fn expired(&self) -> bool {
         self.clock.is_some_and(|clock| clock.is_over(self.deadline, (clock.now)()))
     }

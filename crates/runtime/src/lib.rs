@@ -1,7 +1,8 @@
 //! Real threads under any [`Scheduler`]: the loop of the simulator with a real clock, on Linux.
 //!
-//! A [`Runtime`] is told tasks, each with a closure, and a scheduler. It runs every task on a thread of its own, and a *dispatcher* thread releases jobs, asks the
-//! scheduler, and carries out what it decides by changing the priorities of those threads.
+//! A [`Runtime`] is told tasks, each with a closure, and a scheduler. It runs every task on a thread of its own, and a
+//! *dispatcher* thread releases jobs, asks the scheduler, and carries out what it decides by changing the priorities of
+//! those threads.
 //!
 //! ```no_run
 //! use temponet_runtime::{Runtime, Time};
@@ -23,10 +24,13 @@
 //! # Parts
 //!
 //! - [`Runtime`] describes tasks, cores and rules; [`Report`] says what happened, job by job.
-//! - The dispatcher (`dispatcher.rs`) knows no threads. It stands on a platform, of which there are two: threads of Linux, and *virtual time*, in which jobs take
-//!   the time that they are said to take. [`Runtime::run_virtual`] uses the latter, needs no privilege, and gives the schedule of the simulator, job by job.
-//! - A [`Decider`](Runtime::decider) thread asks a slow scheduler, such as the learned one. The dispatcher never waits for it.
-//! - The guard is a process of its own that kills a program whose dispatcher no longer beats, so that no mistake in a task can take the machine.
+//! - The dispatcher (`dispatcher.rs`) knows no threads. It stands on a platform, of which there are two: threads of
+//!   Linux, and *virtual time*, in which jobs take the time that they are said to take. [`Runtime::run_virtual`] uses
+//!   the latter, needs no privilege, and gives the schedule of the simulator, job by job.
+//! - A [`Decider`](Runtime::decider) thread asks a slow scheduler, such as the learned one. The dispatcher never waits
+//!   for it.
+//! - The guard is a process of its own that kills a program whose dispatcher no longer beats, so that no mistake in a
+//!   task can take the machine.
 //! - [`trial`] runs drawn jobs that only compute, under our schedulers and under those of Linux, for `temponet exec`.
 //!
 //! What is promised, what is not, and how to measure: `docs/runtime.md`.
@@ -61,7 +65,7 @@ pub use job::Job;
 pub use linux::die_with_parent;
 pub use report::{Counts, JobOutcome, Latencies, Report};
 pub use runtime::{OnOverrun, Runtime, TaskHandle};
-pub use temponet_task::{OnMiss, Scheduler, Time};
+pub use temponet_task::{OnMiss, Preemption, Scheduler, Server, Task, Time};
 
 /// The examples of the README, which are run with the tests.
 #[cfg(doctest)]

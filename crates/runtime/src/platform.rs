@@ -1,4 +1,5 @@
-//! What a dispatcher stands on: something that has a clock and runs jobs. Threads of Linux and virtual time are the two platforms.
+//! What a dispatcher stands on: something that has a clock and runs jobs. Threads of Linux and virtual time are the two
+//! platforms.
 //!
 //! ```text
 //!            admit (1)            switch (2)             Note::Done (4)
@@ -23,8 +24,8 @@ pub(crate) trait Platform {
     /// Ends the run: nothing has a priority any more.
     fn finish(&mut self) {}
 
-    /// Processor time beyond its wcet that makes an overrun. On a machine it is more than what starting and ending a job takes, so that a job that computes for its
-    /// whole wcet is none.
+    /// Processor time beyond its wcet that makes an overrun. On a machine it is more than what starting and ending a
+    /// job takes, so that a job that computes for its whole wcet is none.
     fn overrun_margin(&self) -> Time {
         Time(1)
     }
@@ -35,7 +36,8 @@ pub(crate) trait Platform {
     /// The date now, to measure latencies with.
     fn date(&self) -> Time;
 
-    /// Says whether the completion of a job has to end the sleep, which is the default. If not, it is noted when the sleep ends for another reason.
+    /// Says whether the completion of a job has to end the sleep, which is the default. If not, it is noted when the
+    /// sleep ends for another reason.
     fn wake_for_completions(&mut self, _wake: bool) {}
 
     /// Takes what has happened since, one note at a time.
@@ -50,7 +52,8 @@ pub(crate) trait Platform {
     /// Processor time that a started job has used; none if the platform's clock and the time on a core are the same.
     fn executed(&mut self, slot: Slot) -> Option<Time>;
 
-    /// Puts jobs on cores (2). Jobs that were on a core and are not any more keep their slot. Returns the date at which the orders were given.
+    /// Puts jobs on cores (2). Jobs that were on a core and are not any more keep their slot. Returns the date at which
+    /// the orders were given.
     fn switch(&mut self, cores: &[Option<Slot>]) -> Time;
 
     /// Takes a started job out of competition until it returns (5). If `expired`, it is told to return.

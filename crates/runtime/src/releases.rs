@@ -39,7 +39,8 @@ pub(crate) struct Listed {
 }
 
 impl Listed {
-    /// The jobs that a workload draws, before `horizon`. Jobs that jitter releases at their deadline or later cannot be released; they are returned apart.
+    /// The jobs that a workload draws, before `horizon`. Jobs that jitter releases at their deadline or later cannot be
+    /// released; they are returned apart.
     pub fn new(jobs: impl IntoIterator<Item = temponet_sim::Release>) -> (Listed, Vec<Due>) {
         let due = |job: temponet_sim::Release| {
             let temponet_sim::Release { time, task, number, deadline, execution, wcet, bcet, .. } = job;

@@ -64,7 +64,8 @@ impl JobOutcome {
 /// Latencies of the machine, in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Latencies {
-    /// From the nominal release to the job's first instruction, of jobs that the first decision after their release put on a core.
+    /// From the nominal release to the job's first instruction, of jobs that the first decision after their release put
+    /// on a core.
     pub start: Histogram,
     /// Time that the scheduler takes for a decision.
     pub decide: Histogram,
@@ -136,7 +137,8 @@ pub struct Report {
     pub counts: Counts,
     /// Processor time of the dispatcher thread; zero in virtual time.
     pub dispatcher_time: Time,
-    /// Names of the tasks whose code had not returned when the run was over. Their threads stay behind, without real-time priority.
+    /// Names of the tasks whose code had not returned when the run was over. Their threads stay behind, without
+    /// real-time priority.
     pub lost: Vec<String>,
     /// What could not be had, such as locked memory.
     pub notes: Vec<String>,

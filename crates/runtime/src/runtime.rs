@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use temponet_sim::MOST_READY;
-use temponet_task::{Arrival, Gap, OnMiss, Preemption, Scheduler, System, Task, TaskSet, Time};
+use temponet_task::{Arrival, Gap, OnMiss, Preemption, Scheduler, Server, System, Task, Time};
 
 use crate::carrier::Carrier;
 use crate::decider::Mailbox;
@@ -18,7 +18,8 @@ use crate::releases::{Releases, Timers};
 use crate::report::{Report, metrics};
 use crate::virtual_time::VirtualTime;
 
-/// What happens to a job that has used up its wcet. Whatever the rule, a job that has used ten times its wcet is demoted.
+/// What happens to a job that has used up its wcet. Whatever the rule, a job that has used ten times its wcet is
+/// demoted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnOverrun {
     /// The overrun is counted and the job goes on. This is the default.
@@ -42,8 +43,10 @@ pub(crate) struct TaskPlan {
 
 /// Description of a run. See the [crate's documentation](crate) for an example.
 pub struct Runtime {
-    name: String,
     pub(crate) tasks: Vec<TaskPlan>,
+    /// Setter of a task that was called before there was one.
+    misplaced: Option<&'static str>,
+    servers: Vec<Server>,
     pub(crate) cpus: Vec<usize>,
     pub(crate) housekeeping: usize,
     pub(crate) scheduler: Option<Box<dyn Scheduler>>,
@@ -65,8 +68,9 @@ impl Runtime {
     /// A run without tasks, of workers on processor 1 and the dispatcher on processor 0. Late jobs are aborted.
     pub fn new() -> Runtime {
         Runtime {
-            name: "runtime".into(),
             tasks: Vec::new(),
+            misplaced: None,
+            servers: Vec::new(),
             cpus: vec![1],
             housekeeping: 0,
             scheduler: None,
@@ -94,8 +98,8 @@ impl Runtime {
         Runtime { scheduler: Some(Box::new(scheduler)), ..self }
     }
 
-    /// Slow scheduler, such as the learned one, on a thread of its own. Its choice replaces that of [`Runtime::scheduler`] when it comes, unless something has
-    /// happened meanwhile.
+    /// Slow scheduler, such as the learned one, on a thread of its own. Its choice replaces that of
+    /// [`Runtime::scheduler`] when it comes, unless something has happened meanwhile.
     pub fn decider(self, scheduler: impl Scheduler + 'static) -> Runtime {
         Runtime { decider: Some(Box::new(scheduler)), ..self }
     }
@@ -110,12 +114,19 @@ impl Runtime {
         Runtime { on_miss: rule, ..self }
     }
 
-    /// Whether all memory of the process is locked while the run lasts, so that no page fault delays a job. True by default.
+    /// Reservations that tasks name by their index, for the scheduler `cbs`; see [`Task::server`].
+    pub fn servers(self, servers: Vec<Server>) -> Runtime {
+        Runtime { servers, ..self }
+    }
+
+    /// Whether all memory of the process is locked while the run lasts, so that no page fault delays a job. True by
+    /// default.
     pub fn lock_memory(self, locks: bool) -> Runtime {
         Runtime { locks_memory: locks, ..self }
     }
 
-    /// Adds a periodic task whose jobs run `body`, with the period as relative deadline. The calls that follow change this task.
+    /// Adds a periodic task whose jobs run `body`, with the period as relative deadline. The calls that follow change
+    /// this task.
     pub fn task(
         self,
         name: impl Into<String>,
@@ -126,7 +137,8 @@ impl Runtime {
         self.add(Task::periodic(name, period, wcet), Box::new(body))
     }
 
-    /// Adds a task whose jobs are released by [`TaskHandle::release`], at least `minimum` apart. The calls that follow change this task.
+    /// Adds a task whose jobs are released by [`TaskHandle::release`], at least `minimum` apart. The calls that follow
+    /// change this task.
     pub fn sporadic(
         self,
         name: impl Into<String>,
@@ -138,61 +150,80 @@ impl Runtime {
         self.add(Task::periodic(name, minimum, wcet).with_arrival(arrival), Box::new(body))
     }
 
+    /// Adds a task with all that `task` states, such as one of a task-set file. The calls that follow change this task.
+    ///
+    /// A run refuses tasks that follow others, have critical sections, or arrive in bursts or from a list.
+    pub fn task_like(self, task: Task, body: impl FnMut(&Job<'_>) + Send + 'static) -> Runtime {
+        self.add(task, Box::new(body))
+    }
+
     fn add(mut self, task: Task, body: Body) -> Runtime {
         self.tasks.push(TaskPlan { task, body, on_overrun: OnOverrun::default(), requests: Arc::default() });
         self
     }
 
-    /// Changes the task that was added last.
-    fn last(mut self, change: impl FnOnce(&mut TaskPlan)) -> Runtime {
-        if let Some(plan) = self.tasks.last_mut() {
-            change(plan);
+    /// Changes the task that was added last. Without a task, the run is refused and names the `setter`.
+    fn last(mut self, setter: &'static str, change: impl FnOnce(&mut TaskPlan)) -> Runtime {
+        match self.tasks.last_mut() {
+            Some(plan) => change(plan),
+            None => _ = self.misplaced.get_or_insert(setter),
         }
         self
     }
 
+    /// Changes any attribute of the task: `.with(|task| task.with_priority(Some(3)).with_mk(Some((2, 3))))`.
+    pub fn with(self, change: impl FnOnce(Task) -> Task) -> Runtime {
+        self.last("with", |plan| plan.task = change(plan.task.clone()))
+    }
+
     /// Relative deadline of the task.
     pub fn deadline(self, deadline: Time) -> Runtime {
-        self.last(|plan| plan.task.deadline = deadline)
+        self.last("deadline", |plan| plan.task.deadline = deadline)
     }
 
     /// Date of the first release of the task.
     pub fn offset(self, offset: Time) -> Runtime {
-        self.last(|plan| plan.task.offset = offset)
+        self.last("offset", |plan| plan.task.offset = offset)
     }
 
     /// Criticality level of the task; 0 is not critical.
     pub fn criticality(self, level: u8) -> Runtime {
-        self.last(|plan| plan.task.criticality = level)
+        self.last("criticality", |plan| plan.task.criticality = level)
+    }
+
+    /// The shield guarantees the deadlines of the task, even if others have to miss theirs.
+    pub fn guarantee(self) -> Runtime {
+        self.last("guarantee", |plan| plan.task.guarantee = true)
     }
 
     /// Value of meeting a deadline of the task.
     pub fn value(self, value: f64) -> Runtime {
-        self.last(|plan| plan.task.value = value)
+        self.last("value", |plan| plan.task.value = value)
     }
 
     /// Best-case execution time of the task. Equal to the wcet by default.
     pub fn bcet(self, bcet: Time) -> Runtime {
-        self.last(|plan| plan.task.bcet = bcet)
+        self.last("bcet", |plan| plan.task.bcet = bcet)
     }
 
-    /// Jobs of the task run to completion once they have started: no other job takes their core, and at their deadline they
-    /// go on. An overrun is only reported, up to ten times the wcet.
+    /// Jobs of the task run to completion once they have started: no other job takes their core, and at their deadline
+    /// they go on. An overrun is only reported, up to ten times the wcet.
     pub fn not_preempted(self) -> Runtime {
-        self.last(|plan| plan.task.preemption = Preemption::None)
+        self.last("not_preempted", |plan| plan.task.preemption = Preemption::None)
     }
 
-    /// What happens to jobs of the task that use up their wcet.
+    /// Rule for jobs of the task that use up their wcet.
     pub fn on_overrun(self, rule: OnOverrun) -> Runtime {
-        self.last(|plan| plan.on_overrun = rule)
+        self.last("on_overrun", |plan| plan.on_overrun = rule)
     }
 
-    /// The task is absent at first, until [`TaskHandle::join`].
+    /// Leaves the task out at first, until [`TaskHandle::join`].
     pub fn absent(self) -> Runtime {
-        self.last(|plan| plan.requests.is_present.store(false, Ordering::Release))
+        self.last("absent", |plan| plan.requests.is_present.store(false, Ordering::Release))
     }
 
-    /// Handle of the task with this name, to release its jobs from other threads, or to let it come and go; none if there is no such task.
+    /// Handle of the task with this name, to release its jobs from other threads, or to let it come and go; none if
+    /// there is no such task.
     pub fn handle(&self, task: &str) -> Option<TaskHandle> {
         let plan = self.tasks.iter().find(|plan| plan.task.name == task)?;
         Some(TaskHandle { requests: plan.requests.clone(), doorbell: self.doorbell.clone() })
@@ -200,14 +231,13 @@ impl Runtime {
 
     /// The system that schedulers are started with.
     pub fn system(&self) -> System {
-        let mut set =
-            TaskSet::new(&*self.name, self.tasks.iter().map(|plan| plan.task.clone()).collect(), self.cpus.len());
-        set.system.set_on_miss(self.on_miss);
-        set.system.clone()
+        let tasks = self.tasks.iter().map(|plan| plan.task.clone()).collect();
+        System::new(tasks, self.cpus.len()).with_on_miss(self.on_miss).with_servers(self.servers.clone())
     }
 
-    /// Runs in virtual time, without threads: a job takes the time that `execution` returns for its task's name and number, and its closure is called when it
-    /// begins. Needs no privilege and gives the same result each time. A decider is not asked.
+    /// Runs in virtual time, without threads: a job takes the time that `execution` returns for its task's name and
+    /// number, and its closure is called when it begins. Needs no privilege and gives the same result each time. A
+    /// decider is not asked.
     pub fn run_virtual(
         mut self,
         horizon: Time,
@@ -231,7 +261,8 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// If the system is not Linux, or if the rights of the process do not suffice; the error says which ones are missing. Nothing has been run then.
+    /// If the system is not Linux, or if the rights of the process do not suffice; the error says which ones are
+    /// missing. Nothing has been run then.
     pub fn run_for(self, horizon: Time) -> Result<Report, RuntimeError> {
         #[cfg(target_os = "linux")]
         return crate::linux::run(self, horizon);
@@ -245,6 +276,9 @@ impl Runtime {
     /// Checks the description and takes the scheduler.
     pub(crate) fn checked(&mut self) -> Result<Box<dyn Scheduler>, RuntimeError> {
         let wrong = |why: String| Err(RuntimeError::Setup(why));
+        if let Some(setter) = self.misplaced {
+            return wrong(format!("{setter} is set before the first task, and it belongs to one"));
+        }
         let mut seen = HashMap::new();
         for (place, plan) in self.tasks.iter().enumerate() {
             if seen.insert(plan.task.name.as_str(), place).is_some() {
@@ -253,6 +287,15 @@ impl Runtime {
         }
         if self.tasks.is_empty() {
             return wrong("there is no task".into());
+        }
+        if let Some(why) = self.tasks.iter().find_map(|plan| refusal(&plan.task)) {
+            return wrong(why);
+        }
+        if let Some(plan) = self.tasks.iter().find(|plan| !is_timed(&plan.task)) {
+            let name = &plan.task.name;
+            return wrong(format!(
+                "task {name:?} arrives in bursts or from a list, and closures recur or are asked for"
+            ));
         }
         if self.cpus.is_empty() {
             return wrong("there is no core to run on".into());
@@ -280,6 +323,33 @@ impl Runtime {
         let tasks = self.tasks.iter().map(|plan| plan.task.clone()).collect();
         Timers::new(tasks, self.tasks.iter().map(|plan| plan.requests.clone()).collect())
     }
+}
+
+/// Whether a timer or a request releases the jobs of a task.
+fn is_timed(task: &Task) -> bool {
+    matches!(task.arrival, Arrival::Periodic { .. } | Arrival::Sporadic { .. })
+}
+
+/// Returns why the dispatcher cannot run a task, if it cannot.
+pub(crate) fn refusal(task: &Task) -> Option<String> {
+    let name = &task.name;
+    if !task.after.is_empty() {
+        return Some(format!(
+            "task {name:?} comes after others, and threads are released by dates only: simulate the set, or leave after out"
+        ));
+    }
+    (!task.sections.is_empty()).then(|| {
+        format!(
+            "task {name:?} has critical sections, which threads do not have: simulate the set, or leave section out"
+        )
+    })
+}
+
+/// Returns why threads cannot keep to the preemption points of a task, if it has some.
+pub(crate) fn refused_points(task: &Task) -> Option<String> {
+    let has_points = matches!(task.preemption, Preemption::Every(_));
+    let name = &task.name;
+    has_points.then(|| format!("a thread cannot be stopped exactly at a preemption point, as task {name:?} asks"))
 }
 
 /// Runs a dispatcher on a platform and makes the report. Returns the platform as well.
@@ -316,7 +386,8 @@ pub struct TaskHandle {
 }
 
 impl TaskHandle {
-    /// Releases a job of a sporadic task now. The release is skipped, and counted, if the previous job of the task has not returned.
+    /// Releases a job of a sporadic task now. The release is skipped, and counted, if the previous job of the task has
+    /// not returned.
     pub fn release(&self) {
         #[cfg(target_os = "linux")]
         self.requests.asked_at.store(crate::linux::monotonic_ns(), Ordering::Relaxed);

@@ -48,7 +48,8 @@ pub struct Sheet {
 }
 
 impl Sheet {
-    /// Looks at the machine. Measures timers on the processors named, about half a second each; an empty list measures none.
+    /// Looks at the machine. Measures timers on the processors named, about half a second each; an empty list measures
+    /// none.
     pub fn of_this_machine(cpus: &[usize]) -> Sheet {
         #[cfg(target_os = "linux")]
         return crate::linux::sheet::sheet(cpus);
@@ -79,7 +80,8 @@ impl Sheet {
     }
 }
 
-/// The processors that a run uses unless it is told: the lowest usable one for housekeeping, and the next `cores` for jobs. None if there are too few.
+/// The processors that a run uses unless it is told: the lowest usable one for housekeeping, and the next `cores` for
+/// jobs. None if there are too few.
 pub fn usual_cpus(cores: usize) -> Option<(usize, Vec<usize>)> {
     #[cfg(target_os = "linux")]
     let usable = crate::linux::usable_cpus();

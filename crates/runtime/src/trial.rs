@@ -1,14 +1,16 @@
 //! Trials: the drawn jobs of a task set on real threads, under any scheduler of ours or of Linux.
 //!
-//! Every job computes for its drawn execution time, as the processor clock of its thread measures it. Releases and execution times depend on the set and the seed alone,
-//! so every scheduler meets the same jobs, and the simulator can be asked about them, too.
+//! Every job computes for its drawn execution time, as the processor clock of its thread measures it. Releases and
+//! execution times depend on the set and the seed alone, so every scheduler meets the same jobs, and the simulator can
+//! be asked about them, too.
 
 use temponet_sim::{Slice, Workload};
-use temponet_task::{Preemption, Scheduler, Speed, TaskSet, Time};
+use temponet_task::{Scheduler, Speed, TaskSet, Time};
 
 use crate::error::RuntimeError;
 use crate::releases::{Due, Listed};
 use crate::report::Report;
+use crate::runtime::{refusal, refused_points};
 
 /// A scheduler of Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,7 +104,8 @@ pub struct TrialReport {
 const MOST_THREADS: usize = 32;
 
 impl Trial<'_> {
-    /// Draws the jobs. Those that jitter would release at their deadline or later, or only after the run, are left out of the list and returned apart.
+    /// Draws the jobs. Those that jitter would release at their deadline or later, or only after the run, are left out
+    /// of the list and returned apart.
     fn draw(&self) -> (Listed, Vec<Due>) {
         let mut workload = Workload::until(self.set, self.seed, self.horizon);
         let next = || (workload.next_time() < self.horizon).then(|| workload.pop()).flatten();
@@ -140,24 +143,12 @@ impl Trial<'_> {
                 task.name
             )));
         }
-        if let Some(task) = self.set.tasks().iter().find(|task| !task.after.is_empty()) {
-            return Err(RuntimeError::Setup(format!(
-                "task {:?} comes after others, and threads are released by dates only: simulate the set, or leave after out",
-                task.name
-            )));
-        }
-        if let Some(task) = self.set.tasks().iter().find(|task| !task.sections.is_empty()) {
-            return Err(RuntimeError::Setup(format!(
-                "task {:?} has critical sections, which threads do not have: simulate the set, or leave section out",
-                task.name
-            )));
+        let refusal = |task: &temponet_task::Task| refusal(task).or_else(|| refused_points(task));
+        if let Some(why) = self.set.tasks().iter().find_map(refusal) {
+            return Err(RuntimeError::Setup(why));
         }
         for task in self.set.tasks() {
             let (name, preemption) = (&task.name, task.preemption);
-            if matches!(preemption, Preemption::Every(_)) {
-                let why = format!("a thread cannot be stopped exactly at a preemption point, as task {name:?} asks");
-                return Err(RuntimeError::Setup(why));
-            }
             if preemption.is_limited() && matches!(chooser, Chooser::Linux(_)) {
                 let why = format!("the schedulers of Linux preempt at any time, which task {name:?} does not allow");
                 return Err(RuntimeError::Setup(why));
@@ -254,7 +245,8 @@ impl Trial<'_> {
     }
 }
 
-/// The scheduler whose choice is applied at once while a slow one thinks: the usual fallback of the learned scheduler, behind a shield of its own.
+/// The scheduler whose choice is applied at once while a slow one thinks: the usual fallback of the learned scheduler,
+/// behind a shield of its own.
 pub fn fast_fallback(system: &temponet_task::System) -> Box<dyn Scheduler> {
     let importance = |task: &temponet_task::Task| (task.criticality, task.value.to_bits());
     let differs = system.tasks().windows(2).any(|pair| importance(&pair[0]) != importance(&pair[1]));

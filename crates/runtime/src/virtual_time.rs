@@ -1,6 +1,8 @@
-//! Virtual time: a platform without threads, in which jobs take exactly the time that they are said to take and every wait ends at once.
+//! Virtual time: a platform without threads, in which jobs take exactly the time that they are said to take and every
+//! wait ends at once.
 //!
-//! It runs the same dispatcher as the threads do, so that tests of the dispatcher need neither privilege nor patience. Orders, wake-ups and decisions cost nothing.
+//! It runs the same dispatcher as the threads do, so that tests of the dispatcher need neither privilege nor patience.
+//! Orders, wake-ups and decisions cost nothing.
 
 use temponet_task::Time;
 
@@ -110,7 +112,8 @@ impl Platform for VirtualTime<'_> {
         self.now
     }
 
-    /// A job that is told to return does so at once; one that is only taken out of competition goes on when a core is idle, which in virtual time is never.
+    /// A job that is told to return does so at once; one that is only taken out of competition goes on when a core is
+    /// idle, which in virtual time is never.
     fn retire(&mut self, slot: Slot, expired: bool) {
         self.cores.iter_mut().filter(|core| **core == Some(slot)).for_each(|core| *core = None);
         if let Some(job) = &mut self.jobs[slot] {

@@ -165,7 +165,8 @@ impl Wire {
         for (at, cpu, from, to) in switches {
             let place = running.iter().position(|(known, ..)| *known == cpu);
             if let Some((_, before, since)) = place.map(|place| running.swap_remove(place)) {
-                // The kernel leaves some switches out. A thread of ours that stops running has run since the last one at most.
+                // The kernel leaves some switches out. A thread of ours that stops running has run since the last one
+                // at most.
                 if let Some(task) = before.or(task_of(from)) {
                     slices.push((cpu, task, date(since), date(at)));
                 }

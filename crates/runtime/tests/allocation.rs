@@ -1,5 +1,6 @@
-//! Contract: after a warm-up, a round of the dispatcher allocates nothing: neither the scheduler's decision, nor releases, completions, charging and records around it.
-//! This is a test binary of its own because it counts all allocations.
+//! Contract: after a warm-up, a round of the dispatcher allocates nothing: neither the scheduler's decision, nor
+//! releases, completions, charging and records around it. This is a test binary of its own because it counts all
+//! allocations.
 #![allow(unsafe_code, reason = "an allocator")]
 
 use std::alloc::{GlobalAlloc, Layout, System as SystemAllocator};
@@ -71,7 +72,8 @@ fn rounds_of_the_dispatcher_do_not_allocate() {
         assert!(report.metrics.missed() > 50 && report.metrics.jobs.met > 50);
         let seen = seen.lock().unwrap();
         assert!(seen.len() > 500 && seen[0].0 > 0, "{name}: the counter counts");
-        // Where more jobs are ready or leave at once than ever before, lists grow; after three quarters they have met the most.
+        // Where more jobs are ready or leave at once than ever before, lists grow; after three quarters they have met
+        // the most.
         let later = &seen[seen.len() / 4 * 3..];
         let around: u64 = later.windows(2).map(|pair| pair[1].0 - pair[0].1).sum();
         let within: u64 = later.iter().map(|(begin, end)| end - begin).sum();

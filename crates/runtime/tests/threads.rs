@@ -1,7 +1,8 @@
-//! Contract of runs on real threads: jobs run as the scheduler decides, a mistake in a task costs that task alone, and nothing is left behind, however a run ends.
+//! Contract of runs on real threads: jobs run as the scheduler decides, a mistake in a task costs that task alone, and
+//! nothing is left behind, however a run ends.
 //!
-//! Where real-time priorities are not permitted, or there is only one processor, these tests say "skipped" and pass. Each runs for well under a second, and none
-//! judges latencies: the machine may be busy.
+//! Where real-time priorities are not permitted, or there is only one processor, these tests say "skipped" and pass.
+//! Each runs for well under a second, and none judges latencies: the machine may be busy.
 
 #![cfg(target_os = "linux")]
 

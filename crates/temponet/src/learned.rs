@@ -146,7 +146,7 @@ impl Learned {
         self.is_overloaded = false;
         self.tick = self.model.tick().map(|tick| Time((tick * self.scale.unit) as u64).max(Time(1)));
         self.chooses_speeds =
-            self.model.weights.architecture.speeds > 0 && !self.is_full_speed && system.speeds().len() > 1;
+            self.model.weights.architecture.speeds() > 0 && !self.is_full_speed && system.speeds().len() > 1;
         self.mapper.staying = Staying::on(system, self.model.stay());
         self.following = Following::new(&self.model);
         self.fallbacks = 0;
@@ -165,7 +165,7 @@ impl Learned {
     /// Computes the Q-values of the observed jobs. Returns whether they are finite.
     fn evaluate(&mut self) -> bool {
         // As many Q-values as there are jobs, so that a later decision with fewer equal jobs allocates nothing.
-        let (jobs, speeds) = (self.observation.jobs().len(), self.model.weights.architecture.speeds);
+        let (jobs, speeds) = (self.observation.jobs().len(), self.model.weights.architecture.speeds());
         self.q.clear();
         self.q.reserve(1 + jobs * (1 + speeds));
         self.following.guide(&mut self.network, &mut self.observation, &mut self.q);
@@ -187,7 +187,7 @@ impl Learned {
 
     /// Sets the speed of each core to the best one of its job.
     fn set_speeds(&self, view: &SystemView<'_>, assignment: &mut Assignment) {
-        let speeds = self.model.weights.architecture.speeds;
+        let speeds = self.model.weights.architecture.speeds();
         for (id, row) in self.observation.jobs() {
             let chosen = self.speeds[*row as usize - 1];
             if chosen > 0

@@ -59,10 +59,10 @@ pub fn provenance(weights: &Weights) -> Option<&str> {
 }
 
 impl Model {
-    /// An untrained model for a tokenizer.
+    /// An untrained model for a tokenizer: the paper's Transformer.
     pub fn random(tokenizer: Tokenizer, seed: u64) -> Model {
         let paper = Architecture::paper(tokenizer.job_vocabularies(), tokenizer.idle_vocabularies());
-        let architecture = Architecture { real: tokenizer.real_input(), slots: tokenizer.slots, ..paper };
+        let architecture = Architecture { real: tokenizer.real_input(), ..paper };
         let mut model = Model { tokenizer, weights: Weights::random(architecture, seed) };
         model.set_provenance(format!("{UNTRAINED}: random weights, seed {seed}"));
         model
@@ -185,15 +185,12 @@ impl Model {
         if let Some(problem) = tokenizer.problem() {
             return Err(wrong(problem.to_string()));
         }
-        let Architecture { job, idle, real, slots, .. } = &weights.architecture;
+        let Architecture { job, idle, real, .. } = &weights.architecture;
         if *job != tokenizer.job_vocabularies() || *idle != tokenizer.idle_vocabularies() {
             return Err(wrong("its vocabularies are not those of the network".into()));
         }
         if *real != tokenizer.real_input() {
             return Err(wrong("its real numbers are not those of the network".into()));
-        }
-        if *slots != tokenizer.slots {
-            return Err(wrong("its slots are not those of the network".into()));
         }
         let mut model = Model { tokenizer, weights };
         model.mend_old_idle_head();

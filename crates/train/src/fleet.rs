@@ -64,7 +64,7 @@ pub struct Episodes {
     pub teacher: Option<String>,
     /// Settings of a planner over the base scheduler of each set; `None` plans nothing.
     pub planner: Option<PlannerSettings>,
-    /// Number of speeds below full speed that are chosen from, as in [`crate::NetworkShape::speeds`].
+    /// Number of speeds below full speed that are chosen from, as in [`temponet_infer::BodyKeys::speeds`].
     pub speeds: usize,
 }
 

@@ -271,7 +271,7 @@ impl<D: Device> Learner<D> {
             let mut tape = Tape::new(device, parameters.unwrap_or(own));
             let output = network.forward(&mut tape, &batch, &rows);
             let (mut q, mut value) = (tape.values(output.q), tape.values(output.value));
-            if let Some(atoms) = network.architecture.atoms {
+            if let Some(atoms) = network.architecture.atoms() {
                 let samples = rows.segments.ranges().zip(value.chunks_exact(atoms.count));
                 q = samples
                     .flat_map(|(own, value)| {

@@ -2,8 +2,8 @@
 //!
 //! - The simulator as environments to act in: [`Environment`], many at once in a [`Fleet`], on sets from a [`TaskSetSource`].
 //! - The network with its gradients: [`TapeNetwork`], trained by a [`Learner`].
-//! - The learning algorithms, each in a file of its own: `cloning`, `rollouts`, `dqn`, `ppo`, `a2c`, `sac`, `priorities`, `hierarchical`, `offline` and
-//!   `stay`.
+//! - The methods of learning, each in a file of its own: `cloning`, `rollouts`, `dqn`, `ppo`, `offline` and `stay`. A
+//!   method is a [`Method`] with its [`Algorithm`]; [`register_method`] adds one from another crate.
 //! - A whole training: a [`TrainingRun`] follows a [`Recipe`], validates after each phase, and can be resumed from a checkpoint.
 //!
 //! The deployed scheduler is the `temponet` crate. Training sees through the same tokenizer and writes the same weights file.
@@ -16,19 +16,17 @@ mod distinct_rows;
 mod environment;
 mod error;
 mod exploration;
-mod feed_forward;
 mod fleet;
-mod graph_layers;
 mod job_trace;
 mod learner;
 pub mod limits;
 mod method;
 mod methods;
+mod network_shape;
 mod observer;
 mod parallel;
 mod problem;
 mod recipe;
-mod recurrent;
 mod registry;
 mod replay_buffer;
 mod replay_settings;
@@ -38,7 +36,9 @@ mod ring_buffer;
 mod run;
 mod sample;
 mod settings_tree;
+mod tape_body;
 mod tape_network;
+mod tape_transformer;
 mod task_set_source;
 mod teacher;
 mod tensorboard;
@@ -60,15 +60,17 @@ pub use methods::{
     Cloning, CloningSettings, Dqn, DqnSettings, DqnVariant, MatchingSettings, NeededRuns, OfflineAlgorithm,
     OfflineSettings, Ppo, PpoRound, PpoSettings, RolloutSettings, StaySettings, gumbel, log_runs,
 };
+pub use network_shape::NetworkShape;
 pub use observer::{NoObserver, PhaseFigures, TrainingObserver};
-pub use recipe::{EpisodeSettings, NetworkShape, OptimizerSettings, Recipe, Stage, Tokens, ValidationSettings};
+pub use recipe::{EpisodeSettings, OptimizerSettings, Recipe, Stage, Tokens, ValidationSettings};
 pub use registry::{method_names, register_method};
 pub use replay_buffer::{ReplayBatch, ReplayBuffer, Transition};
 pub use replay_settings::ReplaySettings;
 pub use reward::{Reward, RewardAccumulator, RewardShape};
 pub use ring_buffer::RingBuffer;
 pub use run::TrainingRun;
-pub use sample::{Batch, Past, PastBatch, Sample};
+pub use sample::{Batch, Past, PastBatch, Sample, owners, places};
+pub use tape_body::{BodyInput, BodyOutput, MakeTapeBody, TapeBody, register_tape_body};
 pub use tape_network::{OutputMap, OutputRows, TapeNetwork, TapeOutput};
 pub use task_set_source::TaskSetSource;
 // Recipes name these.

@@ -2,7 +2,8 @@
 
 use crate::limits::{negative, not_a_share, not_positive, not_whole};
 use crate::method::{NetworkPart, StageMethod};
-use crate::recipe::{NetworkShape, Recipe, Stage};
+use crate::network_shape::NetworkShape;
+use crate::recipe::{Recipe, Stage};
 use crate::reward::{Reward, RewardShape};
 use crate::teacher::unknown;
 use temponet_sim::generate::WorkloadRanges;
@@ -20,11 +21,8 @@ impl Recipe {
         if let Some(problem) = self.network.architecture(&tokenizer).problem() {
             return Some(format!("network: {problem}"));
         }
-        if tokenizer.sparse && tokenizer.slots.is_some() {
-            return Some("sparse: a network with slots has no attention".into());
-        }
-        if tokenizer.sparse && (self.network.graph || self.network.memory.is_some()) {
-            return Some("sparse: a graph network and a recurrent one have no attention".into());
+        if tokenizer.sparse && !self.network.body.has_attention() {
+            return Some("sparse: a network with slots, a graph or memory has no attention".into());
         }
         let positive = [
             ("episode.length", self.episode.length),
@@ -57,12 +55,13 @@ impl Recipe {
 impl NetworkShape {
     /// Returns what of the network a method does not learn, or `None`.
     fn not_learned_by(&self, method: &StageMethod) -> Option<String> {
+        let keys = self.body.keys();
         let speeds = "network.speeds are learned by dqn without a conservative penalty";
         let parts = [
-            (self.speeds > 0, NetworkPart::Speeds, speeds),
-            (self.memory.is_some(), NetworkPart::Memory, "network.memory is learned by ppo"),
-            (self.atoms.is_some(), NetworkPart::Atoms, "network.atoms are learned by rainbow"),
-            (self.actor.is_some(), NetworkPart::Actor, "network.actor is learned by policies"),
+            (keys.speeds > 0, NetworkPart::Speeds, speeds),
+            (keys.memory.is_some(), NetworkPart::Memory, "network.memory is learned by ppo"),
+            (keys.atoms.is_some(), NetworkPart::Atoms, "network.atoms are learned by rainbow"),
+            (keys.actor.is_some(), NetworkPart::Actor, "network.actor is learned by policies"),
         ];
         let wrong = parts.into_iter().find(|(is_there, part, _)| *is_there && !method.learns(*part));
         wrong.map(|(.., text)| format!("{text}, not by {}", method.name()))

@@ -3,12 +3,12 @@
 use serde::{Deserialize, Serialize};
 use temponet::stages::Tokenizer;
 use temponet_grad::{AdamSettings, Schedule};
-use temponet_infer::{Architecture, Atoms};
 use temponet_sim::generate::WorkloadRanges;
 use temponet_sim::generate::ranges::{read_optional, read_workload};
 
 use crate::method::StageMethod;
 use crate::methods::RolloutSettings;
+use crate::network_shape::NetworkShape;
 use crate::reward::Reward;
 
 /// Everything that decides the result of a training.
@@ -58,63 +58,6 @@ impl Tokens {
             Tokens::Full => Tokenizer::full(),
             Tokens::Custom(tokenizer) => (**tokenizer).clone(),
         }
-    }
-}
-
-/// Shape of the network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct NetworkShape {
-    /// Width of a row, d; default 64.
-    pub width: usize,
-    /// Number of Transformer blocks, L, or of hidden layers if there are slots; default 2.
-    pub layers: usize,
-    /// Number of attention heads, H, which divides the width; default 4.
-    pub heads: usize,
-    /// Width of the feed-forward part of a block, or of the hidden layers if there are slots; default 128.
-    pub feed_forward: usize,
-    /// Number of task slots of a feed-forward network, the paper's FF-DQN, instead of the Transformer; `None`, the default, is the
-    /// Transformer.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub slots: Option<usize>,
-    /// Width of the hidden layer of a two-layer actor head, 1 to 1,024: the network is then an actor–critic, whose critic is the job head. `None`,
-    /// the default, is no actor.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub actor: Option<usize>,
-    /// Number of speeds below full speed that the network chooses from for every job, 0 to 8; default 0. Speed `i` of `n` is (i + 1) / (n + 1) of
-    /// full speed.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub speeds: usize,
-    /// Atoms of a distribution of returns that Q-learning learns in place of their mean (C51); `None`, the default, learns the mean.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub atoms: Option<Atoms>,
-    /// Whether jobs exchange messages over a complete graph in place of attention; default false. The tokens need the features `due` and `core`.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub graph: bool,
-    /// Width of the state of an LSTM over the sequence of decisions, 1 to 1,024, in place of the blocks; `None`, the default, is no memory.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub memory: Option<usize>,
-}
-
-fn is_zero(number: &usize) -> bool {
-    *number == 0
-}
-
-impl Default for NetworkShape {
-    fn default() -> Self {
-        let (width, layers, heads, feed_forward) = (64, 2, 4, 128);
-        let (slots, actor, speeds, atoms, graph, memory) = (None, None, 0, None, false, None);
-        NetworkShape { width, layers, heads, feed_forward, slots, actor, speeds, atoms, graph, memory }
-    }
-}
-
-impl NetworkShape {
-    /// Returns the architecture for a tokenizer.
-    pub fn architecture(self, tokenizer: &Tokenizer) -> Architecture {
-        let NetworkShape { width, layers, heads, feed_forward, slots, actor, speeds, atoms, graph, memory } = self;
-        let (job, idle) = (tokenizer.job_vocabularies(), tokenizer.idle_vocabularies());
-        let real = tokenizer.real_input();
-        Architecture { width, layers, heads, feed_forward, job, idle, real, slots, actor, speeds, atoms, graph, memory }
     }
 }
 
@@ -203,7 +146,7 @@ impl Recipe {
     /// Returns the tokenizer, with the slots and the attention of the network that this recipe describes.
     pub fn tokenizer(&self) -> Tokenizer {
         let tokenizer = self.tokens.tokenizer();
-        Tokenizer { slots: self.network.slots, sparse: self.sparse || tokenizer.sparse, ..tokenizer }
+        Tokenizer { slots: self.network.body.keys().slots, sparse: self.sparse || tokenizer.sparse, ..tokenizer }
     }
 
     /// Returns the workload of each stage.

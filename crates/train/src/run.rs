@@ -180,7 +180,7 @@ impl<D: MethodDevice> TrainingRun<D> {
             gamma: episode.gamma,
             teacher: None,
             planner: None,
-            speeds: self.recipe.network.speeds,
+            speeds: self.recipe.network.body.keys().speeds,
         }
     }
 

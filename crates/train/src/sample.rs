@@ -131,7 +131,7 @@ pub fn places(segments: &Segments) -> (Vec<u32>, Vec<u32>) {
 }
 
 /// Returns the sample of each row.
-pub(crate) fn owners(segments: &Segments) -> Vec<u32> {
+pub fn owners(segments: &Segments) -> Vec<u32> {
     segments.ranges().enumerate().flat_map(|(sample, range)| range.map(move |_| sample as u32)).collect()
 }
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use temponet::Model;
 use temponet::stages::{Continuous, Scale, Tokenizer};
-use temponet_grad::{AdamSettings, Cpu, Tape, Tensors};
-use temponet_infer::{Rows, Sparsity, Weights, reference};
+use temponet_grad::{AdamSettings, Cpu, Tape};
+use temponet_infer::{Body, Rows, Sparsity, Weights, reference};
 use temponet_sim::{Unobserved, simulate};
-use temponet_task::{OnMiss, Task, TaskSet, Time};
+use temponet_task::{Task, TaskSet, Time};
 use temponet_train::{
     Batch, Cloning, CloningSettings, DqnSettings, Episodes, Fleet, Learner, MatchingSettings, NetworkShape, NoObserver,
     OfflineAlgorithm, OfflineSettings, OutputRows, PhaseFigures, PpoSettings, Recipe, ReplaySettings, Reward,
@@ -54,15 +54,9 @@ fn episodes(source: TaskSetSource, teacher: Option<&str>) -> Episodes {
     }
 }
 
-/// Samples of random sets of one to eight cores, or of at most as many tasks as there are slots.
+/// Samples of random sets of one to eight cores.
 fn samples(count: usize, tokenizer: &Tokenizer) -> Vec<Sample> {
-    let ranges = match tokenizer.slots {
-        Some(slots) => {
-            WorkloadRanges { cores: vec![1], tasks_per_core: (2.0, slots as f64), ..WorkloadRanges::default() }
-        }
-        None => WorkloadRanges::default(),
-    };
-    let episodes = episodes(TaskSetSource::Drawn(Box::new(ranges)), Some("edf"));
+    let episodes = episodes(TaskSetSource::Drawn(Box::default()), Some("edf"));
     let episodes = Episodes { tokenizer: Arc::new(tokenizer.clone()), ..episodes };
     let mut fleet = Fleet::new(episodes, count, 5).unwrap();
     for member in &mut fleet.members {
@@ -79,9 +73,7 @@ fn samples(count: usize, tokenizer: &Tokenizer) -> Vec<Sample> {
 #[test]
 fn training_and_deployment_compute_the_same() {
     let continuous = [Continuous::Raw, Continuous::Mlp { hidden: 24 }].map(Tokenizer::continuous);
-    let plain = [Tokenizer::full(), Tokenizer::paper()].into_iter().chain(continuous);
-    let with_slots = plain.clone().map(|tokenizer| Tokenizer { slots: Some(6), ..tokenizer });
-    for tokenizer in plain.chain(with_slots) {
+    for tokenizer in [Tokenizer::full(), Tokenizer::paper()].into_iter().chain(continuous) {
         let model = Model::random(tokenizer, 3);
         let mut learner = Learner::new(Device::default(), &model.weights, AdamSettings::default());
         let samples = samples(40, &model.tokenizer);
@@ -154,9 +146,6 @@ fn a_model_learns_with_sparse_attention_and_keeps_it() {
     let learned = compliance(again, &set);
     let untrained = Model::random(Tokenizer { sparse: true, ..Tokenizer::full() }, 1);
     assert!(learned > compliance(untrained, &set), "{learned}");
-    let slots =
-        Recipe { sparse: true, ..Recipe { network: NetworkShape { slots: Some(3), ..small() }, ..Recipe::default() } };
-    assert!(slots.problem().unwrap().contains("slots"), "{:?}", slots.problem());
 }
 
 #[test]
@@ -206,98 +195,6 @@ fn trained_as(network: NetworkShape, method: StageMethod, phases: u64, set: &Tas
     compliance(run.model(), set)
 }
 
-/// Small enough to stay on one side of most kinks, large enough for single precision.
-const STEP: f32 = 2e-4;
-
-#[test]
-fn the_gradient_of_a_feed_forward_network_is_that_of_small_steps() {
-    let tokenizer = Tokenizer { slots: Some(5), ..Tokenizer::continuous(Continuous::Mlp { hidden: 6 }) };
-    let shape = NetworkShape { slots: Some(5), ..small() };
-    let weights = Weights::random(NetworkShape { layers: 2, ..shape }.architecture(&tokenizer), 8);
-    let samples = samples(12, &tokenizer);
-    let batch = Batch::of(&samples.iter().collect::<Vec<_>>());
-    let mut device = Device::default();
-    let (network, mut tensors) = TapeNetwork::new(&mut device, &weights);
-    // Half of the rows, because an update needs only the outputs of those that ran.
-    let some: Vec<Vec<u32>> = samples.iter().map(|sample| (1..sample.rows() as u32).step_by(2).collect()).collect();
-    let focus = OutputRows::of(&batch, some.iter().map(Vec::as_slice));
-    let slopes: Vec<f32> = (0..focus.rows.len()).map(|row| 0.1 * (row % 7) as f32 - 0.3).collect();
-    let loss = |device: &mut Device, tensors: &Tensors<Device>| -> f64 {
-        let mut tape = Tape::new(device, tensors);
-        let q = network.forward(&mut tape, &batch, &focus).q;
-        tape.values(q).iter().zip(&slopes).map(|(q, slope)| f64::from(q * slope)).sum()
-    };
-    let mut gradients = tensors.zeros_like(&mut device);
-    {
-        let mut tape = Tape::new(&mut device, &tensors);
-        let output = network.forward(&mut tape, &batch, &focus);
-        let loss = tape.loss(output.q, 0.0, &slopes);
-        tape.backward([loss], &mut gradients);
-    }
-    let mut checked = 0;
-    for id in tensors.ids().collect::<Vec<_>>() {
-        let (values, found) = (tensors.values(&device, id), gradients.values(&device, id));
-        let norm = found.iter().map(|slope| slope * slope).sum::<f32>().sqrt();
-        let mut moved = |step: f32| {
-            let moved: Vec<f32> = values.iter().zip(&found).map(|(value, slope)| value + step * slope / norm).collect();
-            tensors.set(&mut device, id, &moved);
-            loss(&mut device, &tensors)
-        };
-        let expected = (moved(STEP) - moved(-STEP)) / f64::from(2.0 * STEP);
-        tensors.set(&mut device, id, &values);
-        // Where the gradient is zero, only rounding would give a direction.
-        let is_flat = norm < 1e-6;
-        let is_close = (expected - f64::from(norm)).abs() < 0.02 * f64::from(norm);
-        assert!(is_flat || is_close, "{}: {expected} {norm}", tensors.name(id));
-        checked += u32::from(!is_flat);
-    }
-    assert!(checked > 10, "{checked} tensors");
-}
-
-#[test]
-fn a_feed_forward_network_solves_the_counterexample_and_is_edf_where_edf_is_best() {
-    let light = set(&[(20, 8), (33, 10), (50, 13)], 1);
-    let encodings = [Continuous::Raw, Continuous::fit(&[[0.0, 1.0], [4.0, 0.2]]), Continuous::Mlp { hidden: 16 }];
-    for continuous in encodings {
-        let learned = |set: &TaskSet, phases: u64| {
-            let dqn = DqnSettings {
-                replay: ReplaySettings { steps: 2_500, learn_from: 500, ..ReplaySettings::default() },
-                ..DqnSettings::default()
-            };
-            let mut recipe = recipe(vec![stage(phases, dqn.into())]);
-            recipe.network = NetworkShape { layers: 2, slots: Some(3), ..small() };
-            recipe.tokens = Tokens::Custom(Box::new(Tokenizer::continuous(continuous.clone())));
-            recipe.seed = 2;
-            let mut run = TrainingRun::new(Device::default(), recipe, Some(set.clone()), None);
-            run.train(&mut NoObserver).unwrap();
-            let saved = Model::from_bytes(&run.model().to_bytes().unwrap()).unwrap();
-            assert_eq!(saved.weights.architecture.slots, Some(3));
-            compliance(saved, set)
-        };
-        assert_eq!(learned(&counterexample(), 4), 1.0, "{continuous:?}");
-        let light = learned(&light, 6);
-        assert!(light > 0.99, "{continuous:?}: {light}");
-    }
-}
-
-#[test]
-fn a_set_that_a_feed_forward_network_has_no_room_for_is_refused() {
-    let four = set(&[(20, 8), (33, 10), (50, 13), (60, 3)], 1);
-    let mut recipe = recipe(vec![stage(1, DqnSettings::default().into())]);
-    recipe.network.slots = Some(3);
-    let mut run = TrainingRun::new(Device::default(), recipe, Some(four.clone()), None);
-    let error = run.train(&mut NoObserver).unwrap_err().to_string();
-    assert_eq!(error, "network: the model has 3 slots for tasks, and the set has 4 tasks");
-    let mut scheduler = temponet::stages::Learned::new(run.model().into(), temponet::Options::default()).unwrap();
-    let error = simulate(&four, 1, Time::from_secs(1), &mut scheduler, &mut Unobserved).unwrap_err().to_string();
-    assert!(error.contains("3 slots") && error.contains("4 tasks"), "{error}");
-    let mut late = four.clone();
-    late.system.tasks_mut().pop();
-    late.system.set_on_miss(OnMiss::Continue);
-    let error = simulate(&late, 1, Time::from_secs(1), &mut scheduler, &mut Unobserved).unwrap_err().to_string();
-    assert!(error.contains("one job of each task"), "{error}");
-}
-
 #[test]
 fn every_method_solves_the_counterexample() {
     let set = counterexample();
@@ -311,7 +208,7 @@ fn every_method_solves_the_counterexample() {
     assert_eq!(trained(plain.into(), 4, &set), 1.0, "plain dqn");
     let ppo = PpoSettings { environments: 16, length: 16, rounds: 5, batch: 128, ..PpoSettings::default() };
     assert_eq!(trained(ppo.clone().into(), 6, &set), 1.0, "ppo");
-    let actor = NetworkShape { actor: Some(8), ..small() };
+    let actor = NetworkShape { body: Body::transformer(Some(8), 0), ..small() };
     assert_eq!(trained_as(actor, ppo.clone().into(), 8, &set), 1.0, "ppo with an actor");
     // The same jobs twice on two cores.
     let mut double = set.clone();

@@ -1,6 +1,7 @@
 //! Contract of recipe files: a recipe that is written reads back the same, and those of the repository can be followed.
 
 use temponet::stages::{Continuous, Tokenizer};
+use temponet_infer::Body;
 use temponet_train::{
     CloningSettings, DqnSettings, ExecutionKind, ExplorationBonus, OfflineAlgorithm, OfflineSettings, PpoSettings,
     Recipe, Reward, RewardShape, Stage, StageMethod, StaySettings, Tokens, WorkloadRanges,
@@ -54,7 +55,7 @@ fn everything() -> Vec<Recipe> {
             let mut recipe = Recipe { seed: 3, tokens, stage: stages.clone(), ..Recipe::default() };
             recipe.episode.tick = Some(0.25);
             recipe.validation.patience = Some(3);
-            recipe.network.slots = matches!(recipe.tokens, Tokens::Custom(_)).then_some(5);
+            recipe.network.body = Body::transformer(matches!(recipe.tokens, Tokens::Paper).then_some(5), 0);
             recipe
         })
         .into()

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use temponet::stages::{Learned, Observation, Scale, Tokenizer, best_speed};
 use temponet::{Model, Options, Temponet};
 use temponet_grad::{AdamSettings, Cpu, Tape, Tensors};
-use temponet_infer::{Rows, Weights, reference};
+use temponet_infer::{Body, Rows, Weights, reference};
 use temponet_sim::{Metrics, Unobserved, simulate};
 use temponet_task::{Assignment, Scheduler, Speed, Task, TaskSet, Time};
 use temponet_train::{
@@ -18,7 +18,14 @@ use temponet_train::{
 type Device = Cpu;
 
 fn shape() -> NetworkShape {
-    NetworkShape { width: 16, layers: 2, heads: 2, feed_forward: 24, speeds: 2, ..NetworkShape::default() }
+    NetworkShape {
+        width: 16,
+        layers: 2,
+        heads: 2,
+        feed_forward: 24,
+        body: Body::transformer(None, 2),
+        ..NetworkShape::default()
+    }
 }
 
 fn samples(count: usize) -> Vec<Sample> {
@@ -38,7 +45,7 @@ fn samples(count: usize) -> Vec<Sample> {
 
 #[test]
 fn training_and_deployment_compute_the_same_speeds_and_actors() {
-    for network in [shape(), NetworkShape { actor: Some(6), ..shape() }] {
+    for network in [shape(), NetworkShape { body: Body::transformer(Some(6), 2), ..shape() }] {
         let weights = Weights::random(network.architecture(&Tokenizer::full()), 3);
         let mut learner = Learner::new(Device::default(), &weights, AdamSettings::default());
         let samples = samples(20);
@@ -49,7 +56,7 @@ fn training_and_deployment_compute_the_same_speeds_and_actors() {
             let (q, gains) = expected.split_at(1 + counts.len());
             let error = outputs.q(place).iter().zip(q).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
             assert!(error < 2e-5, "{error}");
-            assert_eq!(outputs.critic(place).is_empty(), network.actor.is_none());
+            assert_eq!(outputs.critic(place).is_empty(), network.body.keys().actor.is_none());
             for row in 1..=counts.len() {
                 let (speed, gain) = outputs.best_speed(place, row as u32);
                 let best = best_speed(gains[row - 1..].iter().step_by(counts.len()).copied());
@@ -64,7 +71,7 @@ const STEP: f32 = 2e-4;
 
 #[test]
 fn the_gradients_of_speeds_and_actors_are_those_of_small_steps() {
-    let network = NetworkShape { actor: Some(6), ..shape() };
+    let network = NetworkShape { body: Body::transformer(Some(6), 2), ..shape() };
     let weights = Weights::random(network.architecture(&Tokenizer::full()), 8);
     let samples = samples(8);
     let batch = Batch::of(&samples.iter().collect::<Vec<_>>());
@@ -129,8 +136,14 @@ fn q_learning_slows_down_where_that_is_free_and_only_there() {
             ..DqnSettings::default()
         };
         let stage = Stage { phases: 3, method: dqn.into(), rate: None, workload: None, reward: None };
-        let network =
-            NetworkShape { width: 8, layers: 1, heads: 1, feed_forward: 8, speeds: 1, ..NetworkShape::default() };
+        let network = NetworkShape {
+            width: 8,
+            layers: 1,
+            heads: 1,
+            feed_forward: 8,
+            body: Body::transformer(None, 1),
+            ..NetworkShape::default()
+        };
         let mut recipe = Recipe { network, stage: vec![stage], seed: 3, ..Recipe::default() };
         recipe.optimizer.rate = 3e-3;
         recipe.episode.reward = Reward { shape, ..Reward::default() };

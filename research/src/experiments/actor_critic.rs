@@ -2,6 +2,7 @@
 //! every token. All learn from the same number of decisions and run the same unseen sets.
 
 use serde::Deserialize;
+use temponet_infer::Body;
 use temponet_train::{DqnSettings, NetworkShape, PpoSettings, Recipe, StageMethod};
 
 use crate::ablation::{Effort, Variant};
@@ -27,7 +28,8 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         let mut stage = stage.ok_or_else(|| context.protocol_error(format!("there is no stage {name}")))?;
         stage.phases = effort.phases;
         with_decisions(&mut stage.method, effort.steps);
-        let network = NetworkShape { actor: has_actor.then_some(*actor), ..recipe.network };
+        let body = Body::transformer(has_actor.then_some(*actor), 0);
+        let network = NetworkShape { body, ..recipe.network };
         Ok::<Recipe, ReproduceError>(Recipe { network, stage: vec![stage], ..recipe.clone() })
     };
     let variants = [

@@ -3,10 +3,12 @@
 //! A variant is compared with the tokens that tell the same: slack alone, or slack and remaining work.
 
 use temponet::stages::{Continuous, Feature, Tokenizer};
+use temponet_infer::Body;
 use temponet_train::{NetworkShape, Recipe, Tokens};
 
 use crate::ablation::{Ablation, Effort, Variant, VariantResult};
 use crate::findings::words;
+use crate::networks;
 use crate::{Context, Findings, FindingsTable, ReproduceError};
 use temponet_lab::stats::{deviation, mean, paired_t_test, percent, points};
 
@@ -86,9 +88,9 @@ fn variants(context: &Context<'_>, recipe: &Recipe) -> Result<Vec<Variant<'stati
     ];
     for (transformer, feed_forward, continuous) in numbers {
         let Some(continuous) = continuous else { continue };
-        for (name, slots) in [(transformer, None), (feed_forward, Some(slots))] {
+        for (name, body) in [(transformer, Body::default()), (feed_forward, networks::feed_forward(slots))] {
             let tokens = custom(Tokenizer::continuous(continuous.clone()));
-            let network = NetworkShape { slots, ..recipe.network };
+            let network = NetworkShape { body, ..recipe.network };
             variants.push(Variant::new(name, Recipe { tokens, network, ..recipe.clone() }));
         }
     }

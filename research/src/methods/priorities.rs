@@ -87,7 +87,7 @@ impl Method for PrioritySettings {
             PriorityAlgorithm::Sac { entropy, .. } if !(-20.0..=std::f64::consts::LN_2).contains(&entropy) => {
                 Some(format!("entropy = {entropy} is not from -20 to ln 2"))
             }
-            PriorityAlgorithm::Sac { .. } if recipe.network.actor.is_none() => {
+            PriorityAlgorithm::Sac { .. } if recipe.network.body.keys().actor.is_none() => {
                 Some("priorities with sac need network.actor, for the means beside the deviations".into())
             }
             PriorityAlgorithm::Sac { rate, .. } => not_positive(&[("rate", rate)]),

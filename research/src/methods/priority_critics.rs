@@ -59,7 +59,7 @@ impl<D: Device> PriorityCritics<D> {
         let architecture = policy.network.architecture.clone();
         let RealInput { inputs, hidden } = architecture.real.unwrap_or(RealInput { inputs: 0, hidden: 0 });
         let real = Some(RealInput { inputs: inputs + 1, hidden });
-        let architecture = Architecture { actor: None, real, ..architecture };
+        let architecture = Architecture { real, ..architecture.without_actor() };
         let critic =
             |number: u64| Critic::new(architecture.clone(), training_seed(recipe.seed, 5 + number), recipe, policy);
         PriorityCritics { critics: [critic(0), critic(1)] }

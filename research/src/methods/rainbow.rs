@@ -90,7 +90,7 @@ impl<D: LearningLosses> DqnVariant<D> for Rainbow<D> {
         transitions: &[&Transition],
         weights: &[f32],
     ) -> Option<(f64, Vec<f32>)> {
-        let atoms = learner.network.architecture.atoms?;
+        let atoms = learner.network.architecture.atoms()?;
         let how = NextChoice { double: settings.double, may_idle: settings.may_idle };
         Some(distribution::learn(learner, target, (atoms, how), transitions, weights))
     }

@@ -20,7 +20,6 @@ use rand::RngExt;
 use rand_pcg::Pcg64;
 use serde::{Deserialize, Serialize};
 use temponet_grad::{Device, LearningLosses, q_value_of};
-use temponet_infer::Architecture;
 use temponet_train::limits::{not_a_share, not_positive};
 use temponet_train::{
     Algorithm, Critic, Ending, Fleet, Learner, Method, MethodDevice, Phase, Recipe, ReplayBuffer, ReplaySettings,
@@ -142,7 +141,7 @@ impl<D: LearningLosses> Algorithm<D> for Sac<D> {
 impl<D: LearningLosses> Sac<D> {
     /// An empty replay buffer, and two critics with random weights of their own.
     fn new(settings: SacSettings, recipe: &Recipe, learner: &Learner<D>) -> Sac<D> {
-        let architecture = Architecture { actor: None, ..learner.network.architecture.clone() };
+        let architecture = learner.network.architecture.clone().without_actor();
         let critic =
             |number: u64| Critic::new(architecture.clone(), training_seed(recipe.seed, 5 + number), recipe, learner);
         Sac {

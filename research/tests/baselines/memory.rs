@@ -6,7 +6,8 @@ use std::sync::Arc;
 use temponet::Model;
 use temponet::stages::Tokenizer;
 use temponet_grad::{AdamSettings, Cpu};
-use temponet_infer::{Network, NetworkOptions, Rows, Weights};
+use temponet_infer::{Body, Network, NetworkOptions, Rows, Weights};
+use temponet_paper::networks;
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{Task, TaskSet, Time};
 use temponet_train::{
@@ -17,7 +18,15 @@ use temponet_train::{
 type Device = Cpu;
 
 fn shape() -> NetworkShape {
-    NetworkShape { width: 16, layers: 1, heads: 2, feed_forward: 32, memory: Some(16), ..NetworkShape::default() }
+    temponet_paper::register();
+    NetworkShape {
+        width: 16,
+        layers: 1,
+        heads: 2,
+        feed_forward: 32,
+        body: networks::recurrent(16),
+        ..NetworkShape::default()
+    }
 }
 
 #[test]
@@ -104,7 +113,7 @@ fn trained(network: NetworkShape) -> f64 {
 
 #[test]
 fn only_a_memory_knows_which_burst_was_announced() {
-    let without = trained(NetworkShape { memory: None, ..shape() });
+    let without = trained(NetworkShape { body: Body::default(), ..shape() });
     assert!(without < 11.1 / 13.0, "{without}");
     let with = trained(shape());
     assert!(with > 11.9 / 13.0, "{with}, without a memory {without}");

@@ -10,6 +10,7 @@ use temponet::Model;
 use temponet_grad::{AdamSettings, Cpu};
 use temponet_infer::{Kernel, Network, NetworkOptions, Rows};
 use temponet_paper::methods::RainbowSettings;
+use temponet_paper::networks;
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{Task, TaskSet, Time};
 use temponet_train::{
@@ -45,7 +46,7 @@ fn smallest(mut recipe: Recipe) -> Recipe {
     recipe.episode.length = 60.0;
     recipe.validation.runs = 2;
     recipe.validation.length = 40.0;
-    if network.slots.is_none() {
+    if network.body.keys().slots.is_none() {
         (recipe.workload.cores, recipe.workload.tasks_per_core) = (vec![1, 2], (3.0, 6.0));
     }
     for stage in &mut recipe.stage {
@@ -171,9 +172,10 @@ fn trained(network: NetworkShape, method: StageMethod, phases: u64, set: &TaskSe
 
 #[test]
 fn every_network_learns_by_values_and_by_policies() {
+    temponet_paper::register();
     let small = NetworkShape { width: 16, layers: 1, heads: 2, feed_forward: 32, ..NetworkShape::default() };
     let set = counterexample();
-    for network in [NetworkShape { graph: true, ..small }, NetworkShape { slots: Some(2), ..small }] {
+    for network in [networks::graph(), networks::feed_forward(2)].map(|body| NetworkShape { body, ..small }) {
         let dqn = DqnSettings {
             replay: ReplaySettings { steps: 1_200, learn_from: 200, environments: 8, ..ReplaySettings::default() },
             ..DqnSettings::default()

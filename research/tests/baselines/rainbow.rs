@@ -7,7 +7,7 @@ use rand_pcg::Pcg64;
 use temponet::Model;
 use temponet::stages::Tokenizer;
 use temponet_grad::{AdamSettings, Cpu, Tape};
-use temponet_infer::{Atoms, Weights};
+use temponet_infer::{Atoms, Body, Heads, Weights};
 use temponet_paper::methods::RainbowSettings;
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{Task, TaskSet, Time};
@@ -20,8 +20,19 @@ type Device = Cpu;
 
 const ATOMS: Atoms = Atoms { count: 11, low: -5, high: 5 };
 
+fn of_returns(atoms: Atoms) -> Body {
+    Body::Transformer(Heads::Returns(atoms))
+}
+
 fn shape() -> NetworkShape {
-    NetworkShape { width: 16, layers: 1, heads: 2, feed_forward: 32, atoms: Some(ATOMS), ..NetworkShape::default() }
+    NetworkShape {
+        width: 16,
+        layers: 1,
+        heads: 2,
+        feed_forward: 32,
+        body: of_returns(ATOMS),
+        ..NetworkShape::default()
+    }
 }
 
 fn learner(shape: NetworkShape) -> Learner<Device> {
@@ -146,10 +157,12 @@ fn every_part_of_rainbow_can_be_left_out() {
         (shape(), noisy(DqnSettings { priority: 0.0, ..rainbow.clone() })),
         (shape(), noisy(DqnSettings { n_step: 1, ..rainbow.clone() })),
         (shape(), quiet(DqnSettings { epsilon: (1.0, 0.05), ..rainbow.clone() })),
-        (NetworkShape { atoms: None, ..shape() }, noisy(rainbow)),
+        (NetworkShape { body: Body::default(), ..shape() }, noisy(rainbow)),
     ];
     for (place, (network, settings)) in settings.into_iter().enumerate() {
-        let network = NetworkShape { atoms: network.atoms.map(|_| Atoms { count: 21, low: -5, high: 15 }), ..network };
+        let small = Atoms { count: 21, low: -5, high: 15 };
+        let body = network.body.keys().atoms.map_or(network.body, |_| of_returns(small));
+        let network = NetworkShape { body, ..network };
         assert_eq!(trained(network, settings, &set), 1.0, "{place}");
     }
 }
@@ -158,7 +171,7 @@ fn every_part_of_rainbow_can_be_left_out() {
 fn noise_explores_without_random_choices() {
     use temponet_train::{Episodes, Fleet, Reward, TaskSetSource, UpdatePlan, Updates};
     let tried = |noisy: f64| {
-        let mut learner = learner(NetworkShape { atoms: None, ..shape() });
+        let mut learner = learner(NetworkShape { body: Body::default(), ..shape() });
         let settings = DqnSettings {
             replay: ReplaySettings { learn_from: 1_000_000, steps: 400, ..ReplaySettings::default() },
             epsilon: (0.0, 0.0),

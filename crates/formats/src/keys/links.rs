@@ -16,7 +16,8 @@ pub(crate) type Named = (String, usize);
 /// One name or a list of names.
 pub(super) const NAMES: Kind = Kind::Either(&[Kind::Reference, Kind::List(&Kind::Reference, 1, usize::MAX)]);
 
-/// Reads a list of names. In a CSV cell they are separated by semicolons or, if it is not a single name with spaces, by spaces.
+/// Reads a list of names. In a CSV cell they are separated by semicolons or, if it is not a single name with spaces, by
+/// spaces.
 pub(super) fn names(given: Given<'_>) -> Result<Vec<Named>, Problem> {
     let (node, key) = (given.node, given.name);
     let names: Vec<Named> = match &node.value {
@@ -60,7 +61,8 @@ impl Indices {
         index.ok_or_else(|| Problem::at(line, format!("there is no task {name:?}{}", hint())))
     }
 
-    /// Returns the indices of the tasks with these names. A single text that is no name is taken for names with spaces between them.
+    /// Returns the indices of the tasks with these names. A single text that is no name is taken for names with spaces
+    /// between them.
     pub fn find_all(&self, names: &[Named]) -> Result<Vec<usize>, Problem> {
         if let [(text, line)] = names
             && !self.0.contains_key(text)

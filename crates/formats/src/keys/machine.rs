@@ -1,5 +1,5 @@
-//! Keys of `[[core]]`, and the key `cores` of a task, which names cores or their numbers: `["big"]` or `[0, 2]`, in a CSV cell `big little`
-//! or `0 2`.
+//! Keys of `[[core]]`, and the key `cores` of a task, which names cores or their numbers: `["big"]` or `[0, 2]`, in a
+//! CSV cell `big little` or `0 2`.
 
 use temponet_task::{Core, CoreSet, Speed, Task, TaskSet};
 use temponet_wording::did_you_mean;
@@ -82,8 +82,8 @@ pub(super) const CORES: Spec = Spec::new(
 .csv(Csv::Column(" "))
 .example("[0]");
 
-/// Returns the number of cores that CSV cells of the column `cores` imply: one more than the highest number; 1 without any. A CSV file has
-/// no other place for it.
+/// Returns the number of cores that CSV cells of the column `cores` imply: one more than the highest number; 1 without
+/// any. A CSV file has no other place for it.
 pub(crate) fn implied_cores(tasks: &[Node]) -> usize {
     let number = |word: &str| word.parse::<usize>().ok().filter(|number| *number < MOST_CORES as usize);
     let cell = |task: &Node| match &task.entry(CORES.name)?.value {

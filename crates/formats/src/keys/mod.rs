@@ -1,11 +1,12 @@
 //! The keys of task-set files: one [`Table`] for each kind of table in a file, one row for each key.
 //!
-//! A row has all that there is to say about its key: name, kind of value with its range, default, description, whether CSV has it, how to read it
-//! and how to write it. Reader, writer, CSV, template, JSON schema and the key tables of `docs/task-sets.md` iterate over these rows. So a new
-//! attribute of a task is one row here and a field in `temponet-task`.
+//! A row has all that there is to say about its key: name, kind of value with its range, default, description, whether
+//! CSV has it, how to read it and how to write it. Reader, writer, CSV, template, JSON schema and the key tables of
+//! `docs/task-sets.md` iterate over these rows. So a new attribute of a task is one row here and a field in
+//! `temponet-task`.
 //!
-//! A row reads one value and knows no other. What follows from several keys of a table, such as bounds on execution times, is checked in
-//! `read/` once all of them are known.
+//! A row reads one value and knows no other. What follows from several keys of a table, such as bounds on execution
+//! times, is checked in `read/` once all of them are known.
 
 mod burst;
 mod estimate;

@@ -1,7 +1,8 @@
 //! Tasks that name each other: `after`, `reads` and `[[chain]]`.
 //!
-//! Names can stand before the tasks that they name, so tasks are connected once all of them have been read. What a task with `after` does not state follows
-//! then: its arrivals are those of its sources, and its deadline is that of the chains through it, otherwise the period.
+//! Names can stand before the tasks that they name, so tasks are connected once all of them have been read. What a task
+//! with `after` does not state follows then: its arrivals are those of its sources, and its deadline is that of the
+//! chains through it, otherwise the period.
 
 use temponet_task::{Chain, Communication, TaskSet, Time};
 
@@ -39,7 +40,8 @@ impl Links {
     }
 }
 
-/// Connects the tasks of a set: `links` has what each of them says about others. Returns warnings about tasks and chains that cannot meet their deadlines.
+/// Connects the tasks of a set: `links` has what each of them says about others. Returns warnings about tasks and
+/// chains that cannot meet their deadlines.
 pub(super) fn connect(
     set: &mut TaskSet,
     links: &[Links],
@@ -111,7 +113,8 @@ fn chain(node: &Node, default: Communication, taken: &mut Names, file: &Context<
     }
 }
 
-/// Returns the warning about a chain that cannot meet its end-to-end deadline in the worst case, if it is one: its jobs run one after the other.
+/// Returns the warning about a chain that cannot meet its end-to-end deadline in the worst case, if it is one: its jobs
+/// run one after the other.
 fn hopeless_chain(line: usize, chain: &Chain, set: &TaskSet) -> Option<Problem> {
     let tasks = chain.tasks.iter().map(|task| &set.tasks()[*task]);
     let sum = |sum: Time, time: Time| Time(sum.0.saturating_add(time.0));

@@ -1,8 +1,8 @@
 //! Conversion of rt-app's lenient JSON to plain JSON.
 //!
 //! rt-app and its workgen accept comments, commas before closing brackets, and keys without a value (`"suspend",`).
-//! Comments and such commas are replaced by spaces, and a key without a value gets an empty text. Everything stays on its
-//! line.
+//! Comments and such commas are replaced by spaces, and a key without a value gets an empty text. Everything stays on
+//! its line.
 
 /// Returns the text as plain JSON.
 pub(super) fn plain(text: &str) -> String {

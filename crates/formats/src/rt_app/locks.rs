@@ -1,6 +1,7 @@
 //! Mutexes of rt-app: the events `lock` and `unlock` of a thread to critical sections of its task.
 //!
-//! A section counts in the run time between the two events. It is read where every job of a thread does the same; where jobs differ by turns, a note says so.
+//! A section counts in the run time between the two events. It is read where every job of a thread does the same; where
+//! jobs differ by turns, a note says so.
 
 use temponet_task::{Section, Task, TaskSet, Time};
 

@@ -1,8 +1,8 @@
-//! Workloads of rt-app (<https://github.com/scheduler-tools/rt-app>): JSON with an object `tasks` of threads and times in
-//! microseconds.
+//! Workloads of rt-app (<https://github.com/scheduler-tools/rt-app>): JSON with an object `tasks` of threads and times
+//! in microseconds.
 //!
-//! A thread that recurs with a period becomes a task. Its locks become critical sections. What else it does (memory, signals) has
-//! no place in a task set and becomes a note.
+//! A thread that recurs with a period becomes a task. Its locks become critical sections. What else it does (memory,
+//! signals) has no place in a task set and becomes a note.
 
 mod export;
 mod lenient;
@@ -104,7 +104,8 @@ fn with_tasks(mut set: TaskSet, threads: &[Thread], mut notes: Notes) -> Result<
     Ok(Imported { set, warnings, notes, files: Vec::new() })
 }
 
-/// Reads the default policy, and whether mutexes have priority inheritance, which they do not by default. The rest of `global` concerns rt-app itself.
+/// Reads the default policy, and whether mutexes have priority inheritance, which they do not by default. The rest of
+/// `global` concerns rt-app itself.
 fn global(node: &Node, notes: &mut Notes) -> Result<(LinuxPolicy, Protocol), Problem> {
     let mut fields = Fields::of(node, "global")?;
     let policy = fields.take("default_policy").map_or(Ok(LinuxPolicy::Other), LinuxPolicy::of)?;
@@ -139,8 +140,8 @@ fn global(node: &Node, notes: &mut Notes) -> Result<(LinuxPolicy, Protocol), Pro
     Ok((policy, if inherits { Protocol::Inheritance } else { Protocol::None }))
 }
 
-/// Returns the CPUs that threads name, which are the cores of the set in this order. rt-app runs on the machine it finds, so
-/// a file need not state the number of cores.
+/// Returns the CPUs that threads name, which are the cores of the set in this order. rt-app runs on the machine it
+/// finds, so a file need not state the number of cores.
 fn cpus(threads: &[Thread], notes: &mut Notes) -> Vec<i64> {
     let named = threads.iter().flat_map(|thread| thread.cpus.iter().flat_map(|(cpus, _)| cpus));
     let all: BTreeSet<i64> = named.copied().collect();

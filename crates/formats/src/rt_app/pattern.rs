@@ -149,8 +149,8 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
-    /// Derives the job from all phases, or returns the reason why there is none. `stated` is a period that does not come
-    /// from the events.
+    /// Derives the job from all phases, or returns the reason why there is none. `stated` is a period that does not
+    /// come from the events.
     pub fn of(phases: &[Phase], stated: Option<Time>) -> Result<Pattern, String> {
         let stretches: Vec<&Stretch> = phases.iter().flat_map(|phase| &phase.stretches).collect();
         let wcet = stretches.iter().map(|stretch| stretch.run).max().unwrap_or_default();

@@ -137,7 +137,8 @@ pub(super) fn read(name: &str, node: &Node, default: LinuxPolicy, all_notes: &mu
     Ok(Thread { line, instances, policy, cpus, timers, task, sections })
 }
 
-/// Reads the phases in order. Returns the scheduling of the thread, overridden by that of its phase if there is only one.
+/// Reads the phases in order. Returns the scheduling of the thread, overridden by that of its phase if there is only
+/// one.
 fn read_phases<'a>(
     node: &'a Node,
     mut scheduling: Scheduling<'a>,

@@ -30,8 +30,8 @@ impl ProcessorSpeed {
     }
 }
 
-/// Sets the cores and costs of `set`. Returns the common speed of all processors. If they have different ones, the cores
-/// have them, and times remain those at speed 1.
+/// Sets the cores and costs of `set`. Returns the common speed of all processors. If they have different ones, the
+/// cores have them, and times remain those at speed 1.
 pub(super) fn processors(
     locator: Locator<'_>,
     section: Element<'_, '_>,

@@ -8,9 +8,7 @@ use std::arch::asm;
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
 
-use super::bf16::{Bf16, Multiplier, Product, TILE};
-use super::{Heads, ViewMut, amx_attention, amx_sparse};
-use crate::sparse::plan::Plan;
+use super::bf16::{Product, TILE};
 
 /// One instruction on tiles, given by their numbers. Strides are in bytes. The compiler itself does not use tiles, and keeps these instructions in order.
 macro_rules! tile {
@@ -35,22 +33,9 @@ pub(super) use tile;
 pub(super) const LINE: usize = 64;
 pub(super) const SAME: usize = 0;
 
-/// Multiplies by tiles. Can only be created as part of [`Amx`], which checks the processor.
+/// Right to compute with tiles: it exists only if the processor has bfloat16 tiles and the operating system lets this process use them.
 #[derive(Clone, Copy)]
-pub(crate) struct Tiles(());
-
-/// Engine with bfloat16 products in tiles.
-pub(crate) type Amx = Bf16<Tiles>;
-
-impl Amx {
-    /// Returns the engine if the processor has bfloat16 tiles and the operating system lets this process use them.
-    pub(crate) fn new() -> Option<Amx> {
-        if !has_tiles() || !is_permitted() {
-            return None;
-        }
-        Bf16::with(Tiles(()))
-    }
-}
+pub(super) struct Tiles(());
 
 fn has_tiles() -> bool {
     const AMX_BF16: u32 = 1 << 22;
@@ -124,33 +109,26 @@ impl Configuration {
 #[repr(C, align(64))]
 struct Sums([f32; 1024]);
 
-impl Multiplier for Tiles {
-    fn begin(self) {
+impl Tiles {
+    /// Returns the right if the processor has bfloat16 tiles and the operating system lets this process use them.
+    pub(super) fn new() -> Option<Tiles> {
+        (has_tiles() && is_permitted()).then_some(Tiles(()))
+    }
+
+    pub(super) fn begin(self) {
         Configuration::WHOLE.load();
     }
 
-    fn end(self) {
-        // SAFETY: the engine exists, so the processor has tiles.
+    pub(super) fn end(self) {
+        // SAFETY: the right exists, so the processor has tiles.
         unsafe { asm!("tilerelease", options(nostack, nomem, preserves_flags)) }
     }
 
-    fn attention_room(heads: usize, size: usize, rows: usize) -> usize {
-        amx_attention::room(heads, size, rows)
-    }
-
-    fn attend(self, heads: &Heads<'_, u16>, room: &mut [u16], to: ViewMut<u16>) -> bool {
-        amx_attention::attend(heads, room, to)
-    }
-
-    fn plan_room(size: usize, tiles: usize, units: usize) -> usize {
-        amx_sparse::room(size, tiles, units)
-    }
-
-    fn attend_plan(self, heads: &Heads<'_, u16>, plan: &Plan, room: &mut [u16], to: ViewMut<u16>) -> bool {
-        amx_sparse::attend(heads, plan, room, to)
-    }
-
-    unsafe fn multiply(self, product: &Product, bias: *const f32, c: *mut f32, c_stride: usize) {
+    /// c = a·b + bias, with sums in single precision.
+    ///
+    /// # Safety
+    /// All pointers must be valid for the product's rows and columns; rows must be a multiple of [`super::GROUP`].
+    pub(super) unsafe fn multiply(self, product: &Product, bias: *const f32, c: *mut f32, c_stride: usize) {
         let mut before: Option<Stored> = None;
         for block in Blocks::of(product) {
             // SAFETY: blocks are within the product, which the caller guarantees, and tiles are configured.
@@ -169,8 +147,13 @@ impl Multiplier for Tiles {
         }
     }
 
+    /// Calls `take` with each row, each 32nd column, and the 32 sums from there on, which include the bias if there is one. The columns of a row come in
+    /// order. Must be inlined into a function with the target features.
+    ///
+    /// # Safety
+    /// All pointers must be valid for the product's rows and columns; rows must be a multiple of [`super::GROUP`].
     #[inline(always)]
-    unsafe fn each_sum(
+    pub(super) unsafe fn each_sum(
         self,
         product: &Product,
         bias: Option<*const f32>,

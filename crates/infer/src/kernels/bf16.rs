@@ -1,53 +1,19 @@
-//! Engine with bfloat16 elements: everything but the product itself, which [`super::avx512_bf16`] and [`super::amx`] add.
+//! Engine with bfloat16 elements: everything but the products in tiles and the attention, which [`super::amx`] adds.
 //!
 //! A packed matrix is a sequence of tiles of one kilobyte: 32 rows deep and 16 columns wide, with two consecutive numbers of a column adjacent. A panel is two
-//! tiles wide. Both multipliers take this layout.
+//! tiles wide.
 #![allow(unsafe_code, reason = "vector instructions on checked pointers")]
 
 use std::arch::x86_64::*;
 use std::mem::transmute;
 
+use super::amx::Tiles;
 use super::avx512::Avx512;
 use super::{
-    Attention, Engine, GROUP, Heads, Map, Norm, OwnPacked, PAD, Packed, PackedMut, View, ViewMut, lanes, norm,
+    Attention, Engine, GROUP, Heads, Map, Norm, OwnPacked, PAD, Packed, PackedMut, View, ViewMut, amx_attention,
+    amx_sparse, lanes, norm,
 };
 use crate::sparse::plan::Plan;
-
-/// Implementation of matrix products.
-pub(crate) trait Multiplier: Copy + Send + Sync + 'static {
-    fn begin(self) {}
-    fn end(self) {}
-    /// c = a·b + bias, with sums in single precision.
-    ///
-    /// # Safety
-    /// All pointers must be valid for the product's rows and columns; rows must be a multiple of [`GROUP`].
-    unsafe fn multiply(self, product: &Product, bias: *const f32, c: *mut f32, c_stride: usize);
-    /// Calls `take` with each row, each 32nd column, and the 32 sums from there on, which include the bias if there is one. The columns of a row come in
-    /// order. Must be inlined into a function with the target features.
-    ///
-    /// # Safety
-    /// All pointers must be valid for the product's rows and columns; rows must be a multiple of [`GROUP`].
-    unsafe fn each_sum(
-        self,
-        product: &Product,
-        bias: Option<*const f32>,
-        take: impl FnMut(usize, usize, __m512, __m512),
-    );
-    /// See [`Engine::attention_room`] and [`Engine::attend`].
-    fn attention_room(_heads: usize, _size: usize, _rows: usize) -> usize {
-        0
-    }
-    fn attend(self, _heads: &Heads<'_, u16>, _room: &mut [u16], _to: ViewMut<u16>) -> bool {
-        false
-    }
-    /// See [`Engine::plan_room`] and [`Engine::attend_plan`].
-    fn plan_room(_size: usize, _tiles: usize, _units: usize) -> usize {
-        0
-    }
-    fn attend_plan(self, _heads: &Heads<'_, u16>, _plan: &Plan, _room: &mut [u16], _to: ViewMut<u16>) -> bool {
-        false
-    }
-}
 
 /// Operands of a product. Strides count numbers.
 pub(crate) struct Product {
@@ -59,18 +25,19 @@ pub(crate) struct Product {
     pub columns: usize,
 }
 
-/// Engine that exists only if the processor has AVX-512 BF16 and VBMI and what [`Avx512`] needs.
+/// Engine with bfloat16 products in tiles. It exists only if the processor has tiles, AVX-512 BF16 and VBMI, and what [`Avx512`] needs.
 #[derive(Clone, Copy)]
-pub(crate) struct Bf16<M> {
+pub(crate) struct Amx {
     plain: Avx512,
-    multiplier: M,
+    tiles: Tiles,
 }
 
-impl<M> Bf16<M> {
-    pub(crate) fn with(multiplier: M) -> Option<Bf16<M>> {
+impl Amx {
+    /// Returns the engine if the processor has the instructions and the operating system lets this process use tiles.
+    pub(crate) fn new() -> Option<Amx> {
         let plain = Avx512::new()?;
         let has = is_x86_feature_detected!("avx512bf16") && is_x86_feature_detected!("avx512vbmi");
-        has.then_some(Bf16 { plain, multiplier })
+        Tiles::new().filter(|_| has).map(|tiles| Amx { plain, tiles })
     }
 }
 
@@ -80,7 +47,7 @@ pub(super) const ONE: u16 = 0x3f80;
 /// Number of elements in a tile.
 pub(super) const TILE: usize = 32 * 16;
 
-impl<M: Multiplier> Engine for Bf16<M> {
+impl Engine for Amx {
     type Element = u16;
     type Matrix = OwnPacked<u16>;
     const DEPTH: usize = 32;
@@ -99,11 +66,11 @@ impl<M: Multiplier> Engine for Bf16<M> {
     }
 
     fn begin(self) {
-        self.multiplier.begin();
+        self.tiles.begin();
     }
 
     fn end(self) {
-        self.multiplier.end();
+        self.tiles.end();
     }
 
     fn multiply(self, rows: usize, a: View<u16>, b: Packed<u16>, bias: &[f32], mut c: ViewMut<f32>) {
@@ -111,7 +78,7 @@ impl<M: Multiplier> Engine for Bf16<M> {
         assert!(bias.len() >= b.columns, "a bias for every column");
         let (to, stride) = (c.pointer(rows, b.columns), c.stride);
         // SAFETY: the bounds are checked above and by `product`.
-        unsafe { self.multiplier.multiply(&product, bias.as_ptr(), to, stride) }
+        unsafe { self.tiles.multiply(&product, bias.as_ptr(), to, stride) }
     }
 
     fn matrix(inputs: usize, outputs: usize, entry: impl Fn(usize, usize) -> f32) -> OwnPacked<u16> {
@@ -137,8 +104,8 @@ impl<M: Multiplier> Engine for Bf16<M> {
         // SAFETY: the engine exists, so the processor has the instructions; the bounds are checked above and by `product`.
         unsafe {
             match relu {
-                true => multiply_elements::<M, true>(self.multiplier, &product, bias, to, stride),
-                false => multiply_elements::<M, false>(self.multiplier, &product, bias, to, stride),
+                true => multiply_elements::<true>(self.tiles, &product, bias, to, stride),
+                false => multiply_elements::<false>(self.tiles, &product, bias, to, stride),
             }
         }
     }
@@ -189,26 +156,26 @@ impl<M: Multiplier> Engine for Bf16<M> {
     }
 
     fn attention_room(heads: usize, size: usize, rows: usize) -> usize {
-        M::attention_room(heads, size, rows)
+        amx_attention::room(heads, size, rows)
     }
 
     fn attend(self, heads: &Heads<'_, u16>, room: &mut [u16], to: ViewMut<u16>) -> bool {
-        self.multiplier.attend(heads, room, to)
+        amx_attention::attend(heads, room, to)
     }
 
     fn plan_room(size: usize, tiles: usize, units: usize) -> usize {
-        M::plan_room(size, tiles, units)
+        amx_sparse::room(size, tiles, units)
     }
 
     fn attend_plan(self, heads: &Heads<'_, u16>, plan: &Plan, room: &mut [u16], to: ViewMut<u16>) -> bool {
-        self.multiplier.attend_plan(heads, plan, room, to)
+        amx_sparse::attend(heads, plan, room, to)
     }
 
     fn mix(self, rows: usize, columns: usize, attention: &mut Attention<'_, u16>, b: Packed<u16>, mut c: ViewMut<u16>) {
         let product = product(rows, View { data: attention.powers, stride: b.depth }, b);
         let (to, stride) = (c.pointer(rows, columns), c.stride);
         // SAFETY: the engine exists, so the processor has the instructions; the bounds are checked by the views and by `product`.
-        unsafe { mix(self.multiplier, &product, columns, &attention.factors[..rows], to, stride) }
+        unsafe { mix(self.tiles, &product, columns, &attention.factors[..rows], to, stride) }
     }
 
     fn add_norm(self, rows: usize, own: Norm<'_>, mut x: ViewMut<f32>, change: View<f32>, mut to: ViewMut<u16>) {
@@ -256,8 +223,8 @@ pub(super) fn lanes(count: usize) -> u32 {
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
-unsafe fn multiply_elements<M: Multiplier, const RELU: bool>(
-    multiplier: M,
+unsafe fn multiply_elements<const RELU: bool>(
+    tiles: Tiles,
     product: &Product,
     bias: *const f32,
     c: *mut u16,
@@ -265,7 +232,7 @@ unsafe fn multiply_elements<M: Multiplier, const RELU: bool>(
 ) {
     // SAFETY: the caller guarantees all rows and columns.
     unsafe {
-        multiplier.each_sum(product, Some(bias), |row, column, left, right| {
+        tiles.each_sum(product, Some(bias), |row, column, left, right| {
             let sums = narrow(left, right);
             // The sign bit of an element is also that of a 16-bit integer.
             let sums = if RELU { _mm512_max_epi16(sums, _mm512_setzero_si512()) } else { sums };
@@ -275,17 +242,10 @@ unsafe fn multiply_elements<M: Multiplier, const RELU: bool>(
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
-unsafe fn mix<M: Multiplier>(
-    multiplier: M,
-    product: &Product,
-    columns: usize,
-    factors: &[f32],
-    c: *mut u16,
-    c_stride: usize,
-) {
+unsafe fn mix(tiles: Tiles, product: &Product, columns: usize, factors: &[f32], c: *mut u16, c_stride: usize) {
     // SAFETY: the caller guarantees all rows, each with a factor, and `columns` columns; no others are written.
     unsafe {
-        multiplier.each_sum(product, None, |row, column, left, right| {
+        tiles.each_sum(product, None, |row, column, left, right| {
             let factor = _mm512_set1_ps(*factors.get_unchecked(row));
             let sums = narrow(_mm512_mul_ps(left, factor), _mm512_mul_ps(right, factor));
             let to = c.wrapping_add(row * c_stride + column);

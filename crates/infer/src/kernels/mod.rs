@@ -17,8 +17,6 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 #[cfg(target_arch = "x86_64")]
-mod avx512_bf16;
-#[cfg(target_arch = "x86_64")]
 mod avx512_int8;
 #[cfg(target_arch = "x86_64")]
 mod bf16;
@@ -28,7 +26,7 @@ mod norm;
 mod scalar;
 
 #[cfg(target_arch = "x86_64")]
-pub(crate) use {amx::Amx, avx2::Avx2, avx512::Avx512, avx512_bf16::Avx512Bf16, avx512_int8::Avx512Int8};
+pub(crate) use {avx2::Avx2, avx512::Avx512, avx512_int8::Avx512Int8, bf16::Amx};
 
 pub(crate) use scalar::Scalar;
 
@@ -68,8 +66,6 @@ pub enum Kernel {
     Avx2,
     /// x86-64 with AVX-512 F, BW, DQ and VL.
     Avx512,
-    /// AVX-512 with bfloat16 products (BF16 and VBMI).
-    Avx512Bf16,
     /// AVX-512 with VNNI: linear maps in 8-bit integers.
     Avx512Int8,
     /// x86-64 with bfloat16 matrix tiles (AMX), on Linux.
@@ -77,10 +73,8 @@ pub enum Kernel {
 }
 
 impl Kernel {
-    /// All kernels, slowest first. `Avx512` comes after `Avx512Bf16` because Intel processors multiply bfloat16 vectors no faster than the more precise single
-    /// precision.
-    pub const ALL: [Kernel; 6] =
-        [Kernel::Scalar, Kernel::Avx2, Kernel::Avx512Bf16, Kernel::Avx512, Kernel::Avx512Int8, Kernel::Amx];
+    /// All kernels, slowest first.
+    pub const ALL: [Kernel; 5] = [Kernel::Scalar, Kernel::Avx2, Kernel::Avx512, Kernel::Avx512Int8, Kernel::Amx];
 
     /// The fastest available kernel of at least [`Precision::Bf16`].
     pub fn best() -> Kernel {
@@ -107,8 +101,6 @@ impl Kernel {
             #[cfg(target_arch = "x86_64")]
             Kernel::Avx512 => Avx512::new().is_some(),
             #[cfg(target_arch = "x86_64")]
-            Kernel::Avx512Bf16 => Avx512Bf16::new().is_some(),
-            #[cfg(target_arch = "x86_64")]
             Kernel::Avx512Int8 => Avx512Int8::new().is_some(),
             #[cfg(target_arch = "x86_64")]
             Kernel::Amx => Amx::new().is_some(),
@@ -121,7 +113,7 @@ impl Kernel {
     pub fn precision(self) -> Precision {
         match self {
             Kernel::Scalar | Kernel::Avx2 | Kernel::Avx512 => Precision::F32,
-            Kernel::Avx512Bf16 | Kernel::Amx => Precision::Bf16,
+            Kernel::Amx => Precision::Bf16,
             Kernel::Avx512Int8 => Precision::Int8,
         }
     }
@@ -132,7 +124,6 @@ impl Kernel {
             Kernel::Scalar => "scalar",
             Kernel::Avx2 => "avx2",
             Kernel::Avx512 => "avx512",
-            Kernel::Avx512Bf16 => "avx512-bf16",
             Kernel::Avx512Int8 => "avx512-int8",
             Kernel::Amx => "amx",
         }
@@ -428,7 +419,6 @@ mod tests {
         {
             adds_scaled(Avx2::new());
             adds_scaled(Avx512::new());
-            adds_scaled(Avx512Bf16::new());
             adds_scaled(Avx512Int8::new());
             adds_scaled(Amx::new());
         }

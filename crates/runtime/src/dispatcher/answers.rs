@@ -43,7 +43,8 @@ impl<'a> temponet_task::Wrapper for Watched<'a> {
 }
 
 impl<P: Platform> Dispatcher<'_, P> {
-    /// Adopts the answer of the slow scheduler, unless something has happened since it was asked; then asks about the present state.
+    /// Adopts the answer of the slow scheduler, unless something has happened since it was asked; then asks about the
+    /// present state.
     pub(super) fn take_answer(&mut self) -> Result<(), RuntimeError> {
         let Some(mailbox) = &mut self.mailbox else { return Ok(()) };
         let Some(answer) = mailbox.answer() else { return Ok(()) };

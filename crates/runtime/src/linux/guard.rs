@@ -1,8 +1,9 @@
 //! The guard: a process of its own that kills this program if its dispatcher no longer beats.
 //!
-//! A real-time thread that never sleeps can make a machine unusable. The guard runs above every thread of the program, on the housekeeping processor, and looks at a
-//! heartbeat in shared memory. If it is late by [`PATIENCE`], the guard takes the priority from the program's threads and kills the program; priorities, locked memory and
-//! limits end with it. The guard itself ends with the program, however that ends.
+//! A real-time thread that never sleeps can make a machine unusable. The guard runs above every thread of the program,
+//! on the housekeeping processor, and looks at a heartbeat in shared memory. If it is late by [`PATIENCE`], the guard
+//! takes the priority from the program's threads and kills the program; priorities, locked memory and limits end with
+//! it. The guard itself ends with the program, however that ends.
 
 use std::sync::atomic::Ordering;
 

@@ -1,8 +1,9 @@
-//! Drawn jobs under the schedulers of Linux itself: SCHED_DEADLINE, SCHED_FIFO with rate-monotonic priorities, SCHED_RR, and the time sharing of every other program
-//! (EEVDF).
+//! Drawn jobs under the schedulers of Linux itself: SCHED_DEADLINE, SCHED_FIFO with rate-monotonic priorities,
+//! SCHED_RR, and the time sharing of every other program (EEVDF).
 //!
-//! Nobody dispatches: each task is a thread that sleeps until its next release and computes. Under the rule that aborts late jobs, a job returns when it notices that its
-//! deadline has passed, as it does under the dispatcher. Jobs of one task run one after the other.
+//! Nobody dispatches: each task is a thread that sleeps until its next release and computes. Under the rule that aborts
+//! late jobs, a job returns when it notices that its deadline has passed, as it does under the dispatcher. Jobs of one
+//! task run one after the other.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
@@ -61,7 +62,8 @@ fn policies(scheduler: LinuxScheduler, tasks: &[Task]) -> Vec<Policy> {
         LinuxScheduler::Eevdf => Policy::Other,
         LinuxScheduler::Deadline => {
             let (period, deadline) = (period(task).0, task.deadline.0.min(period(task).0));
-            // A budget of the bare wcet is used up by waking up and falling asleep, and the job that needs it all waits for the next period.
+            // A budget of the bare wcet is used up by waking up and falling asleep, and the job that needs it all waits
+            // for the next period.
             let runtime = (task.wcet + OVERRUN_MARGIN).0.clamp(1024, deadline);
             Policy::Deadline { runtime, deadline, period }
         }

@@ -1,7 +1,8 @@
 //! Starting a run on threads, and putting everything back afterwards.
 //!
-//! In this order: check that the run is permitted; start the guard; limit what a real-time thread may take; lock memory; make the workers, the decider and the
-//! dispatcher; wait. Then the reverse. What the process changes for itself ends with it, so a kill leaves nothing behind.
+//! In this order: check that the run is permitted; start the guard; limit what a real-time thread may take; lock
+//! memory; make the workers, the decider and the dispatcher; wait. Then the reverse. What the process changes for
+//! itself ends with it, so a kill leaves nothing behind.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -28,7 +29,8 @@ use crate::trial::Started;
 
 /// Priority of the decider.
 const DECIDER: u32 = 80;
-/// Least processor time that a real-time thread may use without sleeping before the kernel ends the program, in microseconds.
+/// Least processor time that a real-time thread may use without sleeping before the kernel ends the program, in
+/// microseconds.
 const LEAST_LIMIT: u64 = 2_000_000;
 /// Time that the code of tasks has to return in after the run.
 const PATIENCE: Duration = Duration::from_millis(200);

@@ -16,7 +16,7 @@ use temponet_task::Time;
 
 use crate::error::RuntimeError;
 use crate::report::Report;
-use crate::runtime::Runtime;
+use crate::runtime::{Runtime, refused_points};
 use launch::{TaskThreads, ThreadPlan, launch};
 use worker::Work;
 
@@ -55,6 +55,9 @@ pub fn usable_cpus() -> Vec<usize> {
 /// Runs the closures of a runtime.
 pub fn run(mut runtime: Runtime, horizon: Time) -> Result<Report, RuntimeError> {
     let scheduler = runtime.checked()?;
+    if let Some(why) = runtime.tasks.iter().find_map(|plan| refused_points(&plan.task)) {
+        return Err(RuntimeError::Setup(why));
+    }
     let (plan, releases) = (runtime.dispatch_plan(horizon), runtime.timers());
     let tasks = runtime
         .tasks

@@ -1,13 +1,16 @@
-//! Synthetic jobs: they compute until they have used a given processor time, as the thread's own clock measures it, and return early when they should.
+//! Synthetic jobs: they compute until they have used a given processor time, as the thread's own clock measures it, and
+//! return early when they should.
 
 use temponet_task::Time;
 
 use super::{monotonic_ns, own_processor_ns};
 use crate::job::Job;
 
-/// Time between two looks at the processor clock, in nanoseconds. Reading it is a system call; in between, the job watches the monotonic clock, which is not.
+/// Time between two looks at the processor clock, in nanoseconds. Reading it is a system call; in between, the job
+/// watches the monotonic clock, which is not.
 const LOOK: u64 = 20_000;
-/// Jump of the monotonic clock between two readings that shows that the job was off its processor, in nanoseconds. Most interrupts are shorter.
+/// Jump of the monotonic clock between two readings that shows that the job was off its processor, in nanoseconds. Most
+/// interrupts are shorter.
 const GAP: u64 = 10_000;
 
 /// A stretch of time that a job ran without a gap.
@@ -43,7 +46,8 @@ impl Slices {
     }
 }
 
-/// Computes until the thread has used `execution` since its processor clock showed `since`. Returns whether it did; otherwise the job should return.
+/// Computes until the thread has used `execution` since its processor clock showed `since`. Returns whether it did;
+/// otherwise the job should return.
 pub fn compute(execution: Time, since: u64, job: &Job<'_>, slices: &mut Slices) -> bool {
     let number = job.number;
     let cpu_now = || rustix::thread::sched_getcpu() as u32;

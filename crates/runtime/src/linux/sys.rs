@@ -1,6 +1,7 @@
 //! Calls of Linux that `rustix` does not have: the only module of this crate with `unsafe` code.
 //!
-//! Each function is a thin, checked wrapper: pointers come from references that outlive the call, sizes from the types behind them.
+//! Each function is a thin, checked wrapper: pointers come from references that outlive the call, sizes from the types
+//! behind them.
 
 #![allow(unsafe_code)]
 
@@ -61,7 +62,8 @@ pub fn set_policy(tid: i32, policy: Policy) -> io::Result<()> {
 
 /// Processor time that a thread of this process has used, in nanoseconds.
 pub fn processor_time_of(tid: i32) -> io::Result<u64> {
-    // The kernel's encoding of a per-thread clock: the complement of the thread id, and the bits for "thread" and "scheduler's clock".
+    // The kernel's encoding of a per-thread clock: the complement of the thread id, and the bits for "thread" and
+    // "scheduler's clock".
     let clock = (!tid << 3) | 0b110;
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the call writes one `timespec` to a reference that outlives it.
@@ -82,7 +84,8 @@ pub fn own_preemptions() -> u32 {
     usage.ru_nivcsw as u32
 }
 
-/// Sets the limit of processor time that a real-time thread may use without sleeping, in microseconds. Returns the limit before.
+/// Sets the limit of processor time that a real-time thread may use without sleeping, in microseconds. Returns the
+/// limit before.
 pub fn limit_real_time(soft_us: u64) -> io::Result<u64> {
     let mut old = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: both calls take a reference to one `rlimit` that outlives them.
@@ -119,15 +122,15 @@ pub struct SharedPage {
     pub done: AtomicU32,
     /// Number of entries of `threads`.
     pub count: AtomicU32,
-    /// Real-time threads, which the guard takes their priority from.
+    /// Thread ids of the real-time threads. The guard takes their priority away if the beat stops.
     pub threads: [AtomicI32; MOST_THREADS],
 }
 
 /// Maps a page that a forked process shares. It stays mapped until the process ends, because a guard may still read it.
 pub fn shared_page() -> io::Result<&'static SharedPage> {
     let (size, protection) = (size_of::<SharedPage>(), libc::PROT_READ | libc::PROT_WRITE);
-    // SAFETY: an anonymous mapping at an address of the kernel's choice is new memory. It is zeroed, which is a valid `SharedPage` of atomics, aligned to a page, and
-    // never unmapped, so the reference is good for ever.
+    // SAFETY: an anonymous mapping at an address of the kernel's choice is new memory. It is zeroed, which is a valid
+    // `SharedPage` of atomics, aligned to a page, and never unmapped, so the reference is good for ever.
     unsafe {
         let page = libc::mmap(std::ptr::null_mut(), size, protection, libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1, 0);
         if page == libc::MAP_FAILED {
@@ -139,11 +142,11 @@ pub fn shared_page() -> io::Result<&'static SharedPage> {
 
 /// Forks a guard of this process on a processor. Returns its process id.
 ///
-/// The guard looks at the beat every `interval_ns`. If the beat is older than `patience_ns`, it takes the priority from the program's threads and kills the program. It ends
-/// when the program does.
+/// The guard looks at the beat every `interval_ns`. If the beat is older than `patience_ns`, it takes the priority from
+/// the program's threads and kills the program. It ends when the program does.
 pub fn fork_guard(page: &'static SharedPage, cpu: usize, interval_ns: u64, patience_ns: u64) -> io::Result<i32> {
-    // SAFETY: the child of a fork of a program with threads may only use functions that are safe in signal handlers. `guard_loop` allocates nothing, takes no
-    // lock, makes plain system calls, and never returns.
+    // SAFETY: the child of a fork of a program with threads may only use functions that are safe in signal handlers.
+    // `guard_loop` allocates nothing, takes no lock, makes plain system calls, and never returns.
     unsafe {
         let program = libc::getpid();
         match libc::fork() {
@@ -178,7 +181,8 @@ unsafe fn guard_loop(page: &SharedPage, program: i32, cpu: usize, interval_ns: u
             let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
             libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now);
             let now = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
-            // Where this process was late itself, the machine stood still, as a virtual one may. The program gets time to beat again.
+            // Where this process was late itself, the machine stood still, as a virtual one may. The program gets time
+            // to beat again.
             let stood_still = now.saturating_sub(std::mem::replace(&mut looked, now)) > 3 * interval_ns;
             let beat = page.beat.load(Ordering::Acquire);
             if beat == 0 || stood_still || now.saturating_sub(beat) <= patience_ns {

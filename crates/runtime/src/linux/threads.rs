@@ -1,13 +1,16 @@
 //! The threads of a run as a platform: workers whose priorities say who runs.
 //!
-//! A chosen job has the priority [`CHOSEN`], other started jobs of the same core have [`WAITING`]. Priorities rather than stopping: a stopped thread may hold a lock
-//! that others need, and a waiting one still runs when the chosen one blocks. A job that is told to return gets [`GRACE`] above the others to do so: one that asks
-//! whether it has expired takes microseconds, however full the core is. After that, and if it was taken out of competition for another reason, it has no real-time
-//! priority until it returns.
+//! A chosen job has the priority [`CHOSEN`], other started jobs of the same core have [`WAITING`]. Priorities rather
+//! than stopping: a stopped thread may hold a lock that others need, and a waiting one still runs when the chosen one
+//! blocks. A job that is told to return gets [`GRACE`] above the others to do so: one that asks whether it has expired
+//! takes microseconds, however full the core is. After that, and if it was taken out of competition for another reason,
+//! it has no real-time priority until it returns.
 //!
-//! Workers sleep with the priority [`CHOSEN`], so that starting a job takes one system call, and taking the core from another job one more.
+//! Workers sleep with the priority [`CHOSEN`], so that starting a job takes one system call, and taking the core from
+//! another job one more.
 //!
-//! With a [`Carrier`] the workers have no priorities: the carrier is told who is chosen. Everybody else waits in the kernel's queue, those that were told to return too.
+//! With a [`Carrier`] the workers have no priorities: the carrier is told who is chosen. Everybody else waits in the
+//! kernel's queue, those that were told to return too.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,9 +39,9 @@ pub const OVERRUN_MARGIN: Time = Time::from_us(100);
 const LEAD: u64 = 5_000_000;
 /// Priority of the jobs that the scheduler has put on a core.
 pub const CHOSEN: u32 = 20;
-/// Priority of jobs that were told to return, for a moment.
+/// Priority of jobs that were told to return, for the time [`GRACE`].
 const LEAVING: u32 = 21;
-/// That moment, in nanoseconds.
+/// Time that a job that was told to return has to do so above all other jobs, in nanoseconds.
 const GRACE: u64 = 50_000;
 /// Priority of the other started jobs.
 pub const WAITING: u32 = 10;
@@ -117,7 +120,8 @@ pub struct Threads {
     leaving: usize,
     /// Whether a completion ends the dispatcher's sleep.
     wakes_for_completions: bool,
-    /// Processor time of the dispatcher's thread when the run began, in nanoseconds, and what it used since, at the end.
+    /// Processor time of the dispatcher's thread when the run began, in nanoseconds, and what it used since, at the
+    /// end.
     began_with: u64,
     used: Time,
     machine: Machine,
@@ -207,7 +211,7 @@ impl Threads {
         self.used
     }
 
-    /// Nothing is meant for the core of a job any more.
+    /// Takes a job off the core that it was chosen for, if there is one, so that no job is chosen for that core.
     fn clear_core_of(&mut self, slot: Slot) {
         if let Some(core) = self.cores.iter().position(|on_core| *on_core == Some(slot)) {
             self.cores[core] = None;
@@ -216,7 +220,8 @@ impl Threads {
         }
     }
 
-    /// Takes the priority from jobs that were told to return and have not. Returns the next date at which there is such a job, on the monotonic clock.
+    /// Takes the priority [`LEAVING`] from jobs whose grace is over. Returns the next date at which a grace ends, on
+    /// the monotonic clock; `u64::MAX` if there is none.
     fn end_grace(&mut self, now: u64) -> u64 {
         let mut next = u64::MAX;
         if self.leaving == 0 {
@@ -235,7 +240,8 @@ impl Threads {
         next
     }
 
-    /// Ends the workers. Returns the slices of those that ended within `patience`, by slot, and the tasks of those that did not.
+    /// Ends the workers. Returns the slices of those that ended within `patience`, by slot, and the tasks of those that
+    /// did not.
     pub fn end(mut self, patience: Duration) -> (Vec<(usize, Slices)>, Vec<usize>) {
         self.workers.iter().for_each(|worker| worker.cell.quit());
         let deadline = std::time::Instant::now() + patience;

@@ -1,4 +1,5 @@
-//! The kernel's own record of who ran: `sched_switch` events from an instance of tracefs that belongs to this run alone.
+//! The kernel's own record of who ran: `sched_switch` events from an instance of tracefs that belongs to this run
+//! alone.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,8 @@ pub fn folder() -> Result<PathBuf, String> {
     found.ok_or_else(|| "tracefs is not mounted or not readable: mount -t tracefs nodev /sys/kernel/tracing".into())
 }
 
-/// Prepares an instance to record: dates on the monotonic clock, room for the beginning of a long run. Nothing is recorded yet.
+/// Prepares an instance to record: dates on the monotonic clock, room for the beginning of a long run. Nothing is
+/// recorded yet.
 pub fn prepare(instance: &Path) -> std::io::Result<()> {
     fs::write(instance.join("tracing_on"), "0")?;
     fs::write(instance.join("trace_clock"), "mono")?;
@@ -41,7 +43,8 @@ pub fn read(instance: &Path) -> std::io::Result<Vec<Switch>> {
     Ok(text.lines().filter_map(parse).collect())
 }
 
-/// Reads a line such as `name-12 [001] d..2. 345.678901: sched_switch: prev_comm=name prev_pid=12 … ==> next_comm=other next_pid=34 next_prio=79`.
+/// Reads a line such as `name-12 [001] d..2. 345.678901: sched_switch: prev_comm=name prev_pid=12 … ==> next_comm=other
+/// next_pid=34 next_prio=79`.
 fn parse(line: &str) -> Option<Switch> {
     let (head, event) = line.split_once(": sched_switch: ")?;
     let cpu = head.rsplit_once('[')?.1.split(']').next()?.parse().ok()?;

@@ -1,7 +1,8 @@
 //! A worker: the thread of a task, and the cell through which the dispatcher gives it jobs.
 //!
-//! The dispatcher writes a job into the cell, then its number into `given`, on which the worker sleeps. The worker writes what it measured, then the number into
-//! `returned`, and rings the doorbell. Everything in between is plain atomics: neither side allocates or takes a lock.
+//! The dispatcher writes a job into the cell, then its number into `given`, on which the worker sleeps. The worker
+//! writes what it measured, then the number into `returned`, and rings the doorbell. Everything in between is plain
+//! atomics: neither side allocates or takes a lock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};

@@ -2,7 +2,7 @@
 
 use temponet::Temponet;
 use temponet_sim::{End, Recorder, Workload, simulate};
-use temponet_task::{ExecutionModel, OnMiss, Preemption, Scheduler, Task, TaskSet, Time};
+use temponet_task::{Arrival, CoreSet, ExecutionModel, OnMiss, Preemption, Scheduler, Server, Task, TaskSet, Time};
 
 use crate::dispatcher::DispatchPlan;
 use crate::releases::Listed;
@@ -182,6 +182,50 @@ fn absent_tasks_keep_their_grid_and_wrong_descriptions_are_errors() {
     assert!(error(two_tasks(OnOverrun::Report).cores([1, 1])).contains("twice"));
     assert!(error(two_tasks(OnOverrun::Report).task("control", ms(1), ms(1), |_| {})).contains("two tasks"));
     assert!(error(Runtime::new().task("a", ms(1), ms(1), |_| {})).contains("no scheduler"));
+}
+
+#[test]
+fn every_attribute_of_a_task_can_be_set_and_none_before_the_first_task() {
+    let edf = || temponet_sched::build("edf").unwrap();
+    let described = Task::periodic("b", ms(20), ms(3)).with_guarantee(true).with_cores(CoreSet::of([0]));
+    let runtime = Runtime::new()
+        .scheduler(edf())
+        .servers(vec![Server { name: "s".into(), budget: ms(1), period: ms(10) }])
+        .task("a", ms(10), ms(2), |_| {})
+        .guarantee()
+        .with(|task| task.with_priority(Some(3)).with_mk(Some((2, 3))).with_server(Some(0)))
+        .task_like(described.clone(), |_| {});
+    let system = runtime.system();
+    let [a, b] = system.tasks() else { panic!("{system:?}") };
+    assert_eq!((a.guarantee, a.priority, a.mk, a.server), (true, Some(3), Some((2, 3)), Some(0)));
+    assert_eq!(b, &described);
+    assert_eq!(runtime.run_virtual(ms(40), |_, _| ms(1)).unwrap().metrics.jobs.met, 6);
+    type Setter = fn(Runtime) -> Runtime;
+    let setters: [(&str, Setter); 10] = [
+        ("deadline", |runtime| runtime.deadline(ms(1))),
+        ("offset", |runtime| runtime.offset(ms(1))),
+        ("criticality", |runtime| runtime.criticality(1)),
+        ("guarantee", Runtime::guarantee),
+        ("value", |runtime| runtime.value(2.0)),
+        ("bcet", |runtime| runtime.bcet(ms(1))),
+        ("not_preempted", Runtime::not_preempted),
+        ("on_overrun", |runtime| runtime.on_overrun(OnOverrun::Abort)),
+        ("absent", Runtime::absent),
+        ("with", |runtime| runtime.with(|task| task)),
+    ];
+    for (name, set) in setters {
+        let runtime = set(Runtime::new().scheduler(edf())).task("a", ms(10), ms(2), |_| {});
+        let error = runtime.run_virtual(ms(1), |_, _| ms(1)).unwrap_err().to_string();
+        assert_eq!(error, format!("{name} is set before the first task, and it belongs to one"));
+    }
+    let refused = |task: Task| {
+        let runtime = Runtime::new().scheduler(edf()).task("a", ms(10), ms(2), |_| {}).task_like(task, |_| {});
+        runtime.run_virtual(ms(1), |_, _| ms(1)).unwrap_err().to_string()
+    };
+    let task = || Task::periodic("b", ms(10), ms(2));
+    assert!(refused(task().with_after(vec![0])).contains("\"b\" comes after others"));
+    let burst = Arrival::Burst { jobs: 2, every: ms(5), until: Time::NEVER };
+    assert!(refused(task().with_arrival(burst)).contains("\"b\" arrives in bursts"));
 }
 
 /// Virtual time that waits for the answer to every question, before it goes on or right after.

@@ -4,10 +4,10 @@
 //! the best action on any number of cores. A network with speeds adds to each A_job the gain of the speed that the job runs at, and the best action
 //! takes each job at its best speed.
 //!
-//! Papers: Mnih et al., "Human-level control through deep reinforcement learning" (Nature, 2015), and the options Double DQN (van Hasselt et
-//! al., 2016), dueling networks (Wang et al., 2016), prioritized replay (Schaul et al., 2016), distributions of returns (`distribution.rs`), noisy networks
-//! (`noisy_heads.rs`) and the conservative penalty of CQL (Kumar et al., 2020). All of them but the last, with n-step returns, are Rainbow (Hessel et al.,
-//! 2018). Deviations:
+//! Papers: Mnih et al., "Human-level control through deep reinforcement learning" (Nature, 2015), and the options Double
+//! DQN (van Hasselt et al., 2016), dueling networks (Wang et al., 2016), prioritized replay (Schaul et al., 2016), n-step
+//! returns, and the conservative penalty of CQL (Kumar et al., 2020). Further parts are variants ([`DqnVariant`]).
+//! Deviations:
 //! - A transition lasts from one choice to the next, and its discount is γ to the power of the time between them (a semi-Markov process).
 //! - Advantages count relative to idling, not to their mean over the actions.
 //! - The target network follows the network a little at each update, instead of being copied once in a while.
@@ -210,7 +210,7 @@ impl<D: LearningLosses> Algorithm<D> for Dqn<D> {
     fn phase(&mut self, learner: &mut Learner<D>, phase: &mut Phase<'_, D>) -> Result<(), TrainError> {
         let Phase { index, count, is_warm_start, seed, rng, episodes, updates, .. } = phase;
         // A distribution of returns has their scale: nothing but Q-learning gives one.
-        if *index == 0 && *is_warm_start && learner.network.architecture.atoms.is_none() {
+        if *index == 0 && *is_warm_start && learner.network.architecture.atoms().is_none() {
             let mut fleet = Fleet::new(episodes.clone(), self.settings.replay.environments, mix(*seed, 6))?;
             map_outputs_to_returns(&self.settings, learner, &mut fleet, rng)?;
             self.target = learner.copy_parameters();
@@ -435,7 +435,7 @@ impl<D: LearningLosses> Dqn<D> {
             [&needed.rows, &needed.chosen].map(|lists| lists.iter().map(Vec::as_slice).collect::<Vec<_>>());
         let chosen = if needs_all_rows { transitions.iter().map(|own| &own.chosen[..]).collect() } else { chosen };
         let speeds: Vec<&[u8]> = needed.speeds.iter().map(Vec::as_slice).collect();
-        let has_speeds = learner.network.architecture.speeds > 0;
+        let has_speeds = learner.network.architecture.speeds() > 0;
         let selected = NeededRowsOf { rows: &rows, speeds: has_speeds.then_some(&speeds[..]) };
         let selected = if needs_all_rows { None } else { Some(selected) };
         let targets = learner.each_shard(&states, |device, network, parameters, range| {
@@ -467,7 +467,7 @@ impl<D: LearningLosses> Dqn<D> {
         transitions: &[&Transition],
     ) -> D::Buffer {
         let next: Vec<&Sample> = transitions.iter().map(|transition| &*transition.next).collect();
-        let has_speeds = network.architecture.speeds > 0;
+        let has_speeds = network.architecture.speeds() > 0;
         let batch = Batch::of(&next);
         let rows = OutputRows::all(&batch);
         let chooser = (self.settings.double && !has_speeds).then(|| {

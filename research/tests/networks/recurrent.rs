@@ -1,11 +1,14 @@
 //! Contract of a recurrent network: its first decision is that of the reference, later ones depend on those before, and a reset or a clone forgets them.
 
-use temponet_infer::{Architecture, Network, NetworkOptions, Rows, Vocabulary, Weights, reference};
+use temponet_infer::{Architecture, Body, BodyKeys, Network, NetworkOptions, Rows, Vocabulary, Weights};
+use temponet_paper::networks;
+
+use super::reference;
 
 fn shape() -> Architecture {
     let vocabulary = |name: &str, size: usize| vec![Vocabulary { name: name.into(), size }];
     let paper = Architecture::paper(vocabulary("slack", 20), vocabulary("cores", 4));
-    Architecture { width: 12, layers: 1, heads: 1, feed_forward: 20, memory: Some(6), ..paper }
+    Architecture { width: 12, layers: 1, heads: 1, feed_forward: 20, body: networks::recurrent(6), ..paper }
 }
 
 #[test]
@@ -21,7 +24,7 @@ fn it_remembers_until_it_is_reset() {
     };
     let close = |a: &[f32], b: &[f32]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-6);
     let first = next(&mut network, &[3, 9, 14]);
-    assert!(close(&first, &reference(&weights, &rows(&[3, 9, 14])).q));
+    assert!(close(&first, &reference::recurrent(&weights, &rows(&[3, 9, 14]))));
     let second = next(&mut network, &[3, 9, 14]);
     assert!(!close(&first, &second), "the same rows, but not the same past");
     assert!(close(&next(&mut network.clone(), &[3, 9, 14]), &first), "a clone begins anew");
@@ -38,9 +41,13 @@ fn it_remembers_until_it_is_reset() {
 
 #[test]
 fn it_is_saved_and_read_and_a_wrong_shape_is_named() {
+    temponet_paper::register();
     let weights = Weights::random(shape(), 7);
     let read = Weights::from_bytes(&weights.to_bytes().unwrap()).unwrap();
-    assert!(read == weights && read.architecture.memory == Some(6));
-    assert_eq!(Architecture { memory: Some(0), ..shape() }.problem().unwrap(), "memory is 0, not from 1 to 1024");
-    assert!(Architecture { speeds: 1, ..shape() }.problem().unwrap().contains("a recurrent network has no slots"));
+    assert!(read == weights && read.architecture.body.keys().memory == Some(6));
+    assert_eq!(
+        Architecture { body: networks::recurrent(0), ..shape() }.problem().unwrap(),
+        "memory is 0, not from 1 to 1024"
+    );
+    assert!(Body::try_from(BodyKeys { speeds: 1, ..shape().body.keys() }).is_err());
 }

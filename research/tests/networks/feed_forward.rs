@@ -2,27 +2,17 @@
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
-use temponet_infer::{Architecture, Network, NetworkOptions, RealInput, Rows, SLOT, Vocabulary, Weights, reference};
+use temponet_infer::{Architecture, Network, NetworkOptions, RealInput, Rows, SLOT, Vocabulary, Weights};
+use temponet_paper::networks;
+
+use super::reference;
 
 fn shape(slots: usize, layers: usize, real: Option<RealInput>) -> Architecture {
     let vocabulary = |name: &str, size: usize| Vocabulary { name: name.into(), size };
     let job = vec![vocabulary("slack", 20), vocabulary(SLOT, slots)];
     let idle = vec![vocabulary("cores", 4)];
-    Architecture {
-        width: 24,
-        layers,
-        heads: 1,
-        feed_forward: 40,
-        job,
-        idle,
-        real,
-        slots: Some(slots),
-        actor: None,
-        speeds: 0,
-        atoms: None,
-        graph: false,
-        memory: None,
-    }
+    let body = networks::feed_forward(slots);
+    Architecture { width: 24, layers, heads: 1, feed_forward: 40, real, body, ..Architecture::paper(job, idle) }
 }
 
 /// Jobs in some of the slots, in random order.
@@ -45,11 +35,11 @@ fn the_fast_pass_computes_what_the_reference_computes() {
             let numbers: Vec<f32> = (0..jobs.len() * inputs).map(|_| rng.random_range(-2.0..9.0)).collect();
             let bias = vec![0.0; jobs.len() + 1];
             let rows = Rows { idle: &[3], jobs: jobs.as_flattened(), real: &numbers, bias: &bias, sparsity: None };
-            let (mut q, expected) = (Vec::new(), reference(&weights, &rows));
+            let (mut q, expected) = (Vec::new(), reference::feed_forward(&weights, &rows));
             network.forward(&rows, &mut q);
-            assert_eq!(q.len(), expected.q.len());
-            let gap = q.iter().zip(&expected.q).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-            assert!(gap < 1e-5 && expected.attention.is_empty(), "{gap}");
+            assert_eq!(q.len(), expected.len());
+            let gap = q.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+            assert!(gap < 1e-5, "{gap}");
         }
     }
 }
@@ -59,7 +49,8 @@ fn a_job_is_told_by_its_place_and_not_by_the_order_of_rows() {
     let weights = Weights::random(shape(4, 2, None), 3);
     let q = |jobs: &[[u16; 2]]| {
         let bias = vec![0.0; jobs.len() + 1];
-        reference(&weights, &Rows { idle: &[0], jobs: jobs.as_flattened(), real: &[], bias: &bias, sparsity: None }).q
+        let rows = Rows { idle: &[0], jobs: jobs.as_flattened(), real: &[], bias: &bias, sparsity: None };
+        temponet_infer::reference(&weights, &rows).q
     };
     let (one_way, the_other) = (q(&[[5, 0], [9, 2]]), q(&[[9, 2], [5, 0]]));
     assert!((one_way[1] - the_other[2]).abs() < 1e-5 && (one_way[0] - the_other[0]).abs() < 1e-5);
@@ -68,15 +59,19 @@ fn a_job_is_told_by_its_place_and_not_by_the_order_of_rows() {
 
 #[test]
 fn it_is_saved_and_read_and_a_wrong_shape_is_named() {
+    temponet_paper::register();
     let weights = Weights::random(shape(5, 2, None), 7);
     let read = Weights::from_bytes(&weights.to_bytes().unwrap()).unwrap();
-    assert!(read == weights && read.architecture.slots == Some(5));
+    assert!(read == weights && read.architecture.body.keys().slots == Some(5));
     let problem = |change: fn(&mut Architecture)| {
         let mut shape = shape(5, 2, None);
         change(&mut shape);
         shape.problem().unwrap()
     };
-    assert_eq!(problem(|shape| shape.slots = Some(6)), "the last job feature is not \"slot\" with 6 values");
-    assert_eq!(problem(|shape| shape.slots = Some(0)), "the number of slots is 0, not from 1 to 256");
+    assert_eq!(
+        problem(|shape| shape.body = networks::feed_forward(6)),
+        "the last job feature is not \"slot\" with 6 values"
+    );
+    assert_eq!(problem(|shape| shape.body = networks::feed_forward(0)), "the number of slots is 0, not from 1 to 256");
     assert!(problem(|shape| shape.job.clear()).contains("last job feature"));
 }

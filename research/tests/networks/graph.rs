@@ -4,13 +4,23 @@
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
-use temponet_infer::{Architecture, Network, NetworkOptions, Rows, Vocabulary, Weights, reference};
+use temponet_infer::{Architecture, Body, BodyKeys, Network, NetworkOptions, Rows, Vocabulary, Weights};
+use temponet_paper::networks;
+
+use super::reference;
 
 fn shape() -> Architecture {
     let vocabulary = |name: &str, size: usize| Vocabulary { name: name.into(), size };
     let job = vec![vocabulary("slack", 20), vocabulary("due", 12), vocabulary("core", 3)];
     let idle = vec![vocabulary("cores", 4)];
-    Architecture { width: 24, layers: 2, heads: 1, feed_forward: 40, graph: true, ..Architecture::paper(job, idle) }
+    Architecture {
+        width: 24,
+        layers: 2,
+        heads: 1,
+        feed_forward: 40,
+        body: networks::graph(),
+        ..Architecture::paper(job, idle)
+    }
 }
 
 fn jobs(count: usize, rng: &mut Pcg64) -> Vec<[u16; 3]> {
@@ -21,11 +31,11 @@ fn q(weights: &Weights, jobs: &[[u16; 3]], counts: &[u32]) -> Vec<f32> {
     let bias: Vec<f32> = [0.0].into_iter().chain(counts.iter().map(|count| (*count as f32).ln())).collect();
     let rows = Rows { idle: &[3], jobs: jobs.as_flattened(), real: &[], bias: &bias, sparsity: None };
     let mut network = Network::new(weights, NetworkOptions::default()).unwrap().clone();
-    let (mut q, expected) = (vec![1.0; 7], reference(weights, &rows));
+    let (mut q, expected) = (vec![1.0; 7], reference::graph(weights, &rows));
     network.forward(&rows, &mut q);
-    assert_eq!(q.len(), expected.q.len());
-    let gap = q.iter().zip(&expected.q).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-    assert!(gap < 1e-5 && expected.attention.is_empty(), "{gap}");
+    assert_eq!(q.len(), expected.len());
+    let gap = q.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    assert!(gap < 1e-5, "{gap}");
     q
 }
 
@@ -72,10 +82,11 @@ fn messages_tell_the_order_of_deadlines_and_who_holds_a_core() {
 
 #[test]
 fn it_is_saved_and_read_and_what_it_lacks_is_named() {
+    temponet_paper::register();
     let weights = Weights::random(shape(), 7);
     let read = Weights::from_bytes(&weights.to_bytes().unwrap()).unwrap();
-    assert!(read == weights && read.architecture.graph);
+    assert!(read == weights && read.architecture.body.keys().graph);
     let without = Architecture { job: shape().job[..2].to_vec(), ..shape() };
     assert_eq!(without.problem().unwrap(), "a graph network needs the job features \"due\" and \"core\"");
-    assert!(Architecture { speeds: 1, ..shape() }.problem().unwrap().contains("a graph network has no slots"));
+    assert!(Body::try_from(BodyKeys { speeds: 1, ..shape().body.keys() }).is_err());
 }

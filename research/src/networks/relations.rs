@@ -2,7 +2,7 @@
 //!
 //! They are read from the tokens, so that jobs with equal tokens have equal relations and can share a row.
 
-use crate::{Architecture, Vocabulary};
+use temponet_infer::{Architecture, Vocabulary};
 
 /// Names of the job features that relations are read from: the time to the deadline, and whether the job is running.
 const DUE: &str = "due";
