@@ -120,10 +120,10 @@ pub use stage_latencies::{Calibration, LatencyTable, MEASURED_CORES, MEASURED_SI
 pub use temponet_infer::NetworkError;
 pub use temponet_infer::NetworkOptions;
 pub use temponet_sched::shield::{Guarantee, NoGuarantee, Role, ShieldCounters, WhyNot};
-pub use temponet_task::ready_jobs::{AssignmentProblem, ReleaseProblem};
+pub use temponet_task::ready_jobs::ReleaseProblem;
 pub use temponet_task::{
-    Aim, Arrival, Assignment, Chain, Communication, Core, CoreSet, Costs, Decision, DueDates, Estimate, Event,
-    ExecutionModel, Gap, Goal, InvalidSystem, Job, JobHandle, JobId, ListedJob, Locks, Machine, Measure, Mode,
+    Aim, Arrival, Assignment, AssignmentProblem, Chain, Communication, Core, CoreSet, Costs, Decision, DueDates, Estimate, Event,
+    ExecutionModel, Gap, Goal, InvalidSystem, Job, JobHandle, JobId, JobTable, ListedJob, Locks, Machine, Measure, Mode,
     NotApplicable, OnMiss, PrecedenceProblem, Preemption, Protocol, ReadyJobs, ReadyJobsError, Release, Scheduler,
     Section, SectionProblem, Server, Speed, StoppedJob, System, SystemView, Task, TaskSet, TaskSettingProblem,
     TasksMut, Tie, Time, TimeError, TimeUnit, Worths, Wrapper,

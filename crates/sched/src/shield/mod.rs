@@ -148,19 +148,7 @@ impl<S: Scheduler> Shield<S> {
     fn ask(&mut self, view: &SystemView<'_>) -> Option<bool> {
         self.proposal.reset(view.cores());
         self.inner.decide(view, &mut self.proposal);
-        let cores = self.proposal.cores();
-        if cores.len() != view.cores() || cores.iter().flatten().any(|id| !view.active.contains(id)) {
-            return None;
-        }
-        let is_allowed = |(core, id): (usize, &JobId)| view.may_run(view.job(*id), core);
-        let on_cores = || cores.iter().enumerate().filter_map(|(core, id)| Some((core, id.as_ref()?)));
-        if view.system.machine().is_bound() && !on_cores().all(is_allowed) {
-            return None;
-        }
-        let is_kept = |core: usize| view.held_on(core).is_none_or(|held| cores[core] == Some(held));
-        if !(0..view.cores()).all(is_kept) {
-            return None;
-        }
+        self.proposal.check(view).ok()?;
         let replaced = make_way(view, &mut self.proposal);
         self.counters.impossible += replaced;
         Some(replaced > 0)
