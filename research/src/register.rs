@@ -6,8 +6,8 @@ use temponet_train::register_method;
 use crate::methods::{A2cSettings, HierarchicalSettings, PrioritySettings, RainbowSettings, SacSettings};
 use crate::{networks, search};
 
-/// Makes the rivals' methods and networks known to recipes and weights files, and the rivals that search to the catalog of schedulers. Call it once, before a recipe is read or a scheduler is
-/// named; more calls change nothing.
+/// Makes the rivals' methods and networks known to recipes and weights files, and the rivals that search to the catalog
+/// of schedulers. Call it once, before a recipe is read or a scheduler is named; more calls change nothing.
 pub fn register() {
     register_method::<A2cSettings>();
     register_method::<RainbowSettings>();

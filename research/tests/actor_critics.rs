@@ -1,5 +1,5 @@
-//! Contract of the policy learners among the baselines: each solves a set that a wrong implementation does not, and continues bit for bit after an
-//! interruption.
+//! Contract of the policy learners among the baselines: each solves a set that a wrong implementation does not, and
+//! continues bit for bit after an interruption.
 
 use temponet::Model;
 use temponet::stages::{Feature, IdleFeature, Observation, Scale, Tokenizer};
@@ -20,14 +20,7 @@ use temponet_train::{
 type Device = Cpu;
 
 fn small() -> NetworkShape {
-    NetworkShape {
-        width: 16,
-        layers: 1,
-        heads: 2,
-        feed_forward: 32,
-        body: Body::transformer(Some(16), 0),
-        ..NetworkShape::default()
-    }
+    NetworkShape { width: 16, layers: 1, heads: 2, feed_forward: 32, body: Body::transformer(Some(16), 0) }
 }
 
 fn stage(phases: u64, method: StageMethod) -> Stage {
@@ -42,8 +35,8 @@ fn recipe(network: NetworkShape, stages: Vec<Stage>) -> Recipe {
     recipe
 }
 
-/// A short job, and a long one with an earlier deadline: shortest remaining time first misses, least laxity first does not. With several copies of the
-/// tasks on as many cores.
+/// A short job, and a long one with an earlier deadline: shortest remaining time first misses, least laxity first does
+/// not. With several copies of the tasks on as many cores.
 fn counterexample(copies: usize) -> TaskSet {
     let short = Task::periodic("short", Time::from_ms(10), Time::from_ms(2));
     let mut long = Task::periodic("long", Time::from_ms(10), Time::from_ms(7));
@@ -66,8 +59,8 @@ fn classical(name: &str, set: &TaskSet) -> f64 {
     simulate(set, 1_000, Time::from_secs(6), &mut scheduler, &mut Unobserved).unwrap().jobs.compliance()
 }
 
-/// Trains on a set and returns the compliance of the model as its file says it. The last phase has to be as good as the best one: what learns in the
-/// wrong direction may begin well, but does not end well.
+/// Trains on a set and returns the compliance of the model as its file says it. The last phase has to be as good as the
+/// best one: what learns in the wrong direction may begin well, but does not end well.
 fn trained(network: NetworkShape, method: StageMethod, phases: u64, set: &TaskSet) -> f64 {
     let recipe = recipe(network, vec![stage(phases, method)]);
     let mut run = TrainingRun::new(Device::default(), recipe, Some(set.clone()), None);

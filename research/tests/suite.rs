@@ -6,4 +6,5 @@ mod command;
 mod experiments;
 mod folder;
 mod networks;
+mod search;
 mod trained_rivals;

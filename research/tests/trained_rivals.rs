@@ -1,4 +1,5 @@
-//! Contract of the learned rivals: a model that `train` writes runs in `compare --model` with the numbers that it had in training.
+//! Contract of the learned rivals: a model that `train` writes runs in `compare --model` with the numbers that it had
+//! in training.
 
 use serde_json::Value;
 

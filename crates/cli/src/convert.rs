@@ -28,7 +28,7 @@ pub fn new(args: NewArgs) -> Result<()> {
     if Format::of(&args.file) != Some(Format::Toml) {
         return Err(anyhow!("{}: the template is TOML; the name must end in .toml", args.file.display()));
     }
-    Output::claim(&args.file, Kind::TaskSet, Replace::nothing_or(args.force))?.write(&temponet_formats::template())?;
+    Output::claim(&args.file, Kind::TaskSet, Replace::nothing_or(args.force))?.write(temponet_formats::template())?;
     written(&args.file, args.json)
 }
 

@@ -17,7 +17,8 @@ fn read(document: &str) -> String {
     std::fs::read_to_string(root().join(document)).unwrap()
 }
 
-/// Every document: the README, CONTRIBUTING, and all pages below `docs`. Pages that a command wrote may name files of their time.
+/// Every document: the README, CONTRIBUTING, and all pages below `docs`. Pages that a command wrote may name files of
+/// their time.
 fn documents() -> Vec<String> {
     let pages = |folder: &str| -> Vec<String> {
         let entries = std::fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().file_name());
@@ -43,8 +44,8 @@ fn every_file_of_tests_is_run() {
     }
 }
 
-/// Checks that `parent`, a file of this folder, has as modules all other files with code, and all folders with such files. `is_program` says of which
-/// modules Cargo makes programs of their own.
+/// Checks that `parent`, a file of this folder, has as modules all other files with code, and all folders with such
+/// files. `is_program` says of which modules Cargo makes programs of their own.
 fn assert_modules_are_named(folder: &Path, parent: &str, is_program: &dyn Fn(&str) -> bool) {
     let text = std::fs::read_to_string(folder.join(parent)).unwrap_or_default();
     for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {

@@ -30,7 +30,8 @@ pub struct Proof {
     pub by: String,
 }
 
-/// Returns every scheduler that is proved to meet all deadlines, in the catalog's order. Returns none if the set cannot be analyzed.
+/// Returns every scheduler that is proved to meet all deadlines, in the catalog's order. Returns none if the set cannot
+/// be analyzed.
 pub fn proofs(set: &TaskSet) -> Vec<Proof> {
     let Some(facts) = Facts::of(set) else { return Vec::new() };
     let proof = |entry: &'static Entry| Some(Proof { scheduler: &entry.name, by: entry.proved_by(&facts)? });
@@ -39,7 +40,8 @@ pub fn proofs(set: &TaskSet) -> Vec<Proof> {
 
 /// A set, its worst case, and what is proved about EDF on it.
 ///
-/// Where tasks share resources or come after each other, other tests apply, and most proofs do not: a method returns none there unless it says otherwise.
+/// Where tasks share resources or come after each other, other tests apply, and most proofs do not: a method returns
+/// none there unless it says otherwise.
 pub struct Facts<'a> {
     set: &'a TaskSet,
     tasks: Tasks,
@@ -93,15 +95,15 @@ impl<'a> Facts<'a> {
         self.edf.get_or_init(proof).clone()
     }
 
-    /// Proof of EDF by due dates, where tasks come after each other, on one core. `leads` returns the time before its deadline at which a job of each task
-    /// is due.
+    /// Proof of EDF by due dates, where tasks come after each other, on one core. `leads` returns the time before its
+    /// deadline at which a job of each task is due.
     pub fn due_dates(&self, leads: fn(&System) -> Vec<Time>) -> Option<String> {
         let is_proved = || due_date_edf(self.set, &leads(&self.set.system)) == Ok(Outcome::Schedulable);
         (matches!(self.tasks, Tasks::Ordered) && is_proved()).then(|| "QPA with due dates".into())
     }
 
-    /// Proof of a scheduler that is identical to EDF on this set; `name` says in what sense. Laxities are whole nanoseconds,
-    /// so it is claimed only where work and time are the same.
+    /// Proof of a scheduler that is identical to EDF on this set; `name` says in what sense. Laxities are whole
+    /// nanoseconds, so it is claimed only where work and time are the same.
     pub fn as_edf(&self, name: &str) -> Option<String> {
         self.worst_case()?;
         self.edf().filter(|_| self.set.has_identical_cores()).map(|by| format!("{name} by {by}"))
@@ -112,8 +114,8 @@ impl<'a> Facts<'a> {
         if self.set.tasks().iter().all(plain) { self.as_edf("EDF") } else { None }
     }
 
-    /// Proof of a scheduler that plans with the remaining wcets and follows EDF as long as every job fits. It is not claimed
-    /// where jobs hold their cores.
+    /// Proof of a scheduler that plans with the remaining wcets and follows EDF as long as every job fits. It is not
+    /// claimed where jobs hold their cores.
     pub fn planning_edf(&self) -> Option<String> {
         if keeps_to_wcets(self.worst_case()?) { self.as_edf("EDF") } else { None }
     }
@@ -124,7 +126,8 @@ impl<'a> Facts<'a> {
             Tasks::Sharing => {
                 ("response times with critical sections", sharing_response_times(self.set, rule).ok()?.outcome)
             }
-            // A follower arrives with its source and is released later, so that the order of arrivals is not that of priorities.
+            // A follower arrives with its source and is released later, so that the order of arrivals is not that of
+            // priorities.
             Tasks::Ordered if rule == PriorityRule::Equal => return None,
             Tasks::Ordered => {
                 ("response times with jitter of predecessors", dependent_response_times(self.set, rule).ok()?.outcome)

@@ -23,8 +23,11 @@ const MOST: u64 = 1_000 * WHOLE;
 /// Largest factor that [`scalings`] returns. A scheduler with this factor may be proved beyond it.
 pub const LARGEST_SCALING: f64 = (MOST - 1) as f64 / WHOLE as f64;
 
+/// Whether a scheduler is asked for on a set.
+type IsAsked = fn(&TaskSet) -> bool;
+
 /// The main schedulers whose proofs differ, and the sets on which they are asked for.
-const SCHEDULERS: &[(&str, fn(&TaskSet) -> bool)] = &[
+const SCHEDULERS: &[(&str, IsAsked)] = &[
     ("edf", |_| true),
     ("rm", |_| true),
     ("dm", |_| true),

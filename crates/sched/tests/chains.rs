@@ -1,5 +1,5 @@
-//! Contract: what is proved about tasks that come after each other, and the bounds on reaction times and data ages of chains, are never refuted by a simulation.
-//! Every scheduler of the catalog runs such sets, or says why not.
+//! Contract: what is proved about tasks that come after each other, and the bounds on reaction times and data ages of
+//! chains, are never refuted by a simulation. Every scheduler of the catalog runs such sets, or says why not.
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;

@@ -1,4 +1,5 @@
-//! Schedulers that wake up when a budget is used up: a cost of decisions delays them, and does not keep them deciding for ever.
+//! Schedulers that wake up when a budget is used up: a cost of decisions delays them, and does not keep them deciding
+//! for ever.
 
 use temponet_sched::build;
 use temponet_sim::{Metrics, Unobserved, simulate};

@@ -1,6 +1,6 @@
-//! Contract of estimates: schedulers that plan with them follow what they say, those that do not are not moved by them, an
-//! estimate that says the wcet changes nothing, an exact one is as good as a known execution time, and none of them refutes a
-//! proof.
+//! Contract of estimates: schedulers that plan with them follow what they say, those that do not are not moved by them,
+//! an estimate that says the wcet changes nothing, an exact one is as good as a known execution time, and none of them
+//! refutes a proof.
 
 use std::collections::BTreeMap;
 

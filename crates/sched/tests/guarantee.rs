@@ -1,5 +1,5 @@
-//! Contract of the guarantee for a part of the set: whatever chooses, however much the other tasks ask for, and whatever
-//! switches, migrations and decisions cost, no job of a guaranteed task is late.
+//! Contract of the guarantee for a part of the set: whatever chooses, however much the other tasks ask for, and
+//! whatever switches, migrations and decisions cost, no job of a guaranteed task is late.
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -202,8 +202,8 @@ fn nothing_is_guaranteed_where_no_task_can_wait_for_a_long_job() {
     );
 }
 
-/// A kernel that announces more work than its task says is started only if nobody who arrives before its end has to wait
-/// too long.
+/// A kernel that announces more work than its task says is started only if nobody who arrives before its end has to
+/// wait too long.
 #[test]
 fn a_longer_job_than_the_proof_knows_does_not_break_the_guarantee() {
     let ms = Time::from_ms;
@@ -214,7 +214,8 @@ fn a_longer_job_than_the_proof_knows_does_not_break_the_guarantee() {
         let task = Task::periodic("kernel", ms(100), ms(3)).with_preemption(Preemption::None);
         TaskSet::new("set", vec![brake.clone(), task.with_arrival(arrival)], 1)
     };
-    // What the shield is told: kernels of 3 ms. What comes: kernels of 7 ms, which fit between two jobs of the brake only.
+    // What the shield is told: kernels of 3 ms. What comes: kernels of 7 ms, which fit between two jobs of the brake
+    // only.
     let (told, real) = (kernel(vec![job(1, 3)]), kernel((0..10).map(|k| job(100 * k + 7, 7)).collect()));
     struct Told(Shield<Box<dyn Scheduler>>, System);
     impl temponet_task::Wrapper for Told {

@@ -113,8 +113,8 @@ fn patient(rng: &mut Pcg64, implicit: bool) -> TaskSet {
     TaskSet::new("patient", tasks.collect(), 1)
 }
 
-/// Whether a deadline is missed when one task arrives alone and all others a nanosecond later, or all together, all as often
-/// as they may.
+/// Whether a deadline is missed when one task arrives alone and all others a nanosecond later, or all together, all as
+/// often as they may.
 fn misses_at_worst(set: &TaskSet, scheduler: &str) -> bool {
     (0..=set.tasks().len()).any(|first| {
         let mut worst = set.clone();

@@ -1,5 +1,5 @@
-//! Contract of the proofs: no simulation ever refutes a proof or an exact test, over thousands of random sets of every kind
-//! that the model allows; and the expected schedulers are proved on hand-made sets.
+//! Contract of the proofs: no simulation ever refutes a proof or an exact test, over thousands of random sets of every
+//! kind that the model allows; and the expected schedulers are proved on hand-made sets.
 //!
 //! The schedulability tests themselves are tested in `crates/analysis/tests`.
 

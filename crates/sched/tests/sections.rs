@@ -1,6 +1,6 @@
-//! Contract where tasks share resources: one job at a time holds a resource, whichever scheduler chooses; under the ceiling
-//! protocol a job waits at most once and only before it starts; and no simulation refutes what is proved, nor exceeds a bound on
-//! a response time.
+//! Contract where tasks share resources: one job at a time holds a resource, whichever scheduler chooses; under the
+//! ceiling protocol a job waits at most once and only before it starts; and no simulation refutes what is proved, nor
+//! exceeds a bound on a response time.
 
 use std::collections::{BTreeMap, HashMap};
 

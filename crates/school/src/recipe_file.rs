@@ -1,5 +1,5 @@
-//! Reading of recipe files. Every error names the file and the line, including errors that only show when several settings are considered
-//! together.
+//! Reading of recipe files. Every error names the file and the line, including errors that only show when several
+//! settings are considered together.
 
 use std::path::Path;
 
@@ -32,8 +32,8 @@ pub fn parse(text: &str, origin: &Path) -> Result<Recipe, LoadError> {
     }
 }
 
-/// Finds the key that an error in the table at `start` begins with, such as `batch: invalid type`. The settings of a method are read when the table is known
-/// as a whole, and so the error has the position of the table.
+/// Finds the key that an error in the table at `start` begins with, such as `batch: invalid type`. The settings of a
+/// method are read when the table is known as a whole, and so the error has the position of the table.
 fn key_in(text: &str, start: usize, message: &str) -> Option<usize> {
     let root = DeTable::parse(text).ok()?;
     let (key, _) = message.split_once(": ")?;
@@ -51,8 +51,8 @@ fn key_in(text: &str, start: usize, message: &str) -> Option<usize> {
     None
 }
 
-/// Finds the setting that a problem names, such as `stage 2: workload: load = 0 …`, and returns the position of its key, else of its table. None
-/// if the file does not mention it, because a default conflicts with other settings.
+/// Finds the setting that a problem names, such as `stage 2: workload: load = 0 …`, and returns the position of its
+/// key, else of its table. None if the file does not mention it, because a default conflicts with other settings.
 fn place_of(text: &str, problem: &str) -> Option<usize> {
     let root = DeTable::parse(text).ok()?;
     let mut at = Found { table: root.get_ref(), start: None };

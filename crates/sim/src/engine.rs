@@ -37,8 +37,8 @@
 //! ```
 //!
 //! A *pending* job is still in the [`Workload`], or waits for its predecessors. One that loses a predecessor is counted at
-//! once, as [`End::Unreleased`]. A *ready* job is in `active`, without a core. A *running* job is in
-//! `active` and on a core. The other states are those of a job that has left, named by [`End`].
+//! once, as [`End::Unreleased`]. A *ready* job is active, without a core. A *running* job is in
+//! active and on a core. The other states are those of a job that has left, named by [`End`].
 //!
 //! 1. `advance` takes the job from the workload at its release time and calls `release`.
 //! 2. `apply` calls `reassign_cores`, which calls `dispatch` for every job that gets a core.
@@ -65,7 +65,9 @@ mod waiting;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use temponet_task::{Assignment, Costs, Event, Job, JobId, Scheduler, Speed, System, SystemView, TaskSet, Time};
+use temponet_task::{
+    Assignment, Costs, Event, Job, JobId, JobTable, Scheduler, Speed, System, SystemView, TaskSet, Time,
+};
 
 use crate::chains::ChainMeter;
 use crate::deadline_queue::DeadlineQueue;
@@ -114,7 +116,7 @@ fn run<O: Observer>(
     let mut assignment = Assignment::default();
     while engine.advance(observer) {
         temponet_cancel::checkpoint();
-        if engine.active.len() > most {
+        if engine.table.active().len() > most {
             return Err(error::too_many(set, engine.now, most));
         }
         assignment.reset(set.cores());
@@ -141,11 +143,7 @@ pub struct Engine<S> {
     /// What schedulers do not see of the jobs, indexed by job id.
     hidden: Vec<Hidden>,
     /// Jobs that have been released and have not left.
-    active: Vec<JobId>,
-    /// Ids that can be reused.
-    free: Vec<JobId>,
-    /// Jobs that left since the last decision. Their ids become free after the next decision.
-    leaving: Vec<JobId>,
+    table: JobTable,
     deadlines: DeadlineQueue,
     /// Job on each core.
     running: Vec<Option<JobId>>,
@@ -166,8 +164,6 @@ pub struct Engine<S> {
     sections: Option<Box<Sections>>,
     /// Whether every core runs at full speed, or at the one that the machine gives it.
     all_full: bool,
-    /// Whether some task may not use every core.
-    is_bound: bool,
     events: Vec<Event>,
     metrics: Metrics,
     /// Busy core time at full speed, in nanoseconds.
@@ -182,28 +178,14 @@ pub struct Engine<S> {
 #[derive(Clone, Copy, Debug)]
 struct Hidden {
     execution: Time,
-    /// Number of the use of this id, which tells successive jobs with the same id apart.
-    generation: u32,
-    /// Index in `active`, or [`GONE`] after the job has left.
-    place: u32,
     /// Work done on slow cores that is not a whole nanosecond yet, in thousandths of a nanosecond.
     fraction: u32,
-    /// Number of the last decision that moved the job to a core. It reveals a job on two cores.
+    /// Number of the last decision that moved the job to a core.
     assigned: u64,
     /// Time of the first dispatch, or [`Time::NEVER`].
     first_start: Time,
     /// How the job leaves at its next preemption point, if it is to be removed there.
     removal: Option<End>,
-}
-
-/// Place of a job that has left.
-const GONE: u32 = u32::MAX;
-
-impl Hidden {
-    /// Returns whether this is still the job of `generation` and active.
-    fn is(&self, generation: u32) -> bool {
-        self.generation == generation && self.place != GONE
-    }
 }
 
 /// State of a core between two decisions.
@@ -247,9 +229,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             workload: Workload::until(set.clone(), seed, horizon),
             jobs: Vec::new(),
             hidden: Vec::new(),
-            active: Vec::new(),
-            free: Vec::new(),
-            leaving: Vec::new(),
+            table: JobTable::default(),
             deadlines: DeadlineQueue::new(),
             running: vec![None; set.cores()],
             cores: idle_cores(&system, Time::ZERO),
@@ -261,7 +241,6 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             waiting: Waiting::of(set.tasks()),
             sections: Sections::of(&system),
             all_full: true,
-            is_bound: system.machine().is_bound(),
             system,
             events: Vec::new(),
             metrics: Metrics::new(set.tasks()),
@@ -285,7 +264,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
 
     /// Returns the state that a scheduler sees now.
     pub fn view(&self) -> SystemView<'_> {
-        SystemView::new(self.now, &self.system, &self.active, &self.jobs, &self.running)
+        SystemView::of_table(self.now, &self.system, &self.table, &self.jobs, &self.running)
             .with_events(&self.events)
             .with_locks(self.sections.as_ref().map(|sections| &sections.locks))
     }
@@ -323,12 +302,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
 
     /// Removes a job from the active jobs and counts it.
     fn leave(&mut self, id: JobId, end: End, observer: &mut impl Observer) {
-        let place = std::mem::replace(&mut self.hidden[id.index()].place, GONE);
-        self.active.swap_remove(place as usize);
-        if let Some(moved) = self.active.get(place as usize) {
-            self.hidden[moved.index()].place = place;
-        }
-        self.leaving.push(id);
+        self.table.leave(id);
         self.count(id, end, observer);
         if self.sections.is_some() {
             self.leave_sections(id, observer);
@@ -364,7 +338,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             (job.running, job.held) = (false, false);
             self.end_slice(core, id, self.cores[core].speed, observer);
             let state = &mut self.cores[core];
-            state.previous = Some((id, self.hidden[id.index()].generation));
+            state.previous = Some((id, self.table.generation(id)));
             state.completion = Time::NEVER;
         }
     }
@@ -404,8 +378,8 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         if self.sections.is_some() {
             self.finish_sections(observer);
         }
-        for id in std::mem::take(&mut self.active) {
-            self.count(id, End::Unfinished, observer);
+        for place in 0..self.table.active().len() {
+            self.count(self.table.active()[place], End::Unfinished, observer);
         }
         self.count_unreleased(observer);
         self.count_waiting(observer);

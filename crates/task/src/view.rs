@@ -1,7 +1,9 @@
 //! The state that a scheduler sees at a decision point. Nothing here depends on the simulator: a real-time program fills
 //! the same structures from its own queues.
 
-use crate::{Estimate, Locks, Speed, System, Task, Time};
+use alloc::{format, string::String};
+
+use crate::{Estimate, JobTable, Locks, Speed, System, Task, Time};
 
 /// Identifier of a job while it is active. After the job has left the system, the number may be reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -199,6 +201,8 @@ pub struct SystemView<'a> {
     pub events: &'a [Event],
     /// Who holds and who wants which resource; `None` if the system has no resources.
     pub locks: Option<&'a Locks>,
+    /// Table behind `active`, if there is one.
+    table: Option<&'a JobTable>,
 }
 
 impl<'a> SystemView<'a> {
@@ -210,7 +214,19 @@ impl<'a> SystemView<'a> {
         jobs: &'a [Job],
         running: &'a [Option<JobId>],
     ) -> SystemView<'a> {
-        SystemView { now, system, active, jobs, running, events: &[], locks: None }
+        SystemView { now, system, active, jobs, running, events: &[], locks: None, table: None }
+    }
+
+    /// Like [`SystemView::new`], with the active jobs of a table, which knows without searching whether a job is active.
+    #[inline]
+    pub fn of_table(
+        now: Time,
+        system: &'a System,
+        table: &'a JobTable,
+        jobs: &'a [Job],
+        running: &'a [Option<JobId>],
+    ) -> SystemView<'a> {
+        SystemView { now, system, active: table.active(), jobs, running, events: &[], locks: None, table: Some(table) }
     }
 
     /// Returns the view with these events since the last decision.
@@ -234,7 +250,7 @@ impl<'a> SystemView<'a> {
     /// Returns the view with these active jobs only.
     #[must_use]
     pub fn with_active(self, active: &'a [JobId]) -> SystemView<'a> {
-        SystemView { active, ..self }
+        SystemView { active, table: None, ..self }
     }
 
     /// Returns the job with this id.
@@ -244,6 +260,25 @@ impl<'a> SystemView<'a> {
     /// If no job has ever had this id.
     pub fn job(&self, id: JobId) -> &'a Job {
         &self.jobs[id.index()]
+    }
+
+    /// Returns whether an active job has this id.
+    #[inline]
+    pub fn is_active(&self, id: JobId) -> bool {
+        self.table.map_or_else(|| self.active.contains(&id), |table| table.is_active(id))
+    }
+
+    /// Returns the name of a job for messages: "job 3 of task "control"".
+    ///
+    /// # Panics
+    ///
+    /// If no job has ever had this id.
+    pub fn job_name(&self, id: JobId) -> String {
+        let job = self.job(id);
+        match self.system.tasks().get(job.task as usize) {
+            Some(task) => format!("job {} of task {:?}", job.number, task.name),
+            None => format!("job {} of task {}", job.number, job.task),
+        }
     }
 
     /// Returns the task of a job.

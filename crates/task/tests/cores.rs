@@ -1,7 +1,7 @@
 //! Contract of placement on cores that differ: of all assignments, the one that is best by the stated rule. The reference
 //! tries every assignment. A job on a core that its task may not use is refused, and work is done at the speed of the core.
 
-use temponet_task::ready_jobs::AssignmentProblem;
+use temponet_task::AssignmentProblem;
 use temponet_task::{
     Assignment, Core, CoreSet, InvalidSystem, Job, JobId, NotApplicable, Preemption, ReadyJobs, ReadyJobsError,
     Scheduler, Speed, System, SystemView, Task, TaskSet, TaskSettingProblem, Time,

@@ -1,6 +1,7 @@
 //! Contract of [`ReadyJobs`]: what a program reports is what a scheduler sees, ids never alias, and mistakes are errors.
 
-use temponet_task::ready_jobs::{AssignmentProblem, ReleaseProblem};
+use temponet_task::AssignmentProblem;
+use temponet_task::ready_jobs::ReleaseProblem;
 use temponet_task::{
     Arrival, Assignment, Costs, Estimate, Event, ExecutionModel, Gap, InvalidSystem, JobId, NotApplicable, OnMiss,
     Preemption, ReadyJobs, ReadyJobsError, Release, Scheduler, Server, Speed, System, SystemView, Task, TaskSet,
@@ -157,7 +158,7 @@ fn illegal_assignments_are_errors_and_change_nothing() {
     let decisions: [(Decide, AssignmentProblem); 6] = [
         (|_, to| to.run(0, JobId(7)), AssignmentProblem::UnknownJob(JobId(7))),
         (|_, to| (0..2).for_each(|core| to.run(core, JobId(0))), AssignmentProblem::TwoCores(JobId(0))),
-        (|_, to| to.set_speed(1, Speed(500)), AssignmentProblem::Speed(Speed(500))),
+        (|_, to| to.set_speed(1, Speed(500)), AssignmentProblem::Speed { core: 1, speed: Speed(500) }),
         (|view, to| to.wake_at(view.now), AssignmentProblem::Wake(Time::ZERO)),
         (|_, to| (to.abandon(JobId(0)), to.run(0, JobId(0))).1, AssignmentProblem::GivenUp(JobId(0))),
         (|_, to| to.reset(3), AssignmentProblem::Cores(3)),

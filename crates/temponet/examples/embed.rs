@@ -2,12 +2,14 @@
 //!
 //! `cargo run -p temponet --example embed`
 //!
-//! A real program waits for timers and for its workers. This one plays 100 ms of them: both tasks are periodic, and jobs take less than their wcet.
+//! A real program waits for timers and for its workers. This one plays 100 ms of them: both tasks are periodic, and
+//! jobs take less than their wcet.
 
 use temponet::{JobHandle, ReadyJobs, Task, TaskSet, Temponet, Time};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // Once, before real time begins: the tasks, the cores, the model (`Temponet::load("mine.safetensors")?` for one of your own).
+    // Once, before real time begins: the tasks, the cores, the model (`Temponet::load("mine.safetensors")?` for one of
+    // your own).
     let tasks = vec![
         Task::periodic("control", Time::from_ms(10), Time::from_ms(4)),
         Task::periodic("vision", Time::from_ms(40), Time::from_ms(22)),
@@ -23,7 +25,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut running: Option<JobHandle> = None;
     let mut latest: Option<Time> = None;
     loop {
-        // 1. Sleep until something happens: a release, the end of the running job, or the date that the scheduler asked for.
+        // 1. Sleep until something happens: a release, the end of the running job, or the date that the scheduler asked
+        //    for.
         let end = running.and_then(|job| ready.job(job)).map(|job| {
             let left = takes[job.task as usize].saturating_sub(job.executed);
             ready.now() + left
@@ -41,7 +44,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             ready.release(task)?;
             *date = now + periods[task];
         }
-        // 3. Ask, and dispatch. A real program sets a timer for `decision.next()` and stops the jobs in `decision.stopped()`.
+        // 3. Ask, and dispatch. A real program sets a timer for `decision.next()` and stops the jobs in
+        //    `decision.stopped()`.
         let decision = ready.decide(&mut scheduler)?;
         assert!(decision.stopped().is_empty(), "the shield guarantees this set");
         (running, latest) = (decision.cores()[0], decision.next());

@@ -1,7 +1,8 @@
 //! Growing a model: the same network with a tokenizer that tells it more.
 //!
-//! The embeddings of new features, and of new values of old ones, are zero. A row is the sum of its embeddings, so a grown network gives the Q-values
-//! of the old one until training changes these embeddings. New features stand at the end of the old lists, which keeps the meaning of everything learned.
+//! The embeddings of new features, and of new values of old ones, are zero. A row is the sum of its embeddings, so a
+//! grown network gives the Q-values of the old one until training changes these embeddings. New features stand at the
+//! end of the old lists, which keeps the meaning of everything learned.
 
 use temponet_infer::{Architecture, Weights};
 
@@ -43,8 +44,9 @@ pub enum GrowthError {
 }
 
 impl Model {
-    /// Returns the model with another tokenizer, which must have all its features, in the same order, and may have more after them. Until it is trained,
-    /// the grown model decides as this one. Metadata and the tensors for further training are kept.
+    /// Returns the model with another tokenizer, which must have all its features, in the same order, and may have more
+    /// after them. Until it is trained, the grown model decides as this one. Metadata and the tensors for further
+    /// training are kept.
     pub fn grown(&self, tokenizer: &Tokenizer) -> Result<Model, GrowthError> {
         let (old, new) = (&self.tokenizer, tokenizer);
         let same = [

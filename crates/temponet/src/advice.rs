@@ -1,7 +1,8 @@
 //! Advice of simple schedulers about each ready job, as part of the job's token.
 //!
-//! A network that sees what the simple schedulers would do can imitate them, so it does not fall far behind, and it can learn when to differ. This module
-//! only collects the advice; the schedulers themselves are in [`temponet_sched::advice`].
+//! A network that sees what the simple schedulers would do can imitate them, so it does not fall far behind, and it can
+//! learn when to differ. This module only collects the advice; the schedulers themselves are in
+//! [`temponet_sched::advice`].
 
 use std::fmt;
 
@@ -16,7 +17,8 @@ pub(crate) const ADVICE_VALUES: usize = 1 << Advisor::ALL.len();
 /// Number of values of [`crate::stages::Feature::Plan`]: one for each subset of the planners.
 pub(crate) const PLAN_VALUES: usize = 1 << Planner::ALL.len();
 
-/// Number of ready jobs above which [`Advisor::Dios`] is asked only if tasks differ in value or criticality, because it is slow.
+/// Number of ready jobs above which [`Advisor::Dios`] is asked only if tasks differ in value or criticality, because it
+/// is slow.
 const MANY_JOBS: usize = 64;
 
 /// Advice about one job.
@@ -26,8 +28,8 @@ pub struct JobAdvice {
     pub advisors: u16,
     /// Planners that would run the job, one bit each: bit `p as u16` for [`Planner`] `p`.
     pub planners: u16,
-    /// Work due by the job's deadline, as a share of what the cores can do until then. It is infinite for a job that is late or that the planner
-    /// left out of its plan.
+    /// Work due by the job's deadline, as a share of what the cores can do until then. It is infinite for a job that is
+    /// late or that the planner left out of its plan.
     pub pressure: f64,
 }
 
@@ -67,7 +69,8 @@ impl Advice {
         self.panel.start(system);
     }
 
-    /// Sorts the ready jobs by deadline, then asks the advisors if `ask_advisors` is set and the planners if `ask_planners` is set.
+    /// Sorts the ready jobs by deadline, then asks the advisors if `ask_advisors` is set and the planners if
+    /// `ask_planners` is set.
     pub(crate) fn ask(&mut self, view: &SystemView<'_>, scale: &Scale, ask_advisors: bool, ask_planners: bool) {
         if self.by_job.capacity() < view.jobs.len() {
             // Twice as many, because ids of jobs that have just left are not free yet.

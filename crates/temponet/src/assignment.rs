@@ -1,7 +1,8 @@
-//! Matching of rows (jobs) to columns (cores) for the greatest total gain: relaxed ([`Sinkhorn`]) and exact ([`Hungarian`]).
+//! Matching of rows (jobs) to columns (cores) for the greatest total gain: relaxed ([`Sinkhorn`]) and exact
+//! ([`Hungarian`]).
 //!
-//! Gains are given in row-major order. A row or column may stay unmatched; its gain is then zero. Both matchers reuse their buffers from call to
-//! call.
+//! Gains are given in row-major order. A row or column may stay unmatched; its gain is then zero. Both matchers reuse
+//! their buffers from call to call.
 
 /// Entropy-regularized optimal transport by Sinkhorn iterations, and a matching that is rounded from its plan.
 #[derive(Clone, Debug, Default)]
@@ -18,14 +19,15 @@ pub struct Sinkhorn {
 impl Sinkhorn {
     /// Returns the transport plan in row-major order: the share of each row that goes to each column.
     ///
-    /// Every row and every column has a mass of one. A slack row and a slack column of zero gain take the mass that gains more when it stays
-    /// unmatched; they are not part of the result. The lower the `temperature`, the closer the plan is to a matching. `iterations` is the number of
-    /// times that rows and columns are rescaled.
+    /// Every row and every column has a mass of one. A slack row and a slack column of zero gain take the mass that
+    /// gains more when it stays unmatched; they are not part of the result. The lower the `temperature`, the closer the
+    /// plan is to a matching. `iterations` is the number of times that rows and columns are rescaled.
     pub fn plan(&mut self, gains: &[f32], columns: usize, temperature: f32, iterations: u32) -> &[f32] {
         let rows = gains.len() / columns.max(1);
         let temperature = temperature.max(1e-6);
         let most = gains.iter().copied().fold(0.0, f32::max);
-        // With the slack row and column the problem is balanced: row marginals 1, …, 1, columns; column marginals 1, …, 1, rows.
+        // With the slack row and column the problem is balanced: row marginals 1, …, 1, columns; column marginals 1, …,
+        // 1, rows.
         let gain = |row: usize, column: usize| match row < rows && column < columns {
             true => gains[row * columns + column],
             false => 0.0,
@@ -53,8 +55,8 @@ impl Sinkhorn {
         &self.plan
     }
 
-    /// Returns the column of each row, rounded from the plan: cells with the greatest shares first, each row and column at most once. Cells with a
-    /// negative gain are never matched. The parameters are those of [`Sinkhorn::plan`].
+    /// Returns the column of each row, rounded from the plan: cells with the greatest shares first, each row and column
+    /// at most once. Cells with a negative gain are never matched. The parameters are those of [`Sinkhorn::plan`].
     pub fn matching(&mut self, gains: &[f32], columns: usize, temperature: f32, iterations: u32) -> &[Option<usize>] {
         self.plan(gains, columns, temperature, iterations);
         let plan = &self.plan;
@@ -81,7 +83,8 @@ impl Sinkhorn {
 pub struct Hungarian {
     row_price: Vec<f64>,
     column_price: Vec<f64>,
-    /// Row matched to each column. Rows and columns are counted from 1; row 0 means unmatched, and column 0 is where a search begins.
+    /// Row matched to each column. Rows and columns are counted from 1; row 0 means unmatched, and column 0 is where a
+    /// search begins.
     row_of: Vec<usize>,
     least: Vec<f64>,
     came_from: Vec<usize>,

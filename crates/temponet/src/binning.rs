@@ -1,12 +1,14 @@
 //! Edges of the slack bins: fixed by a formula, or fitted to observed slacks.
 //!
-//! This module defines the edges. Finding the bin of a slack, which is done for every job at every decision, is the job of `bins.rs`.
+//! This module defines the edges. Finding the bin of a slack, which is done for every job at every decision, is the job
+//! of `bins.rs`.
 
 use serde::{Deserialize, Serialize};
 
 use crate::TokenizerError;
 
-/// How slack is divided into bins. Slacks are in units of [`crate::stages::Scale::unit`], the median wcet of the task set.
+/// How slack is divided into bins. Slacks are in units of [`crate::stages::Scale::unit`], the median wcet of the task
+/// set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Binning {
@@ -17,7 +19,8 @@ pub enum Binning {
     },
     /// Bins that widen by a constant factor. The factor is chosen so that the last bin begins at `last`.
     Log {
-        /// Slack below which bins are nearly equal in width, and above which they are nearly logarithmic; positive and less than `last`.
+        /// Slack below which bins are nearly equal in width, and above which they are nearly logarithmic; positive and
+        /// less than `last`.
         first: f64,
         /// Slack at which the last bin begins.
         last: f64,
@@ -45,7 +48,8 @@ impl Binning {
 
     /// Fits bins to the clusters of observed slacks by one-dimensional k-means, starting from the quantiles.
     ///
-    /// Negative and infinite slacks are ignored. There are fewer than `bins` bins if the slacks have too few distinct values.
+    /// Negative and infinite slacks are ignored. There are fewer than `bins` bins if the slacks have too few distinct
+    /// values.
     pub fn fit(slacks: &[f64], bins: usize) -> Binning {
         let mut sorted: Vec<f64> = slacks.iter().copied().filter(|slack| slack.is_finite() && *slack >= 0.0).collect();
         sorted.sort_by(f64::total_cmp);

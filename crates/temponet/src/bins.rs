@@ -1,7 +1,7 @@
 //! Lookup of a number's bin without a binary search.
 //!
-//! The upper bits of the floating-point representation index a table. The table holds a bin that is at most a few bins below the right one; a
-//! fixed number of comparisons with the edges does the rest.
+//! The upper bits of the floating-point representation index a table. The table holds a bin that is at most a few bins
+//! below the right one; a fixed number of comparisons with the edges does the rest.
 
 /// Bins of non-negative numbers.
 #[derive(Clone, Debug, PartialEq)]
@@ -10,8 +10,8 @@ pub(crate) struct Bins {
     edges: Vec<f64>,
     /// Upper bits of the first positive edge: the first index of the table.
     first: u64,
-    /// The table: for upper bits `first + i`, entry `i` is the bin of the least number with these upper bits. Entry 0 also serves all smaller numbers,
-    /// and the last entry all greater ones.
+    /// The table: for upper bits `first + i`, entry `i` is the bin of the least number with these upper bits. Entry 0
+    /// also serves all smaller numbers, and the last entry all greater ones.
     starts: Vec<u16>,
     /// Greatest distance from a table entry to the bin of a number that leads to this entry.
     steps: usize,
@@ -44,7 +44,8 @@ impl Bins {
         Bins { edges, first, starts, steps }
     }
 
-    /// Returns the bin of a number. Its control flow does not depend on the number, so there are no branch mispredictions.
+    /// Returns the bin of a number. Its control flow does not depend on the number, so there are no branch
+    /// mispredictions.
     pub(crate) fn of(&self, value: f64) -> u16 {
         let place = (value.to_bits() >> SHIFT).saturating_sub(self.first) as usize;
         let mut bin = usize::from(self.starts[place.min(self.starts.len() - 1)]);

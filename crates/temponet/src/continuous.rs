@@ -7,7 +7,8 @@ use crate::TokenizerError;
 
 /// How slack and remaining wcet become the two numbers that a network reads.
 ///
-/// Both are in units of [`crate::stages::Scale::unit`], the median wcet of the task set, and are clamped to ±1000. In pairs, slack comes first.
+/// Both are in units of [`crate::stages::Scale::unit`], the median wcet of the task set, and are clamped to ±1000. In
+/// pairs, slack comes first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Continuous {
@@ -40,7 +41,8 @@ const LIMIT: f64 = 1_000.0;
 const LEAST_DEVIATION: f64 = 1e-6;
 
 impl Continuous {
-    /// Fits z-scores to observed pairs of slack and remaining wcet. A number that never varies is only shifted, with a deviation of 1.
+    /// Fits z-scores to observed pairs of slack and remaining wcet. A number that never varies is only shifted, with a
+    /// deviation of 1.
     pub fn fit(observed: &[[f64; 2]]) -> Continuous {
         let count = observed.len().max(1) as f64;
         let mean = [0, 1].map(|of| observed.iter().map(|pair| limited(*pair)[of]).sum::<f64>() / count);
@@ -52,7 +54,8 @@ impl Continuous {
         Continuous::ZScore { mean, deviation }
     }
 
-    /// The same without the remaining wcet: z-scores become those of slack alone. Other ways of reading slack have no such form.
+    /// The same without the remaining wcet: z-scores become those of slack alone. Other ways of reading slack have no
+    /// such form.
     pub fn without_remaining(&self) -> Option<Continuous> {
         match self {
             Continuous::ZScore { mean, deviation } => {

@@ -1,7 +1,7 @@
 //! The discrete features of job rows and of the idle row: names, meanings and numbers of values.
 //!
-//! A feature's name is the name of its embedding in a model file. Features of a model are never reordered and never change their meaning. New ones
-//! are added at the end, and old models keep the list that they were trained with.
+//! A feature's name is the name of its embedding in a model file. Features of a model are never reordered and never
+//! change their meaning. New ones are added at the end, and old models keep the list that they were trained with.
 
 use serde::{Deserialize, Serialize};
 use temponet_infer::Vocabulary;
@@ -30,24 +30,28 @@ pub enum Feature {
     Advice,
     /// The subset of the three planners, which look ahead to coming jobs, that would run the job now.
     Plan,
-    /// Work due by the job's deadline, coming jobs included, as a share of what the cores can do until then: 16 bins, the last from 1.875 on.
+    /// Work due by the job's deadline, coming jobs included, as a share of what the cores can do until then: 16 bins,
+    /// the last from 1.875 on.
     Pressure,
-    /// Utilization per core of all tasks whose mean execution time per value is no greater than that of the job's task: 16 bins, the last from 1.5 on.
+    /// Utilization per core of all tasks whose mean execution time per value is no greater than that of the job's task:
+    /// 16 bins, the last from 1.5 on.
     Rank,
-    /// Worth of the job under the goal of the system, relative to the mean over the tasks: 32 bins, one for each doubling, the middle one around 1.
-    /// It tells the network what schedules are judged by.
+    /// Worth of the job under the goal of the system, relative to the mean over the tasks: 32 bins, one for each
+    /// doubling, the middle one around 1. It tells the network what schedules are judged by.
     Worth,
-    /// Rank of the job's criticality among the levels of the system: 0 for a job that is not critical, 1 for the highest level, 2 for the second,
-    /// 3 for the third, and 4 for all lower ones. The numbers of the levels do not matter.
+    /// Rank of the job's criticality among the levels of the system: 0 for a job that is not critical, 1 for the
+    /// highest level, 2 for the second, 3 for the third, and 4 for all lower ones. The numbers of the levels do not
+    /// matter.
     Level,
-    /// Probability that the job completes by its deadline if it runs from now on without interruption, given what it has executed: 12 bins, the first
-    /// for exactly 0, the last for exactly 1, and finer near 1.
+    /// Probability that the job completes by its deadline if it runs from now on without interruption, given what it
+    /// has executed: 12 bins, the first for exactly 0, the last for exactly 1, and finer near 1.
     Chance,
-    /// Slack by the expected remaining execution time, given what the job has executed, instead of the remaining wcet: the slack bins, and one for a job that
-    /// is expected to be late.
+    /// Slack by the expected remaining execution time, given what the job has executed, instead of the remaining wcet:
+    /// the slack bins, and one for a job that is expected to be late.
     Expected,
-    /// Cost of running the job now, relative to the task set's median wcet: 0 below 1/256, then 6 logarithmic bins from 2 on, one for each factor of four. It is a context
-    /// switch unless the job is running, and a migration if the job has run on a core that another job occupies.
+    /// Cost of running the job now, relative to the task set's median wcet: 0 below 1/256, then 6 logarithmic bins from
+    /// 2 on, one for each factor of four. It is a context switch unless the job is running, and a migration if the job
+    /// has run on a core that another job occupies.
     Cost,
 }
 
@@ -55,7 +59,8 @@ pub enum Feature {
 pub(crate) const WORTH_BINS: u16 = 32;
 /// Greatest value of [`Feature::Level`].
 pub(crate) const LOWEST_LEVEL: u16 = 4;
-/// Probabilities at which the bins of [`Feature::Chance`] begin, except for the first, which is exactly 0, and the second, which is everything above.
+/// Probabilities at which the bins of [`Feature::Chance`] begin, except for the first, which is exactly 0, and the
+/// second, which is everything above.
 pub(crate) const CHANCES: [f64; 10] = [0.1, 0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999, 1.0];
 /// Number of bins of [`Feature::Cost`], that of no cost and the unused one included.
 pub(crate) const COST_BINS: u16 = 8;
@@ -120,7 +125,8 @@ pub enum IdleFeature {
     Misses,
     /// Mean utilization per core, in 24 logarithmic bins: six to a doubling, from a quarter to four.
     Demand,
-    /// Advisor that a hierarchical model follows: its number in [`Advisor::ALL`]. The upper level sets it; it says nothing about the system.
+    /// Advisor that a hierarchical model follows: its number in [`Advisor::ALL`]. The upper level sets it; it says
+    /// nothing about the system.
     Advisor,
 }
 

@@ -1,6 +1,8 @@
-//! The network as a scheduler: read the ready jobs, run the network, map Q-values to cores. The shield around it is in `scheduler.rs`.
+//! The network as a scheduler: read the ready jobs, run the network, map Q-values to cores. The shield around it is in
+//! `scheduler.rs`.
 //!
-//! With a budget, each decision is taken by the best of three levels that is expected to fit: the network, the usual fallback, or EDF.
+//! With a budget, each decision is taken by the best of three levels that is expected to fit: the network, the usual
+//! fallback, or EDF.
 
 mod budget;
 mod following;
@@ -27,25 +29,29 @@ use following::Following;
 pub struct Options {
     /// Mapping from Q-values to cores.
     pub mapping: Mapping,
-    /// Whether attention is sparse, as in the paper, instead of dense over distinct rows. A model that was trained with sparse attention always has it.
+    /// Whether attention is sparse, as in the paper, instead of dense over distinct rows. A model that was trained with
+    /// sparse attention always has it.
     pub sparse: bool,
     /// Whether sparse attention looks into all its blocks in overload, without the paper's mitigation.
     pub keep_attention: bool,
     /// Kernel and precision of the network.
     pub network: temponet_infer::NetworkOptions,
-    /// Time budget of a decision, in nanoseconds; none, the default, is no limit. Where the network is expected to take longer, the fallback scheduler
-    /// decides, and EDF where that one is expected to take longer, too.
+    /// Time budget of a decision, in nanoseconds; none, the default, is no limit. Where the network is expected to take
+    /// longer, the fallback scheduler decides, and EDF where that one is expected to take longer, too.
     pub budget_ns: Option<u64>,
-    /// Expected latencies that the budget is compared with. By default they are measured when a scheduler with a budget is built.
+    /// Expected latencies that the budget is compared with. By default they are measured when a scheduler with a budget
+    /// is built.
     pub calibration: Option<Calibration>,
-    /// When the scheduler to follow is chosen by simulation: the network or a simple one. It does not concern the network alone.
+    /// When the scheduler to follow is chosen by simulation: the network or a simple one. It does not concern the
+    /// network alone.
     pub tuning: Tuning,
 }
 
 /// Shares of urgent jobs above which sparse attention is halved, and below which it is whole again.
 const OVERLOAD: (f32, f32) = (0.30, 0.20);
 
-/// The overload detector: whether it is on after it has seen a share of urgent jobs, 0 to 1, if it `was_on` before. It goes on above 0.30 and off at 0.20.
+/// The overload detector: whether it is on after it has seen a share of urgent jobs, 0 to 1, if it `was_on` before. It
+/// goes on above 0.30 and off at 0.20.
 pub fn is_overloaded(was_on: bool, urgent: f32) -> bool {
     urgent > if was_on { OVERLOAD.1 } else { OVERLOAD.0 }
 }
@@ -61,8 +67,8 @@ pub struct Learned {
     is_overloaded: bool,
     /// Period of additional decision points, if the model has been trained with them.
     tick: Option<Time>,
-    /// Scheduler for decisions that the network cannot take: more jobs than it was trained for, over budget, or an output that is not finite. It looks
-    /// only at the ready jobs, so it need not see every decision.
+    /// Scheduler for decisions that the network cannot take: more jobs than it was trained for, over budget, or an
+    /// output that is not finite. It looks only at the ready jobs, so it need not see every decision.
     fallback: Box<dyn Scheduler>,
     /// Number of decisions that the network has not taken, those of EDF included.
     fallbacks: u64,
@@ -90,7 +96,8 @@ impl Learned {
         Ok(Learned::over(network, model, options))
     }
 
-    /// Another scheduler over the same prepared weights, with the same calibration. It has to be started like a new one.
+    /// Another scheduler over the same prepared weights, with the same calibration. It has to be started like a new
+    /// one.
     pub fn share(&self) -> Learned {
         let is_full_speed = self.is_full_speed;
         Learned { is_full_speed, ..Learned::over(self.network.clone(), self.model.clone(), self.options) }
@@ -132,7 +139,8 @@ impl Learned {
         self.options
     }
 
-    /// Whether the overload detector fired at the last decision of the network. The detector works even where attention is kept whole.
+    /// Whether the overload detector fired at the last decision of the network. The detector works even where attention
+    /// is kept whole.
     pub fn is_overloaded(&self) -> bool {
         self.is_overloaded
     }

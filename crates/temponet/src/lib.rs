@@ -1,12 +1,14 @@
 //! TempoNet to embed: a deadline scheduler that learns, with a safety net.
 //!
-//! At every decision the ready jobs become urgency tokens, a small Transformer reads all of them at once, every job gets a Q-value, and the best jobs
-//! get the cores. Where a simulation of the described tasks shows that a simple scheduler serves them better, that one is followed instead ([`tuning`]). A
-//! shield around it overrules a choice that could cost a guaranteed deadline.
+//! At every decision the ready jobs become urgency tokens, a small Transformer reads all of them at once, every job
+//! gets a Q-value, and the best jobs get the cores. Where a simulation of the described tasks shows that a simple
+//! scheduler serves them better, that one is followed instead ([`tuning`]). A shield around it overrules a choice that
+//! could cost a guaranteed deadline.
 //!
 //! # Quick start
 //!
-//! A program describes its tasks once, reports releases and completions to [`ReadyJobs`], and runs what each [`Decision`] says:
+//! A program describes its tasks once, reports releases and completions to [`ReadyJobs`], and runs what each
+//! [`Decision`] says:
 //!
 //! ```
 //! use temponet::{ReadyJobs, System, Task, Temponet, Time};
@@ -32,52 +34,61 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! `cargo run -p temponet --example embed` runs a whole loop. Any other [`Scheduler`] can stand in the place of [`Temponet`].
+//! `cargo run -p temponet --example embed` runs a whole loop. Any other [`Scheduler`] can stand in the place of
+//! [`Temponet`].
 //!
 //! # What a program must honour
 //!
 //! [`ReadyJobs`] takes care of the first three. A program that fills a [`SystemView`] itself has to do so on its own.
 //!
-//! - **Events are complete.** Every release, completion, abort and passed deadline appears exactly once, in the [`SystemView::events`] of the next decision.
-//!   Many schedulers keep the ready jobs in order by these events alone and never see a job that was not announced.
-//! - **Ids are unique until they are told.** A [`JobId`] may be used again only after a decision has shown the event with which its job left. A [`JobHandle`]
-//!   is never used again, so a worker that reports too late gets an error and hits no other job.
-//! - **Running state is true.** [`SystemView::running`] and [`Job::running`](Job::running) agree with each other and with the last assignment.
-//! - **Wake-ups are kept.** The program decides again after every release and completion, and at [`Decision::next`] at the latest. The shield's guarantee
-//!   and schedulers that watch slack rely on this date ([`Assignment::wake`]).
-//! - **Time is one clock.** [`SystemView::now`] never goes back. All times are nanoseconds since the program began, at most 30 years: not since 1970.
-//!   [`Task::offset`](Task) counts from the same zero.
-//! - **Tasks are what they were said to be.** The guarantee of the shield holds for jobs that take no longer than their wcet and arrive no more often than
-//!   their task says; a job that does not loses its own guarantee. [`Temponet::shield_role`] says what is guaranteed on a system.
-//! - **A change of tasks or cores is a new start.** Make new [`ReadyJobs`], [`advance`](ReadyJobs::advance) them to the current date, start the scheduler with them, and
-//!   release the jobs that go on with [`ReadyJobs::release_with`] and [`ReadyJobs::set_executed`]. Handles of the old ones are no longer valid. A scheduler may only be
-//!   asked about the system that it was started with.
+//! - **Events are complete.** Every release, completion, abort and passed deadline appears exactly once, in the
+//!   [`SystemView::events`] of the next decision. Many schedulers keep the ready jobs in order by these events alone
+//!   and never see a job that was not announced.
+//! - **Ids are unique until they are told.** A [`JobId`] may be used again only after a decision has shown the event
+//!   with which its job left. A [`JobHandle`] is never used again, so a worker that reports too late gets an error and
+//!   hits no other job.
+//! - **Running state is true.** [`SystemView::running`] and [`Job::running`](Job::running) agree with each other and
+//!   with the last assignment.
+//! - **Wake-ups are kept.** The program decides again after every release and completion, and at [`Decision::next`] at
+//!   the latest. The shield's guarantee and schedulers that watch slack rely on this date ([`Assignment::wake`]).
+//! - **Time is one clock.** [`SystemView::now`] never goes back. All times are nanoseconds since the program began, at
+//!   most 30 years: not since 1970. [`Task::offset`](Task) counts from the same zero.
+//! - **Tasks are what they were said to be.** The guarantee of the shield holds for jobs that take no longer than their
+//!   wcet and arrive no more often than their task says; a job that does not loses its own guarantee.
+//!   [`Temponet::shield_role`] says what is guaranteed on a system.
+//! - **A change of tasks or cores is a new start.** Make new [`ReadyJobs`], [`advance`](ReadyJobs::advance) them to the
+//!   current date, start the scheduler with them, and release the jobs that go on with [`ReadyJobs::release_with`] and
+//!   [`ReadyJobs::set_executed`]. Handles of the old ones are no longer valid. A scheduler may only be asked about the
+//!   system that it was started with.
 //!
 //! # In real time
 //!
-//! The guarantee is a theorem about exact clocks. A shield that lends slack lends all of it, so a program on real timers leaves room:
+//! The guarantee is a theorem about exact clocks. A shield that lends slack lends all of it, so a program on real
+//! timers leaves room:
 //!
-//! - **Date releases by the plan, not by the timer.** A timer that fires late makes the next release look early. Pass the nominal date
-//!   (`Release::of(&task, nominal)`) to [`ReadyJobs::release_with`], and state the worst lateness as [`Task::jitter`](Task).
-//! - **Put latencies into the wcet.** Add the time that the program takes to react to [`Decision::next`], to decide and to switch, twice for each job, to the wcets. A
-//!   decision that comes a microsecond too late can otherwise cost a deadline. Leave [`Costs`] at zero then: `advance` counts all time on a core as execution.
-//! - **Watch the guarantee.** [`Temponet::is_armed`] says whether it holds at present, [`Temponet::shield_counters`] how often it lapsed.
-//!   [`ReadyJobs::complete`] returns whether a job was on time.
-//! - **Tune before, not during, the run.** [`Scheduler::start`] simulates the tasks for some tenths of a second, unless the model has been tuned for them
-//!   (`temponet tune`). [`Tuning::AtStart`] keeps simulations out of decisions.
-//! - **Several cores.** Each guaranteed task belongs to a core, which keeps the time that its jobs need. A guaranteed job may run anywhere, and it moves to its core when
-//!   that core has no slack left. Where everything fits but cannot be divided among the cores, a proved scheduler stands in and decides alone. [`Temponet::shield_role`]
-//!   says so.
+//! - **Date releases by the plan, not by the timer.** A timer that fires late makes the next release look early. Pass
+//!   the nominal date (`Release::of(&task, nominal)`) to [`ReadyJobs::release_with`], and state the worst lateness as
+//!   [`Task::jitter`](Task).
+//! - **Put latencies into the wcet.** Add the time that the program takes to react to [`Decision::next`], to decide and
+//!   to switch, twice for each job, to the wcets. A decision that comes a microsecond too late can otherwise cost a
+//!   deadline. Leave [`Costs`] at zero then: `advance` counts all time on a core as execution.
+//! - **Watch the guarantee.** [`Temponet::is_armed`] says whether it holds at present, [`Temponet::shield_counters`]
+//!   how often it lapsed. [`ReadyJobs::complete`] returns whether a job was on time.
+//! - **Tune before, not during, the run.** [`Scheduler::start`] simulates the tasks for some tenths of a second, unless
+//!   the model has been tuned for them (`temponet tune`). [`Tuning::AtStart`] keeps simulations out of decisions.
+//! - **Several cores.** Each guaranteed task belongs to a core, which keeps the time that its jobs need. A guaranteed
+//!   job may run anywhere, and it moves to its core when that core has no slack left. Where everything fits but cannot
+//!   be divided among the cores, a proved scheduler stands in and decides alone. [`Temponet::shield_role`] says so.
 //!
 //! # Threads and memory
 //!
-//! A scheduler belongs to one thread. [`Temponet::share`] makes another one over the same prepared weights, for another thread or another system. After the
-//! first decisions of a load, a decision allocates nothing.
+//! A scheduler belongs to one thread. [`Temponet::share`] makes another one over the same prepared weights, for another
+//! thread or another system. After the first decisions of a load, a decision allocates nothing.
 //!
 //! # Stability
 //!
-//! Everything at the top of this crate follows semantic versioning. The modules of [`stages`] are the steps of one decision, which training and diagnostics
-//! share with the scheduler; they may change at any time.
+//! Everything at the top of this crate follows semantic versioning. The modules of [`stages`] are the steps of one
+//! decision, which training and diagnostics share with the scheduler; they may change at any time.
 
 mod added_features;
 mod advice;
@@ -109,10 +120,10 @@ pub use stage_latencies::{Calibration, LatencyTable, MEASURED_CORES, MEASURED_SI
 pub use temponet_infer::NetworkError;
 pub use temponet_infer::NetworkOptions;
 pub use temponet_sched::shield::{Guarantee, NoGuarantee, Role, ShieldCounters, WhyNot};
-pub use temponet_task::ready_jobs::{AssignmentProblem, ReleaseProblem};
+pub use temponet_task::ready_jobs::ReleaseProblem;
 pub use temponet_task::{
-    Aim, Arrival, Assignment, Chain, Communication, Core, CoreSet, Costs, Decision, DueDates, Estimate, Event,
-    ExecutionModel, Gap, Goal, InvalidSystem, Job, JobHandle, JobId, ListedJob, Locks, Machine, Measure, Mode,
+    Aim, Arrival, Assignment, AssignmentProblem, Chain, Communication, Core, CoreSet, Costs, Decision, DueDates, Estimate, Event,
+    ExecutionModel, Gap, Goal, InvalidSystem, Job, JobHandle, JobId, JobTable, ListedJob, Locks, Machine, Measure, Mode,
     NotApplicable, OnMiss, PrecedenceProblem, Preemption, Protocol, ReadyJobs, ReadyJobsError, Release, Scheduler,
     Section, SectionProblem, Server, Speed, StoppedJob, System, SystemView, Task, TaskSet, TaskSettingProblem,
     TasksMut, Tie, Time, TimeError, TimeUnit, Worths, Wrapper,

@@ -1,9 +1,11 @@
 //! Mapping of jobs to cores by their Q-values.
 //!
-//! The mapper keeps the few jobs with the highest Q-values and gives them cores, greedily or by a matching. It drops jobs worth less than idling.
+//! The mapper keeps the few jobs with the highest Q-values and gives them cores, greedily or by a matching. It drops
+//! jobs worth less than idling.
 //!
-//! Where cores differ in speed, the greedy mapping gives the faster core to the higher Q-value, and a matching counts the gain of a job on a core by the
-//! share of the highest speed that the core has. A job is never matched with a core that its task may not use.
+//! Where cores differ in speed, the greedy mapping gives the faster core to the higher Q-value, and a matching counts
+//! the gain of a job on a core by the share of the highest speed that the core has. A job is never matched with a core
+//! that its task may not use.
 
 use std::cmp::Ordering;
 
@@ -17,10 +19,12 @@ use crate::staying::{Kept, Staying};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Mapping {
-    /// The job with the highest Q-value first, until every core is taken or idling is better. Chosen jobs that are running stay on their cores.
+    /// The job with the highest Q-value first, until every core is taken or idling is better. Chosen jobs that are
+    /// running stay on their cores.
     #[default]
     Greedy,
-    /// Matching of jobs and cores, relaxed by Sinkhorn iterations and rounded to an assignment. Migrations have a price.
+    /// Matching of jobs and cores, relaxed by Sinkhorn iterations and rounded to an assignment. Migrations have a
+    /// price.
     Sinkhorn {
         /// Temperature of the relaxation, in units of Q: the lower, the sharper.
         temperature: f32,
@@ -60,7 +64,8 @@ impl ScoredJob {
 /// Assigns jobs to cores by their Q-values. Its buffers are reused from decision to decision.
 #[derive(Clone, Debug, Default)]
 pub struct Mapper {
-    /// Switching bonus of running jobs; zero by default. Only [`Mapping::Greedy`] uses it: the matchings have a migration cost of their own.
+    /// Switching bonus of running jobs; zero by default. Only [`Mapping::Greedy`] uses it: the matchings have a
+    /// migration cost of their own.
     pub staying: Staying,
     candidates: Vec<ScoredJob>,
     chosen: Vec<JobId>,
@@ -74,8 +79,8 @@ pub struct Mapper {
     hungarian: Hungarian,
 }
 
-/// Number of jobs per core that take part in a matching. It is more than one because a matching may prefer a slightly worse job that need not
-/// migrate.
+/// Number of jobs per core that take part in a matching. It is more than one because a matching may prefer a slightly
+/// worse job that need not migrate.
 const CANDIDATES_PER_CORE: usize = 2;
 
 impl Mapper {
@@ -103,11 +108,12 @@ impl Mapper {
         }
     }
 
-    /// Sets the candidates to the best `limit` jobs, best first, without jobs worth less than idling. For most jobs, only the Q-value is read.
+    /// Sets the candidates to the best `limit` jobs, best first, without jobs worth less than idling. For most jobs,
+    /// only the Q-value is read.
     fn keep_best(&mut self, limit: usize, jobs: impl Iterator<Item = (JobId, f32)>, idle: f32, view: &SystemView<'_>) {
         self.candidates.clear();
-        // Least Q-value that can still get in: that of idling, or of the last candidate once there are `limit` of them. So most jobs need a single
-        // comparison, whose outcome is easy to predict because it soon fails almost always.
+        // Least Q-value that can still get in: that of idling, or of the last candidate once there are `limit` of them.
+        // So most jobs need a single comparison, whose outcome is easy to predict because it soon fails almost always.
         let mut least = idle;
         for (id, q) in jobs {
             if !matches!(q.partial_cmp(&least), Some(Ordering::Greater | Ordering::Equal)) {
@@ -133,7 +139,8 @@ impl Mapper {
         &self.kept
     }
 
-    /// Assigns `jobs`, each given with its Q-value, to the cores. A job whose Q-value is below `idle`, the Q-value of idling, gets no core.
+    /// Assigns `jobs`, each given with its Q-value, to the cores. A job whose Q-value is below `idle`, the Q-value of
+    /// idling, gets no core.
     pub fn assign(
         &mut self,
         mapping: Mapping,
@@ -173,8 +180,8 @@ impl Mapper {
         if self.free.is_empty() {
             return;
         }
-        // Where idling is out of the question, its exact Q-value does not matter. A hugely negative one would swamp the differences between jobs in
-        // rounding, so it is raised.
+        // Where idling is out of the question, its exact Q-value does not matter. A hugely negative one would swamp the
+        // differences between jobs in rounding, so it is raised.
         let least = self.candidates.iter().map(|candidate| candidate.q).fold(f32::INFINITY, f32::min);
         let given_idle = idle;
         let idle = idle.max(least - migration - 1.0);

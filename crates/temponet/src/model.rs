@@ -106,7 +106,8 @@ impl Model {
         if self.never_idles() { f32::NEG_INFINITY } else { idle_q }
     }
 
-    /// Greatest Q-value bonus for a running job. How much of it applies depends on the costs of dispatching ([`crate::stages::Staying`]).
+    /// Greatest Q-value bonus for a running job. How much of it applies depends on the costs of dispatching
+    /// ([`crate::stages::Staying`]).
     pub fn stay(&self) -> f32 {
         self.weights
             .metadata
@@ -121,7 +122,8 @@ impl Model {
         self.weights.metadata.insert(STAY_KEY.into(), stay.to_string());
     }
 
-    /// Period of additional decision points, in median wcets, while jobs wait; `None` decides at releases and completions only.
+    /// Period of additional decision points, in median wcets, while jobs wait; `None` decides at releases and
+    /// completions only.
     pub fn tick(&self) -> Option<f64> {
         self.weights
             .metadata
@@ -138,7 +140,8 @@ impl Model {
         };
     }
 
-    /// Number of decisions for which a hierarchical model follows an advisor, at least 1; `None` if the file does not state it.
+    /// Number of decisions for which a hierarchical model follows an advisor, at least 1; `None` if the file does not
+    /// state it.
     pub fn following(&self) -> Option<u32> {
         self.weights.metadata.get(FOLLOWING_KEY).and_then(|text| text.parse().ok()).filter(|period| *period > 0)
     }
@@ -158,8 +161,8 @@ impl Model {
         self.weights.metadata.remove(TUNED_KEY);
     }
 
-    /// Makes the choice for a system part of the model; `set` names it for people. A scheduler with this model that starts on the same system follows the
-    /// choice without a simulation.
+    /// Makes the choice for a system part of the model; `set` names it for people. A scheduler with this model that
+    /// starts on the same system follows the choice without a simulation.
     pub fn set_tuned(&mut self, set: &str, system: &System, choice: Choice) -> Result<(), ModelError> {
         let tuned =
             TunedModel { set: set.into(), system: system.fingerprint(), weights: self.weights.checksum(), choice };

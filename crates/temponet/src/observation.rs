@@ -1,7 +1,7 @@
 //! The ready jobs of a decision as rows of the network's input.
 //!
-//! Jobs with equal tokens share a row that carries their count. That keeps the network's input small, and the attention bias makes the result the same
-//! as with a row per job.
+//! Jobs with equal tokens share a row that carries their count. That keeps the network's input small, and the attention
+//! bias makes the result the same as with a row per job.
 
 use temponet_infer::{Rows, Sparsity};
 use temponet_task::{JobId, System, SystemView};
@@ -42,7 +42,8 @@ pub struct Observation {
     advice: Advice,
     /// Number of jobs and row of each slack bin; working memory.
     bins: Vec<(u32, u32)>,
-    /// Open-addressing hash table of (round, row). An entry is valid only in its own round, so the table need not be cleared for each decision.
+    /// Open-addressing hash table of (round, row). An entry is valid only in its own round, so the table need not be
+    /// cleared for each decision.
     table: Vec<(u32, u32)>,
     /// Number of the current round.
     round: u32,
@@ -54,8 +55,8 @@ impl Observation {
         self.advice.start(system);
     }
 
-    /// Reads the ready jobs of a view. With `by_job`, or if the tokenizer says so, every job has a row of its own, in deadline order, as sparse attention
-    /// needs it; only jobs with the same deadline and token share one.
+    /// Reads the ready jobs of a view. With `by_job`, or if the tokenizer says so, every job has a row of its own, in
+    /// deadline order, as sparse attention needs it; only jobs with the same deadline and token share one.
     pub fn read(&mut self, tokenizer: &Tokenizer, scale: &Scale, view: &SystemView<'_>, by_job: bool) {
         let by_job = by_job || tokenizer.sparse;
         self.idle.clone_from(&scale.idle);
@@ -105,7 +106,8 @@ impl Observation {
         let ask_advisors = tokenizer.features.contains(&Feature::Advice);
         let ask_planners = tokenizer.features.iter().any(|name| matches!(name, Feature::Plan | Feature::Pressure));
         self.advice.ask(view, scale, ask_advisors, ask_planners);
-        // Deadline order, whatever the order of the view: sums over rows in another order may round differently and change Q-values.
+        // Deadline order, whatever the order of the view: sums over rows in another order may round differently and
+        // change Q-values.
         self.jobs.extend(self.advice.ready().iter().map(|id| (*id, 0)));
         if !by_job {
             self.prepare_table();
@@ -135,8 +137,9 @@ impl Observation {
         urgent
     }
 
-    /// Orders the rows of jobs with equal deadlines by their tokens, where each job has a row of its own, and merges those that are equal in both. Sparse
-    /// attention depends on the order of the rows; this way it does not depend on the order of the tasks.
+    /// Orders the rows of jobs with equal deadlines by their tokens, where each job has a row of its own, and merges
+    /// those that are equal in both. Sparse attention depends on the order of the rows; this way it does not depend on
+    /// the order of the tasks.
     fn order_equal_deadlines(&mut self, view: &SystemView<'_>) {
         let (mut jobs, mut counts) = (std::mem::take(&mut self.jobs), std::mem::take(&mut self.counts));
         let deadline = |job: &(JobId, u32)| view.job(job.0).deadline;
@@ -194,7 +197,8 @@ impl Observation {
         self.round += 1;
     }
 
-    /// Returns the first row that equals row `last`, the one just appended. If there is none, enters `last` in the table and returns it.
+    /// Returns the first row that equals row `last`, the one just appended. If there is none, enters `last` in the
+    /// table and returns it.
     fn first_equal_row(&mut self, last: u32) -> u32 {
         let mix = |hash: u64, value: u64| (hash ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let four = |four: &[u16]| four.iter().fold(0, |four, value| four << 16 | u64::from(*value));

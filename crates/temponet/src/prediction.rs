@@ -1,8 +1,9 @@
 //! What can be expected of a job, by the distribution of its task's execution times and by what it has executed so far.
 //!
-//! A wcet says little about a job that usually takes a tenth of it. The distribution is part of the task, so every scheduler may know it. For the
-//! jobs of a list it is unknown, and the execution time counts as uniform between the bcet and the wcet of the job. The estimate of a job, if it
-//! carries one, counts as much as it excludes, and the task for the rest, until the job has exceeded everything that the estimate considers possible.
+//! A wcet says little about a job that usually takes a tenth of it. The distribution is part of the task, so every
+//! scheduler may know it. For the jobs of a list it is unknown, and the execution time counts as uniform between the
+//! bcet and the wcet of the job. The estimate of a job, if it carries one, counts as much as it excludes, and the task
+//! for the rest, until the job has exceeded everything that the estimate considers possible.
 
 use temponet_sim::Survival;
 use temponet_task::{Arrival, Estimate, Job, System, Task, Time};
@@ -54,7 +55,8 @@ impl Predictions {
             None => (chance, remaining),
             Some(estimate) => with_estimate(estimate, job, left, (chance, remaining)),
         };
-        // A job that is not complete has work left, even if it has exceeded every execution time that its task can have.
+        // A job that is not complete has work left, even if it has exceeded every execution time that its task can
+        // have.
         Prediction { chance, slack: (left - remaining.max(1.0)) / speed }
     }
 }

@@ -73,7 +73,8 @@ impl Scale {
         }
     }
 
-    /// Returns the slack of a job in nanoseconds, by the work to expect, to the date by which it has to complete so that its successors can be in time.
+    /// Returns the slack of a job in nanoseconds, by the work to expect, to the date by which it has to complete so
+    /// that its successors can be in time.
     #[inline]
     pub(crate) fn slack(&self, job: &Job, now: Time) -> i64 {
         job.expected_slack(now) - self.due_dates.lead(job.task).0 as i64
@@ -162,20 +163,22 @@ fn levels(system: &System) -> Vec<u16> {
     levels
 }
 
-/// Returns ⌊2·log₂ ratio⌋ of a positive number. It is read off the bits of the floating-point representation, which is faster than a logarithm.
+/// Returns ⌊2·log₂ ratio⌋ of a positive number. It is read off the bits of the floating-point representation, which is
+/// faster than a logarithm.
 fn half_doublings(ratio: f64) -> i64 {
     let exponent = (ratio.to_bits() >> 52) as i64 - 1023;
     let is_upper_half = ratio.to_bits() << 12 >= std::f64::consts::SQRT_2.to_bits() << 12;
     2 * exponent + i64::from(is_upper_half)
 }
 
-/// Returns the logarithmic bin of a positive number, two bins per doubling: ⌊2·log₂ ratio⌋ + `bins` / 2, clamped to the bins.
+/// Returns the logarithmic bin of a positive number, two bins per doubling: ⌊2·log₂ ratio⌋ + `bins` / 2, clamped to the
+/// bins.
 pub(crate) fn log_bin(ratio: f64, bins: usize) -> u16 {
     (half_doublings(ratio) + bins as i64 / 2).clamp(0, bins as i64 - 1) as u16
 }
 
-/// Returns the [`Feature::Worth`] of a worth: its logarithm to base 2, rounded to the nearest integer. Rounding keeps worths that differ from 1 by
-/// rounding errors in one bin.
+/// Returns the [`Feature::Worth`] of a worth: its logarithm to base 2, rounded to the nearest integer. Rounding keeps
+/// worths that differ from 1 by rounding errors in one bin.
 fn worth_bin(worth: f64) -> u16 {
     let place = (half_doublings(worth) + 1).div_euclid(2) + i64::from(WORTH_BINS / 2);
     place.clamp(0, i64::from(WORTH_BINS - 1)) as u16
@@ -189,8 +192,8 @@ pub(crate) fn chance_bin(chance: f64) -> u16 {
     u16::from(chance > 0.0) + CHANCES.iter().map(|begin| u16::from(chance >= *begin)).sum::<u16>()
 }
 
-/// Returns the [`Feature::Cost`] of a cost that is this many times the median wcet. Bins 5 and 6 meet at 1. A cost that is too
-/// small for bin 2 counts as none, so that what the cost changes vanishes with it; bin 1 is not used.
+/// Returns the [`Feature::Cost`] of a cost that is this many times the median wcet. Bins 5 and 6 meet at 1. A cost that
+/// is too small for bin 2 counts as none, so that what the cost changes vanishes with it; bin 1 is not used.
 fn cost_bin(ratio: f64) -> u16 {
     if ratio < 1.0 / 256.0 {
         return 0;

@@ -10,8 +10,8 @@ use crate::learned::{Learned, Options};
 use crate::tuning::{Choice, Choices, Portfolio};
 use crate::{Model, ModelError};
 
-/// The learned scheduler behind its shield. Whatever its weights say, it misses no guaranteed deadline: those of every task if all fit, otherwise those of
-/// the most critical tasks that do.
+/// The learned scheduler behind its shield. Whatever its weights say, it misses no guaranteed deadline: those of every
+/// task if all fit, otherwise those of the most critical tasks that do.
 pub struct Temponet {
     shielded: Shield<Portfolio>,
 }
@@ -37,17 +37,20 @@ impl Temponet {
         Temponet { shielded: Shield::new(self.shielded.inner().share().sharing(choices)) }
     }
 
-    /// The choice at the start: which candidate is followed on this system, and what speaks for it. `None` before the start.
+    /// The choice at the start: which candidate is followed on this system, and what speaks for it. `None` before the
+    /// start.
     pub fn choice(&self) -> Option<&Choice> {
         self.shielded.inner().choice()
     }
 
-    /// Name of the candidate that is followed at present: `network`, or a scheduler of the catalog. `None` before the start.
+    /// Name of the candidate that is followed at present: `network`, or a scheduler of the catalog. `None` before the
+    /// start.
     pub fn followed(&self) -> Option<&'static str> {
         self.shielded.inner().followed()
     }
 
-    /// Another scheduler over the same prepared weights, for another thread or another system. It has to be started like a new one.
+    /// Another scheduler over the same prepared weights, for another thread or another system. It has to be started
+    /// like a new one.
     ///
     /// ```
     /// use temponet::Temponet;
@@ -61,8 +64,8 @@ impl Temponet {
         Temponet { shielded: Shield::new(self.shielded.inner().share()) }
     }
 
-    /// Whether the guarantee of the shield holds at present for every job of the guaranteed tasks. A job that takes longer than its wcet or comes earlier
-    /// than its task allows loses its own guarantee; the others keep theirs.
+    /// Whether the guarantee of the shield holds at present for every job of the guaranteed tasks. A job that takes
+    /// longer than its wcet or comes earlier than its task allows loses its own guarantee; the others keep theirs.
     pub fn is_armed(&self) -> bool {
         self.shielded.is_armed()
     }

@@ -1,15 +1,15 @@
 //! Choice of a core's speed by a network that has heads for speeds.
 //!
-//! A network with `n` speeds gives every job row `n` gains over full speed. Speed `i` stands for the share (i + 1) / (n + 1) of full speed; a core gets
-//! the lowest of the machine's speeds that is no lower. The Q-value of running a job is that at its best speed, so the jobs with the highest of these
-//! Q-values, each at its best speed, are the best choice.
+//! A network with `n` speeds gives every job row `n` gains over full speed. Speed `i` stands for the share (i + 1) / (n
+//! + 1) of full speed; a core gets the lowest of the machine's speeds that is no lower. The Q-value of running a job is
+//! that at its best speed, so the jobs with the highest of these Q-values, each at its best speed, are the best choice.
 //!
 //! Behind a shield cores run at full speed: what the shield guarantees is computed for full speed.
 
 use temponet_task::{Speed, System};
 
-/// Returns the speed with the greatest gain over full speed, and that gain: 0 for full speed, whose gain is 0, and 1 + i for the network's speed `i`. Of
-/// equal gains the first one counts.
+/// Returns the speed with the greatest gain over full speed, and that gain: 0 for full speed, whose gain is 0, and 1 +
+/// i for the network's speed `i`. Of equal gains the first one counts.
 pub fn best_speed(gains: impl Iterator<Item = f32>) -> (u8, f32) {
     (1..).zip(gains).fold((0, 0.0), |best, (speed, gain)| if gain > best.1 { (speed, gain) } else { best })
 }

@@ -1,15 +1,16 @@
 //! Expected latencies of the parts of a decision, by which the decision budget chooses who decides.
 //!
-//! A [`Calibration`] is measured once (`learned/measurement.rs`) or given by the user, and never changes afterwards. So the choice depends only on the
-//! number of jobs, rows and events of a decision, and decisions stay deterministic.
+//! A [`Calibration`] is measured once (`learned/measurement.rs`) or given by the user, and never changes afterwards. So
+//! the choice depends only on the number of jobs, rows and events of a decision, and decisions stay deterministic.
 //!
-//! A latency is a table over a few sizes with straight lines in between. The parts of a decision take n, n log n, n² or n³ steps, and these curves lie below
-//! the line between any two of their points.
+//! A latency is a table over a few sizes with straight lines in between. The parts of a decision take n, n log n, n² or
+//! n³ steps, and these curves lie below the line between any two of their points.
 
 use serde::{Deserialize, Serialize};
 
 /// Sizes at which the latencies of a [`LatencyTable`] are given.
-// The network computes 16 rows at a time. Schedulers that plan, plan with at most 2048 jobs, so their curves bend there.
+// The network computes 16 rows at a time. Schedulers that plan, plan with at most 2048 jobs, so their curves bend
+// there.
 pub const MEASURED_SIZES: [usize; 7] = [1, 16, 32, 128, 512, 2_048, 8_192];
 
 /// Numbers of cores at which [`StageLatencies`] are given.
@@ -21,8 +22,8 @@ pub const MEASURED_CORES: [usize; 2] = [1, 8];
 pub struct LatencyTable(pub [u64; MEASURED_SIZES.len()]);
 
 impl LatencyTable {
-    /// Returns the expected latency at any size, in nanoseconds: linear between the measured sizes, constant below the first, and quadratic beyond the
-    /// last.
+    /// Returns the expected latency at any size, in nanoseconds: linear between the measured sizes, constant below the
+    /// first, and quadratic beyond the last.
     pub fn at(&self, size: usize) -> u64 {
         let place = MEASURED_SIZES.partition_point(|measured| *measured < size);
         let above = self.0.get(place).copied();
@@ -39,7 +40,8 @@ impl LatencyTable {
         }
     }
 
-    /// Returns the table on a number of cores, given the tables on each of the [`MEASURED_CORES`]. Latencies grow linearly with the number of cores.
+    /// Returns the table on a number of cores, given the tables on each of the [`MEASURED_CORES`]. Latencies grow
+    /// linearly with the number of cores.
     fn on_cores([few, many]: [&LatencyTable; MEASURED_CORES.len()], cores: usize) -> LatencyTable {
         let steps = cores.saturating_sub(MEASURED_CORES[0]);
         let width = MEASURED_CORES[1] - MEASURED_CORES[0];
@@ -47,7 +49,8 @@ impl LatencyTable {
     }
 }
 
-/// Returns the value at `step` on the straight line that is `first` at 0 and `second` at `width`. Beyond `width`, `second` must not be less than `first`.
+/// Returns the value at `step` on the straight line that is `first` at 0 and `second` at `width`. Beyond `width`,
+/// `second` must not be less than `first`.
 fn on_line(first: u64, second: u64, step: usize, width: usize) -> u64 {
     let (first, second, step, width) = (i128::from(first), i128::from(second), step as i128, width as i128);
     u64::try_from(first + (second - first).saturating_mul(step) / width).unwrap_or(u64::MAX)
@@ -79,9 +82,9 @@ impl StageLatencies {
 
 /// Expected latencies of the parts of a decision, for [`crate::Options::budget_ns`].
 ///
-/// A calibration holds for one model, one set of [`crate::Options`], one build of the program and one machine. Without one in the options, a scheduler with a budget measures its
-/// own when it is built, so two processes may decide differently. Measure once and give the same calibration to all to avoid that; it can be stored with
-/// serde.
+/// A calibration holds for one model, one set of [`crate::Options`], one build of the program and one machine. Without
+/// one in the options, a scheduler with a budget measures its own when it is built, so two processes may decide
+/// differently. Measure once and give the same calibration to all to avoid that; it can be stored with serde.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -96,13 +99,15 @@ impl StageLatencies {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Calibration {
-    /// Network, by the number of rows, the idle row included, rounded up to a multiple of [`temponet_infer::ROW_GROUP`].
+    /// Network, by the number of rows, the idle row included, rounded up to a multiple of
+    /// [`temponet_infer::ROW_GROUP`].
     pub network: LatencyTable,
     /// Mapping of Q-values to cores, by the number of cores, where dispatching is free.
     pub mapping: LatencyTable,
     /// Like `mapping`, where context switches or migrations cost time, and running jobs may keep their cores.
     pub staying: LatencyTable,
-    /// Other parts by the number of ready jobs, on each of the [`MEASURED_CORES`], where all tasks have the same value and criticality.
+    /// Other parts by the number of ready jobs, on each of the [`MEASURED_CORES`], where all tasks have the same value
+    /// and criticality.
     pub equal: [StageLatencies; MEASURED_CORES.len()],
     /// Like `equal`, where tasks differ in value or criticality. The fallback and one of the advisors are slower there.
     pub differing: [StageLatencies; MEASURED_CORES.len()],

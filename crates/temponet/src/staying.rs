@@ -1,13 +1,13 @@
 //! The switching bonus: a Q-value bonus for a running job, on systems where a preemption costs time.
 //!
-//! Jobs are first chosen by their Q-values alone. Then a running job that was not chosen may take its core back from an incoming job. Two conditions
-//! must hold:
+//! Jobs are first chosen by their Q-values alone. Then a running job that was not chosen may take its core back from an
+//! incoming job. Two conditions must hold:
 //! - the incoming job is not more critical than the running one;
-//! - its Q-value is higher by at most the bonus, `coefficient` · cost / (cost + remaining). The cost is the time that the exchange wastes, and
-//!   remaining is the work left of the running job.
+//! - its Q-value is higher by at most the bonus, `coefficient` · cost / (cost + remaining). The cost is the time that
+//!   the exchange wastes, and remaining is the work left of the running job.
 //!
-//! The bonus is zero where switching is free. It grows with the cost and as the running job nears completion, and never exceeds the coefficient. It
-//! never keeps a job on a core while a more critical job waits that the network prefers.
+//! The bonus is zero where switching is free. It grows with the cost and as the running job nears completion, and never
+//! exceeds the coefficient. It never keeps a job on a core while a more critical job waits that the network prefers.
 
 use temponet_task::{Costs, Job, System, SystemView, Time};
 
@@ -53,8 +53,9 @@ impl Staying {
 
     /// Expected time, in nanoseconds, that is wasted if `incoming` preempts `running`.
     ///
-    /// The running job needs another context switch later. It also needs a migration unless it resumes on its own core; all cores are assumed to be
-    /// equally likely. The incoming job needs its context switch in any case, but may have to migrate now.
+    /// The running job needs another context switch later. It also needs a migration unless it resumes on its own core;
+    /// all cores are assumed to be equally likely. The incoming job needs its context switch in any case, but may have
+    /// to migrate now.
     pub fn cost(&self, running: &Job, incoming: &Job) -> f64 {
         let elsewhere = (self.cores - 1) as f64 / self.cores as f64;
         let moves = incoming.last_core.is_some() && incoming.last_core != running.last_core;
@@ -67,7 +68,8 @@ impl Staying {
         if cost <= 0.0 {
             return 0.0;
         }
-        // The remaining work of a job that has overrun its wcet is unknown. It must not pass for nearly complete, so its whole wcet is taken.
+        // The remaining work of a job that has overrun its wcet is unknown. It must not pass for nearly complete, so
+        // its whole wcet is taken.
         let has_overrun = running.executed >= running.wcet;
         let remaining = if has_overrun { running.wcet.max(Time(1)) } else { running.time_to_finish() };
         self.coefficient * (cost / (cost + remaining.0 as f64)) as f32
@@ -92,7 +94,8 @@ impl Staying {
         let is_lost = |job: &ScoredJob| view.job(job.id).running && chosen.iter().all(|other| other.id != job.id);
         lost.extend(jobs.clone().filter(|job| job.q >= idle && is_lost(job)).take(view.cores()));
         let criticality = |job: &ScoredJob| view.job(job.id).criticality;
-        // The most critical job first: a later job takes no core from a more critical one, so earlier exchanges stay valid.
+        // The most critical job first: a later job takes no core from a more critical one, so earlier exchanges stay
+        // valid.
         lost.sort_unstable_by(|a, b| criticality(b).cmp(&criticality(a)).then(a.order(b)));
         for running in lost.iter() {
             let is_better =

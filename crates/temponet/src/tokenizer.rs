@@ -1,10 +1,11 @@
 //! The Urgency Tokenizer: what the network sees of a job.
 //!
-//! A job's token is its slack bin and, optionally, a few more discrete features. Slack can also be left continuous. Times are measured in units of the
-//! task set's median wcet, so one model serves task sets in microseconds and in seconds. Training, simulation and deployment share this code, so a
-//! token means the same in all of them.
+//! A job's token is its slack bin and, optionally, a few more discrete features. Slack can also be left continuous.
+//! Times are measured in units of the task set's median wcet, so one model serves task sets in microseconds and in
+//! seconds. Training, simulation and deployment share this code, so a token means the same in all of them.
 //!
-//! A job that others follow has the slack to the date by which it has to complete so that they can be in time ([`temponet_task::DueDates`]).
+//! A job that others follow has the slack to the date by which it has to complete so that they can be in time
+//! ([`temponet_task::DueDates`]).
 
 use serde::{Deserialize, Serialize};
 use temponet_infer::{RealInput, SLOT, Vocabulary};
@@ -24,21 +25,23 @@ pub struct Tokenizer {
     pub bins: usize,
     /// How slack is divided into bins.
     pub binning: Binning,
-    /// Whether every negative slack is clipped to bin 0, as in the paper. Otherwise, *late by wcet* and *impossible* have bins of their own.
+    /// Whether every negative slack is clipped to bin 0, as in the paper. Otherwise, *late by wcet* and *impossible*
+    /// have bins of their own.
     pub clip: bool,
-    /// The paper's long-slack reserve: added to the attention logits of jobs in the last slack bin, so that they are not ignored. Zero switches it off.
+    /// The paper's long-slack reserve: added to the attention logits of jobs in the last slack bin, so that they are
+    /// not ignored. Zero switches it off.
     pub long_slack_reserve: f32,
     /// Further features of a token, after the slack bin.
     pub features: Vec<Feature>,
     /// Features of the idle row. Without a list, as in older files: cores and load.
     #[serde(default = "IdleFeature::first", skip_serializing_if = "is_first")]
     pub idle: Vec<IdleFeature>,
-    /// Slack and remaining wcet as real numbers that replace the slack bin; none by default. The bins then only tell which jobs are urgent or have
-    /// long slack.
+    /// Slack and remaining wcet as real numbers that replace the slack bin; none by default. The bins then only tell
+    /// which jobs are urgent or have long slack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continuous: Option<Continuous>,
-    /// Number of task slots of a feed-forward network; a token then ends with the index of the job's task. None, the default, is a network that takes
-    /// any number of tasks.
+    /// Number of task slots of a feed-forward network; a token then ends with the index of the job's task. None, the
+    /// default, is a network that takes any number of tasks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slots: Option<usize>,
     /// Whether attention is the paper's sparse one, with a row for every job in deadline order; `false` by default.
@@ -52,8 +55,8 @@ fn is_first(idle: &[IdleFeature]) -> bool {
 }
 
 impl Tokenizer {
-    /// The paper's tokenizer: 128 bins of equal width, every negative slack in the first bin, and no further features. The idle token is one
-    /// learned vector for each rule for late jobs.
+    /// The paper's tokenizer: 128 bins of equal width, every negative slack in the first bin, and no further features.
+    /// The idle token is one learned vector for each rule for late jobs.
     pub fn paper() -> Tokenizer {
         let binning = Binning::Uniform { width: 0.25 };
         Tokenizer {
@@ -69,7 +72,8 @@ impl Tokenizer {
         }
     }
 
-    /// This project's tokenizer: 64 logarithmic bins, separate bins for jobs that are late by wcet or impossible, and all features.
+    /// This project's tokenizer: 64 logarithmic bins, separate bins for jobs that are late by wcet or impossible, and
+    /// all features.
     pub fn full() -> Tokenizer {
         let binning = Binning::Log { first: 0.05, last: 200.0 };
         Tokenizer {
@@ -119,7 +123,8 @@ impl Tokenizer {
         self.idle.iter().map(|feature| feature.vocabulary()).collect()
     }
 
-    /// Place of the advisor that a hierarchical model follows among the features of the idle row; none for other models.
+    /// Place of the advisor that a hierarchical model follows among the features of the idle row; none for other
+    /// models.
     pub fn advisor_place(&self) -> Option<usize> {
         self.idle.iter().position(|feature| *feature == IdleFeature::Advisor)
     }
@@ -159,7 +164,8 @@ impl Tokenizer {
         Some(TokenizerError::SeveralJobs { task: task.name.clone() })
     }
 
-    /// Appends a job's token to `out` and, where slack is continuous, its real numbers to `real`. `advice` is the simple schedulers' advice about the job.
+    /// Appends a job's token to `out` and, where slack is continuous, its real numbers to `real`. `advice` is the
+    /// simple schedulers' advice about the job.
     pub fn token(
         &self,
         job: &Job,
@@ -213,7 +219,8 @@ impl Tokenizer {
         }
     }
 
-    /// Returns the slack bin of a job. Unless negative slack is clipped, bin `bins` is *late by wcet* and bin `bins + 1` is *impossible*.
+    /// Returns the slack bin of a job. Unless negative slack is clipped, bin `bins` is *late by wcet* and bin `bins +
+    /// 1` is *impossible*.
     #[inline]
     pub fn slack_token(&self, job: &Job, now: Time, scale: &Scale) -> u16 {
         if !self.clip && job.is_impossible(now) {

@@ -1,7 +1,8 @@
 //! Reasons why a tokenizer is invalid, or why it cannot read a system.
 //!
 //! [`Tokenizer::problem`](crate::stages::Tokenizer::problem) checks settings that come from a recipe or a model file.
-//! [`Tokenizer::not_applicable`](crate::stages::Tokenizer::not_applicable) checks a valid tokenizer against a system. Both return this type.
+//! [`Tokenizer::not_applicable`](crate::stages::Tokenizer::not_applicable) checks a valid tokenizer against a system.
+//! Both return this type.
 
 use crate::stages::Binning;
 

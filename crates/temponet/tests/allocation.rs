@@ -1,5 +1,5 @@
-//! Contract: a whole decision (shield, network and mapping) allocates nothing once the scheduler has seen as many jobs before. This test is a binary of
-//! its own because it counts all allocations.
+//! Contract: a whole decision (shield, network and mapping) allocates nothing once the scheduler has seen as many jobs
+//! before. This test is a binary of its own because it counts all allocations.
 #![allow(unsafe_code, reason = "an allocator")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -35,8 +35,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// Returns the number of decisions of a run, the number of allocations in the first decision, where all tasks release a job at once, and the number of
-/// allocations in all later decisions.
+/// Returns the number of decisions of a run, the number of allocations in the first decision, where all tasks release a
+/// job at once, and the number of allocations in all later decisions.
 fn run(set: &TaskSet, scheduler: &mut Temponet) -> (u64, u64, u64) {
     scheduler.start(&set.system).unwrap();
     let mut engine = Engine::new(set, 1, Time::from_ms(150));

@@ -1,4 +1,5 @@
-//! The decision budget: who decides is what the expected latencies say, and no decision takes much longer than the budget.
+//! The decision budget: who decides is what the expected latencies say, and no decision takes much longer than the
+//! budget.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -236,8 +237,8 @@ fn a_network_that_fails_late_leaves_what_still_fits() {
     }
 }
 
-/// The machine may be interrupted at any time, and by other tests most of all. An interruption only ever adds time, so the least of several repetitions of
-/// the same decision tells how long it takes.
+/// The machine may be interrupted at any time, and by other tests most of all. An interruption only ever adds time, so
+/// the least of several repetitions of the same decision tells how long it takes.
 #[test]
 fn no_decision_takes_much_longer_than_its_budget() {
     let model = Arc::new(Model::random(Tokenizer::full(), 1));

@@ -1,5 +1,5 @@
-//! Contract: a model that reads slack as a number is a model like any other. Its schedules are legal, the order of jobs does not matter, every kernel
-//! agrees with the reference, and its file can be read back.
+//! Contract: a model that reads slack as a number is a model like any other. Its schedules are legal, the order of jobs
+//! does not matter, every kernel agrees with the reference, and its file can be read back.
 
 use std::sync::Arc;
 

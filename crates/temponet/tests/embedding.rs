@@ -1,5 +1,5 @@
-//! Contract of the embeddable crate: a program that reports to [`ReadyJobs`] what happens gets, decision by decision, the schedule that the simulator gets;
-//! and schedulers that share weights decide as if each had its own.
+//! Contract of the embeddable crate: a program that reports to [`ReadyJobs`] what happens gets, decision by decision,
+//! the schedule that the simulator gets; and schedulers that share weights decide as if each had its own.
 
 use temponet::{Assignment, JobHandle, JobId, OnMiss, ReadyJobs, Scheduler, Task, TaskSet, Temponet, Time};
 use temponet_sim::{Engine, Unobserved};

@@ -1,4 +1,5 @@
-//! Contract of the guarantee with a network inside: whatever the weights are, guaranteed jobs are on time; where everything fits the network still chooses.
+//! Contract of the guarantee with a network inside: whatever the weights are, guaranteed jobs are on time; where
+//! everything fits the network still chooses.
 
 use std::sync::Arc;
 

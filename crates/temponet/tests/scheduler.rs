@@ -1,4 +1,5 @@
-//! Contract: whatever the weights are, decisions are legal, the order of jobs does not matter, and the fallback decides where the network cannot.
+//! Contract: whatever the weights are, decisions are legal, the order of jobs does not matter, and the fallback decides
+//! where the network cannot.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -76,7 +77,8 @@ fn the_order_of_jobs_does_not_matter() {
     assert!(decisions > 100);
 }
 
-/// Jobs with equal deadlines are ordered by their tokens: the order of the tasks does not change what a job is worth, though attention is sparse.
+/// Jobs with equal deadlines are ordered by their tokens: the order of the tasks does not change what a job is worth,
+/// though attention is sparse.
 #[test]
 fn the_order_of_tasks_does_not_matter_to_sparse_attention() {
     let task = |place: u64| {
@@ -224,7 +226,8 @@ fn a_damaged_file_is_an_error_and_never_a_panic() {
         }
         refused += usize::from(Model::from_bytes(&damaged).is_err());
     }
-    // Each damaged file that is still accepted differs only in notation, or in a text that means nothing to the program.
+    // Each damaged file that is still accepted differs only in notation, or in a text that means nothing to the
+    // program.
     assert!(refused > 2_700, "{refused}");
     let mut flipped = bytes.clone();
     flipped[header + 5] ^= 1;
@@ -253,7 +256,8 @@ fn behind_the_shield_no_weights_miss_what_is_safe() {
 
 #[test]
 fn that_a_model_never_idles_is_in_its_metadata_and_not_in_its_weights() {
-    // Older files encode it as an idle head of zero weights and a huge negative bias, which training cannot continue from.
+    // Older files encode it as an idle head of zero weights and a huge negative bias, which training cannot continue
+    // from.
     let mut old = Model::random(Tokenizer::full(), 3);
     let width = old.weights.tensor("head.idle.weight").len();
     old.weights.set_tensor("head.idle.weight", vec![0.0; width]);

@@ -1,5 +1,5 @@
-//! Contract of the switching bonus: it is zero where switching is free, continuous and monotone in the cost, and never keeps a job against a more
-//! critical one.
+//! Contract of the switching bonus: it is zero where switching is free, continuous and monotone in the cost, and never
+//! keeps a job against a more critical one.
 
 use std::sync::Arc;
 
@@ -46,8 +46,8 @@ fn without_costs_staying_changes_no_schedule() {
     }
 }
 
-/// Runs a task set without costs and asks two schedulers at every decision point: one for the free system, one for the same system with `costs`.
-/// Returns the number of decisions and the number of decisions in which the two differ.
+/// Runs a task set without costs and asks two schedulers at every decision point: one for the free system, one for the
+/// same system with `costs`. Returns the number of decisions and the number of decisions in which the two differ.
 fn differing(set: &TaskSet, costs: Costs, stay: f32) -> (usize, usize) {
     let (free, costly) = (set.system.clone(), set.clone().with_costs(costs).system);
     let mut schedulers = [&free, &costly].map(|system| {

@@ -1,5 +1,5 @@
-//! Contract of tuning: the choice is a function of the system, it is the candidate that a longer simulation prefers, and it never reads the future. What it gains
-//! on many sets is printed by the example `portfolio`.
+//! Contract of tuning: the choice is a function of the system, it is the candidate that a longer simulation prefers,
+//! and it never reads the future. What it gains on many sets is printed by the example `portfolio`.
 
 use std::sync::Arc;
 

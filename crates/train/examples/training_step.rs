@@ -25,7 +25,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let tokenizer = Tokenizer::full();
     let shape = NetworkShape { width: 32, layers: 2, heads: 4, feed_forward: 64, ..NetworkShape::default() };
     let architecture = shape.architecture(&tokenizer);
-    // Where a gradient is zero except for rounding, Adam with a tiny epsilon would make a whole step out of the rounding.
+    // Where a gradient is zero except for rounding, Adam with a tiny epsilon would make a whole step out of the
+    // rounding.
     let adam = AdamSettings { epsilon: 1e-4, ..AdamSettings::default() };
     let mut learner = Learner::new(Cpu::default(), &Weights::random(architecture.clone(), 1), adam);
     let settings = DqnSettings {

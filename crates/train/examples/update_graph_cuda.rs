@@ -1,5 +1,6 @@
-//! Measures a whole update of Q-learning on a GPU in two ways: with each kernel launched by itself, and recorded once as a CUDA graph and
-//! replayed. The network is the paper's (d = 128, two layers, four heads, feed-forward 512), and all batches have one shape. Prints JSON.
+//! Measures a whole update of Q-learning on a GPU in two ways: with each kernel launched by itself, and recorded once
+//! as a CUDA graph and replayed. The network is the paper's (d = 128, two layers, four heads, feed-forward 512), and
+//! all batches have one shape. Prints JSON.
 //!
 //!     cargo run --release -p temponet-train --features cuda --example update_graph_cuda [-- BATCH TOKENS]
 
@@ -68,8 +69,8 @@ impl Learning {
         self.dqn.update(&mut self.learner, &mut self.rng, SIZE)
     }
 
-    /// Queues this many updates. Returns the time that queueing takes the processor, and the time until all updates are done, each in
-    /// microseconds per update.
+    /// Queues this many updates. Returns the time that queueing takes the processor, and the time until all updates are
+    /// done, each in microseconds per update.
     fn launched(&mut self, updates: usize) -> (f64, f64) {
         let begin = Instant::now();
         let last = (0..updates).map(|_| self.update()).last();

@@ -13,8 +13,8 @@ use crate::task_set_source::TaskSetSource;
 
 /// Runs EDF on this many sets, once in the environment and once in the simulator itself.
 ///
-/// Checks that time moves on, that tokens are within their vocabularies, that rewards add up to the jobs met less those missed, that an
-/// ending is reported once, and that the same seed gives the same run.
+/// Checks that time moves on, that tokens are within their vocabularies, that rewards add up to the jobs met less those
+/// missed, that an ending is reported once, and that the same seed gives the same run.
 pub fn check_environment(source: &TaskSetSource, tokenizer: &Tokenizer, seed: u64, sets: u64) -> Result<(), String> {
     for number in 0..sets {
         let seed = seed.wrapping_mul(1_000_003).wrapping_add(number);

@@ -1,7 +1,7 @@
 //! Checkpoints: everything that a training needs to continue, as the content of one file.
 //!
-//! The file is in the safetensors format. Parameters, optimizer moments and target networks are tensors; everything else is one more tensor
-//! of bytes, in the postcard format.
+//! The file is in the safetensors format. Parameters, optimizer moments and target networks are tensors; everything
+//! else is one more tensor of bytes, in the postcard format.
 
 use std::collections::HashMap;
 
@@ -85,7 +85,8 @@ impl<D: MethodDevice> TrainingRun<D> {
         if metadata.get("format").map(String::as_str) != Some(FORMAT) {
             return Err(wrong("it is no checkpoint of a training, or one of another version"));
         }
-        // The checksum is verified before anything is read, because training would go on with a damaged number unnoticed.
+        // The checksum is verified before anything is read, because training would go on with a damaged number
+        // unnoticed.
         if !check_file(bytes).map_err(wrong)? {
             return Err(wrong("it has no checksum: it is damaged, or was made by an older version"));
         }

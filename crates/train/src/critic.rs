@@ -1,4 +1,5 @@
-//! A critic that is a network of its own, with its target network, for the algorithms whose policy and critics share no weights.
+//! A critic that is a network of its own, with its target network, for the algorithms whose policy and critics share no
+//! weights.
 
 use temponet_grad::{Device, Tensors};
 use temponet_infer::{Architecture, Weights};

@@ -1,5 +1,5 @@
-//! The distinct rows of a batch. Equal rows have equal embeddings, and the same first linear maps, so these are computed once for all of
-//! them.
+//! The distinct rows of a batch. Equal rows have equal embeddings, and the same first linear maps, so these are
+//! computed once for all of them.
 
 use std::collections::HashMap;
 
@@ -24,8 +24,8 @@ pub struct DistinctRows {
 const MAX_SHARE: f64 = 0.7;
 
 impl DistinctRows {
-    /// Finds the distinct rows of a batch. Returns `None` where that saves no work: if rows have real-valued inputs, or if most rows are
-    /// distinct.
+    /// Finds the distinct rows of a batch. Returns `None` where that saves no work: if rows have real-valued inputs, or
+    /// if most rows are distinct.
     pub fn of(batch: &Batch) -> Option<DistinctRows> {
         if !batch.real.is_empty() {
             return None;
@@ -48,8 +48,8 @@ impl DistinctRows {
     }
 }
 
-/// Returns the first row of each distinct one, and the number of the distinct row of each row. `None` if a row has too many features for
-/// the key.
+/// Returns the first row of each distinct one, and the number of the distinct row of each row. `None` if a row has too
+/// many features for the key.
 fn number_rows(features: &[Vec<u32>], rows: usize) -> Option<(Vec<usize>, Vec<u32>)> {
     const BITS: u32 = 16;
     if features.len() as u32 * BITS > u128::BITS {

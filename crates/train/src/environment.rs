@@ -91,8 +91,9 @@ impl Environment {
         self.engine.jobs_so_far()
     }
 
-    /// Simulates what would happen if `scheduler`, which must have been started, decided from now on, for `units` of the set's scale.
-    /// Returns the reward of the jobs that are due by then and meet their deadlines; the environment itself does not change.
+    /// Simulates what would happen if `scheduler`, which must have been started, decided from now on, for `units` of
+    /// the set's scale. Returns the reward of the jobs that are due by then and meet their deadlines; the environment
+    /// itself does not change.
     pub fn reward_of(&self, scheduler: &mut dyn Scheduler, units: f64) -> Result<f64, SimError> {
         let mut engine = self.engine.clone();
         let end = engine.now() + Time((units * self.scale.unit) as u64);

@@ -1,7 +1,8 @@
 //! Many environments at once, each with a seed of its own.
 //!
-//! They stop only at *choices*: decision points with more ready jobs than cores. At all other decision points every ready job runs, and
-//! there is nothing to learn. If speeds are chosen too, every decision point with a ready job is a choice.
+//! They stop only at *choices*: decision points with more ready jobs than cores. At all other decision points every
+//! ready job runs, and there is nothing to learn. If speeds are chosen too, every decision point with a ready job is a
+//! choice.
 
 use std::sync::Arc;
 
@@ -56,11 +57,13 @@ pub struct Episodes {
     pub reward: Reward,
     /// Length of an episode, in units of the set's scale (its median wcet).
     pub length: f64,
-    /// Period of additional decision points, the paper's tick, in the same unit; `None` leaves only the simulator's events.
+    /// Period of additional decision points, the paper's tick, in the same unit; `None` leaves only the simulator's
+    /// events.
     pub tick: Option<f64>,
     /// Discount per unit of time, 0 to 1.
     pub gamma: f64,
-    /// Name of the teacher, a scheduler or [`crate::OPTIMUM`], that is asked at every decision point what it would do; `None` asks nobody.
+    /// Name of the teacher, a scheduler or [`crate::OPTIMUM`], that is asked at every decision point what it would do;
+    /// `None` asks nobody.
     pub teacher: Option<String>,
     /// Settings of a planner over the base scheduler of each set; `None` plans nothing.
     pub planner: Option<PlannerSettings>,
@@ -81,8 +84,8 @@ pub struct ChoiceOutcome {
     pub ending: Option<Ending>,
 }
 
-/// One member of the fleet: an environment, what the network sees of it, and the schedulers that accompany it. It runs one episode after the
-/// other.
+/// One member of the fleet: an environment, what the network sees of it, and the schedulers that accompany it. It runs
+/// one episode after the other.
 pub struct FleetMember {
     environment: Environment,
     observation: Observation,
@@ -105,7 +108,8 @@ pub fn mix(a: u64, b: u64) -> u64 {
     if is_for_evaluation(mixed) { mix(mixed, b) } else { mixed }
 }
 
-/// Returns the seed of a run that judges a finished training. It differs from the seeds of the training's episodes and of its validation.
+/// Returns the seed of a run that judges a finished training. It differs from the seeds of the training's episodes and
+/// of its validation.
 pub fn trial_seed(seed: u64, number: u64) -> u64 {
     mix(mix(seed, TRIALS), number)
 }
@@ -146,8 +150,8 @@ impl FleetMember {
         }
     }
 
-    /// Runs all ready jobs until there is a choice or the episode ends. Returns the discounted reward meanwhile and the discount at the
-    /// end.
+    /// Runs all ready jobs until there is a choice or the episode ends. Returns the discounted reward meanwhile and the
+    /// discount at the end.
     fn skip_forced(&mut self, episodes: &Episodes, mut discount: f64) -> Result<(f64, f64), FleetError> {
         let mut reward = 0.0;
         while self.environment.ending().is_none() {
@@ -185,8 +189,9 @@ impl FleetMember {
         Sample { past, ..Sample::of(&self.observation, self.environment.view().cores()) }
     }
 
-    /// Remembers a decision of a recurrent network: what it saw and its state after that. After `truncation` decisions, the state replaces what was seen
-    /// before, so that no sample has a longer past. The next episode begins without a past.
+    /// Remembers a decision of a recurrent network: what it saw and its state after that. After `truncation` decisions,
+    /// the state replaces what was seen before, so that no sample has a longer past. The next episode begins without a
+    /// past.
     pub fn remember(&mut self, sample: &Sample, state: &[f32], truncation: usize) {
         let past = self.past.get_or_insert_with(|| Past { state: vec![0.0; state.len()], samples: Vec::new() });
         past.samples.push(Arc::new(Sample { past: None, ..sample.clone() }));
@@ -195,8 +200,8 @@ impl FleetMember {
         }
     }
 
-    /// Returns the jobs with the highest scores, as many as there are cores; of equal scores the earlier deadline wins. `score` is
-    /// called with the id and the row of each job, in the order of the observation.
+    /// Returns the jobs with the highest scores, as many as there are cores; of equal scores the earlier deadline wins.
+    /// `score` is called with the id and the row of each job, in the order of the observation.
     pub fn top_jobs(&self, mut score: impl FnMut(JobId, u32) -> f32) -> Vec<JobId> {
         let view = self.environment.view();
         let mut jobs: Vec<_> = self.observation.jobs().iter().map(|(id, row)| (*id, score(*id, *row))).collect();
@@ -207,8 +212,8 @@ impl FleetMember {
         jobs.iter().take(view.cores()).map(|(id, _)| *id).collect()
     }
 
-    /// Plans at this choice, with `suggestions` among the alternatives; `None` if the episodes ask for no planner. It must
-    /// be asked at every choice.
+    /// Plans at this choice, with `suggestions` among the alternatives; `None` if the episodes ask for no planner. It
+    /// must be asked at every choice.
     pub fn plan(&mut self, suggestions: &[Vec<JobId>]) -> Result<Option<Plan>, FleetError> {
         let view = self.environment.view();
         Ok(self.planner.as_mut().map(|planner| planner.plan(&view, suggestions)).transpose()?)
@@ -235,8 +240,8 @@ impl FleetMember {
         self.act_at(episodes, jobs, &[])
     }
 
-    /// Runs these jobs until the next choice or the end of the episode, each at its own speed: 0 for full speed, 1 + i for the network's speed `i`.
-    /// No speeds stand for full speed.
+    /// Runs these jobs until the next choice or the end of the episode, each at its own speed: 0 for full speed, 1 + i
+    /// for the network's speed `i`. No speeds stand for full speed.
     pub fn act_at(&mut self, episodes: &Episodes, jobs: &[JobId], speeds: &[u8]) -> Result<ChoiceOutcome, FleetError> {
         temponet_cancel::checkpoint();
         let view = self.environment.view();

@@ -1,5 +1,5 @@
-//! Recorded traces, split in time: the first part is learned on, the next one validates, and the last one is for the verdict. A trace has
-//! only one past and one future, so no job of an earlier part is in a later one.
+//! Recorded traces, split in time: the first part is learned on, the next one validates, and the last one is for the
+//! verdict. A trace has only one past and one future, so no job of an earlier part is in a later one.
 
 use std::sync::Arc;
 
@@ -63,7 +63,8 @@ impl JobTrace {
         JobTrace { set: Arc::new(set), releases }
     }
 
-    /// Returns the jobs released in `from..to`, shifted so that the first one is released at time zero. Everything else stays.
+    /// Returns the jobs released in `from..to`, shifted so that the first one is released at time zero. Everything else
+    /// stays.
     fn between(&self, from: Time, to: Time) -> TaskSet {
         let begin = self.releases.iter().copied().find(|release| *release >= from).unwrap_or(from);
         let mut set = (*self.set).clone();
@@ -102,8 +103,8 @@ impl JobTrace {
         self.set.tasks().iter().filter_map(due).max().unwrap_or_default()
     }
 
-    /// Returns the part from one of its releases on. The seed draws the release among the first three quarters, so that episodes begin
-    /// differently.
+    /// Returns the part from one of its releases on. The seed draws the release among the first three quarters, so that
+    /// episodes begin differently.
     pub fn window(&self, seed: u64) -> TaskSet {
         let place = Pcg64::seed_from_u64(seed).random_range(0..=self.releases.len() * 3 / 4);
         self.between(self.releases[place.min(self.releases.len() - 1)], Time::NEVER)

@@ -1,7 +1,7 @@
 //! A network with its optimizer.
 //!
-//! Batches are cut into shards, which are computed in parallel. Shards depend on the batch alone, and their gradients are added in order,
-//! so the number of threads does not change the result.
+//! Batches are cut into shards, which are computed in parallel. Shards depend on the batch alone, and their gradients
+//! are added in order, so the number of threads does not change the result.
 
 use std::ops::Range;
 
@@ -37,18 +37,20 @@ impl Outputs {
         &self.q[self.starts[sample]..self.starts[sample + 1]]
     }
 
-    /// Returns a sample's Q-values by the critic, one for each output row, the idle row first; empty for a network without an actor.
+    /// Returns a sample's Q-values by the critic, one for each output row, the idle row first; empty for a network
+    /// without an actor.
     pub fn critic(&self, sample: usize) -> &[f32] {
         self.critic.get(self.starts[sample]..self.starts[sample + 1]).unwrap_or(&[])
     }
 
-    /// Returns the state of a recurrent network after a sample: the output and then the cell state of its LSTM. Empty for other networks.
+    /// Returns the state of a recurrent network after a sample: the output and then the cell state of its LSTM. Empty
+    /// for other networks.
     pub fn memory(&self, sample: usize) -> &[f32] {
         self.memory.get(sample).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the best speed of a sample's job row, which is counted from 1, and its gain over full speed: 0 for full speed, 1 + i for the
-    /// network's speed `i`.
+    /// Returns the best speed of a sample's job row, which is counted from 1, and its gain over full speed: 0 for full
+    /// speed, 1 + i for the network's speed `i`.
     pub fn best_speed(&self, sample: usize, row: u32) -> (u8, f32) {
         // Each sample before has an idle row, which has no gains.
         let place = self.starts[sample] - sample + row as usize - 1;
@@ -80,8 +82,8 @@ struct ShardValues {
     memory: Vec<Vec<f32>>,
 }
 
-/// Loss of one sample, and its gradient with respect to the value head's output. The gradient with respect to the rows' outputs is written
-/// elsewhere.
+/// Loss of one sample, and its gradient with respect to the value head's output. The gradient with respect to the rows'
+/// outputs is written elsewhere.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SampleLoss {
     /// Loss.
@@ -140,13 +142,15 @@ pub struct Learner<D: Device> {
     shards: Vec<(D, Tensors<D>)>,
 }
 
-/// Samples whose losses one thread of the processor computes at a time. Fewer are not worth sharing, because the other threads may be busy simulating.
+/// Samples whose losses one thread of the processor computes at a time. Fewer are not worth sharing, because the other
+/// threads may be busy simulating.
 const SAMPLES_PER_TASK: usize = 1024;
 
 /// Rows of each sample whose outputs are needed, besides the idle row; `None` selects all rows.
 pub type NeededRows<'a> = Option<NeededRowsOf<'a>>;
 
-/// Rows of each sample whose outputs are needed, besides the idle row, and the speed of each; no speeds select full speed.
+/// Rows of each sample whose outputs are needed, besides the idle row, and the speed of each; no speeds select full
+/// speed.
 #[derive(Clone, Copy, Debug)]
 pub struct NeededRowsOf<'a> {
     /// Rows of each sample.
@@ -222,7 +226,8 @@ impl<D: Device> Learner<D> {
         (device, &mut self.parameters, gradients)
     }
 
-    /// Shows the parameters, the optimizer's moments and other tensors that belong to them, with the device they live on.
+    /// Shows the parameters, the optimizer's moments and other tensors that belong to them, with the device they live
+    /// on.
     pub fn visit(
         &mut self,
         others: Vec<(&'static str, &mut Tensors<D>)>,
@@ -234,7 +239,8 @@ impl<D: Device> Learner<D> {
         own.into_iter().chain(others).for_each(|(name, tensors)| each(name, device, tensors));
     }
 
-    /// Whether shards are computed one after the other on the same device, because they are too large to be in its memory together.
+    /// Whether shards are computed one after the other on the same device, because they are too large to be in its
+    /// memory together.
     fn is_one_by_one(&self) -> bool {
         self.shards[0].0.shard_rows() == usize::MAX
     }
@@ -310,8 +316,9 @@ impl<D: Device> Learner<D> {
         par_map(shards, 1, |_, (range, (device, _))| work(device, network, parameters, range))
     }
 
-    /// Computes the loss of some samples and its gradients, with a loss that the processor evaluates. `loss` is called for each sample with
-    /// its index, the outputs of its selected rows, the value, and the gradient with respect to those outputs, which it writes.
+    /// Computes the loss of some samples and its gradients, with a loss that the processor evaluates. `loss` is called
+    /// for each sample with its index, the outputs of its selected rows, the value, and the gradient with respect to
+    /// those outputs, which it writes.
     pub fn gradients(
         &mut self,
         samples: &[&Sample],
@@ -338,8 +345,8 @@ impl<D: Device> Learner<D> {
         losses.into_iter().sum()
     }
 
-    /// Computes the gradients of a loss of some samples. `loss` is called for each shard; it returns the losses to go backward from, and
-    /// anything else, which is handed on.
+    /// Computes the gradients of a loss of some samples. `loss` is called for each shard; it returns the losses to go
+    /// backward from, and anything else, which is handed on.
     pub fn backward<T: Send>(
         &mut self,
         samples: &[&Sample],
@@ -385,9 +392,9 @@ impl<D: Device> Learner<D> {
         found
     }
 
-    /// Computes the gradient of a loss with respect to the real-valued inputs of the job rows, row after row; nothing of it stays in the learner. `slopes` is
-    /// called for each sample with its index. It writes the gradient with respect to the outputs of the sample's rows and returns that with respect to its
-    /// value.
+    /// Computes the gradient of a loss with respect to the real-valued inputs of the job rows, row after row; nothing
+    /// of it stays in the learner. `slopes` is called for each sample with its index. It writes the gradient with
+    /// respect to the outputs of the sample's rows and returns that with respect to its value.
     pub fn input_gradients(
         &mut self,
         samples: &[&Sample],
@@ -408,7 +415,8 @@ impl<D: Device> Learner<D> {
         parts.concat()
     }
 
-    /// Makes an optimizer step with the gradients computed last, which belong to these losses. It does not wait for the device.
+    /// Makes an optimizer step with the gradients computed last, which belong to these losses. It does not wait for the
+    /// device.
     pub fn step(&mut self, losses: Vec<D::Number>, size: StepSize) -> PendingUpdate<D> {
         let (device, gradients) = &mut self.shards[0];
         let norm = self.adam.clipped_step(device, size.rate, size.clip, gradients, &mut self.parameters);
@@ -434,8 +442,8 @@ fn states_of<D: Device>(tape: &Tape<'_, D>, (output, cell): (Var, Var)) -> Vec<V
     output.chunks_exact(width).zip(cell.chunks_exact(width)).map(|(output, cell)| [output, cell].concat()).collect()
 }
 
-/// Cuts samples into ranges in which the numbers of pairs of rows add up to at most `most`, as long as a single sample has no more. `rows` are the
-/// numbers of rows of the samples.
+/// Cuts samples into ranges in which the numbers of pairs of rows add up to at most `most`, as long as a single sample
+/// has no more. `rows` are the numbers of rows of the samples.
 fn cut_by_pairs(rows: impl Iterator<Item = usize>, most: usize) -> Vec<Range<usize>> {
     let mut ranges: Vec<Range<usize>> = Vec::new();
     let mut pairs = 0usize;

@@ -1,12 +1,15 @@
 //! Training of the learned scheduler.
 //!
-//! - The simulator as environments to act in: [`Environment`], many at once in a [`Fleet`], on sets from a [`TaskSetSource`].
+//! - The simulator as environments to act in: [`Environment`], many at once in a [`Fleet`], on sets from a
+//!   [`TaskSetSource`].
 //! - The network with its gradients: [`TapeNetwork`], trained by a [`Learner`].
 //! - The methods of learning, each in a file of its own: `cloning`, `rollouts`, `dqn`, `ppo`, `offline` and `stay`. A
 //!   method is a [`Method`] with its [`Algorithm`]; [`register_method`] adds one from another crate.
-//! - A whole training: a [`TrainingRun`] follows a [`Recipe`], validates after each phase, and can be resumed from a checkpoint.
+//! - A whole training: a [`TrainingRun`] follows a [`Recipe`], validates after each phase, and can be resumed from a
+//!   checkpoint.
 //!
-//! The deployed scheduler is the `temponet` crate. Training sees through the same tokenizer and writes the same weights file.
+//! The deployed scheduler is the `temponet` crate. Training sees through the same tokenizer and writes the same weights
+//! file.
 
 mod base_scheduler;
 mod check;

@@ -1,5 +1,5 @@
-//! Limits of settings: each function takes named numbers and returns what is wrong with the first one that is out of range, or `None`. The text begins
-//! with the name, so that the line of the setting can be found.
+//! Limits of settings: each function takes named numbers and returns what is wrong with the first one that is out of
+//! range, or `None`. The text begins with the name, so that the line of the setting can be found.
 
 /// Numbers from 1 to 100,000,000.
 pub fn not_whole(list: &[(&str, usize)]) -> Option<String> {

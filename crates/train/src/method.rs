@@ -1,11 +1,12 @@
 //! A method of learning, as a recipe names it and as the training loop runs it.
 //!
-//! The settings of a method are a type that implements [`Method`], in the file of the method. They say what is wrong with themselves, how long a
-//! phase is, and begin an [`Algorithm`], which does the work. A recipe holds the settings of any method as a [`StageMethod`]; `registry.rs` finds the
-//! type by its name, so that other crates can add methods of their own.
+//! The settings of a method are a type that implements [`Method`], in the file of the method. They say what is wrong
+//! with themselves, how long a phase is, and begin an [`Algorithm`], which does the work. A recipe holds the settings
+//! of any method as a [`StageMethod`]; `registry.rs` finds the type by its name, so that other crates can add methods
+//! of their own.
 //!
-//! The loop ([`crate::TrainingRun`]) owns the network, the validation and the checkpoints. An algorithm owns what it remembers from phase to phase,
-//! such as a replay buffer or a target network.
+//! The loop ([`crate::TrainingRun`]) owns the network, the validation and the checkpoints. An algorithm owns what it
+//! remembers from phase to phase, such as a replay buffer or a target network.
 
 use std::any::Any;
 use std::fmt;
@@ -32,7 +33,8 @@ pub trait Method: Clone + fmt::Debug + PartialEq + Serialize + DeserializeOwned 
     /// Returns why these settings cannot be used in a recipe, or `None`. The text begins with the name of the setting.
     fn problem(&self, recipe: &Recipe) -> Option<String>;
 
-    /// Whether the method learns a part that not every network has. Unless it says otherwise, it learns an actor and nothing else.
+    /// Whether the method learns a part that not every network has. Unless it says otherwise, it learns an actor and
+    /// nothing else.
     fn learns(&self, part: NetworkPart) -> bool {
         part == NetworkPart::Actor
     }
@@ -68,7 +70,8 @@ pub struct Phase<'a, D: Device> {
     pub index: u64,
     /// Number of phases in the stage.
     pub count: u64,
-    /// Whether the weights at the start of the stage were learned before, by an earlier stage or by the model that the training began with.
+    /// Whether the weights at the start of the stage were learned before, by an earlier stage or by the model that the
+    /// training began with.
     pub is_warm_start: bool,
     /// Seed of the whole training.
     pub training_seed: u64,
@@ -97,8 +100,8 @@ pub trait Algorithm<D: Device> {
         false
     }
 
-    /// Model to validate after a phase: unless an algorithm says otherwise, the weights as the phase left them. `phases` is the number of
-    /// phases of the stage that are done, and `best` are the best weights so far.
+    /// Model to validate after a phase: unless an algorithm says otherwise, the weights as the phase left them.
+    /// `phases` is the number of phases of the stage that are done, and `best` are the best weights so far.
     fn candidate(&self, learner: &Learner<D>, tokenizer: Tokenizer, _best: &Weights, _phases: u64) -> Model {
         let mut model = Model { tokenizer, weights: learner.weights() };
         model.set_never_idles(!self.may_idle());
@@ -121,7 +124,8 @@ pub trait Algorithm<D: Device> {
     }
 }
 
-/// A device that methods learn on. The type of a recipe's settings is not known where a training begins, so each device names its own constructor.
+/// A device that methods learn on. The type of a recipe's settings is not known where a training begins, so each device
+/// names its own constructor.
 pub trait MethodDevice: LearningLosses + 'static {
     /// Starts the algorithm of a recipe's stage on a network of this device.
     fn begin(method: &StageMethod, recipe: &Recipe, learner: &mut Learner<Self>) -> Box<dyn Algorithm<Self>>

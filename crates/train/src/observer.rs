@@ -1,4 +1,5 @@
-//! What a training reports while it runs: figures of every update and of every phase, and a checkpoint after each phase.
+//! What a training reports while it runs: figures of every update and of every phase, and a checkpoint after each
+//! phase.
 
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +38,8 @@ pub trait TrainingObserver {
     fn begun(&mut self, _validated: &ValidationScores) {}
     /// Called after each update: `done` of the `of` updates planned for this stage (counted from 1) are done.
     fn updated(&mut self, _stage: usize, _done: u64, _of: u64, _figures: UpdateFigures) {}
-    /// Called after each phase. `checkpoint` makes the bytes that [`crate::TrainingRun::resume`] takes. An error stops the training.
+    /// Called after each phase. `checkpoint` makes the bytes that [`crate::TrainingRun::resume`] takes. An error stops
+    /// the training.
     fn phase(
         &mut self,
         _figures: &PhaseFigures,

@@ -1,8 +1,9 @@
 //! Work on many items at once, in order.
 //!
-//! One function for the whole crate: a chain of parallel iterators is compiled anew for every closure, which once was a third of this crate's code. Here
-//! only the slots around the work are. Results do not depend on the number of threads, because each goes to the place of its item. A slot costs some ten
-//! nanoseconds; items that take less are worth putting together.
+//! One function for the whole crate: a chain of parallel iterators is compiled anew for every closure, which once was a
+//! third of this crate's code. Here only the slots around the work are. Results do not depend on the number of threads,
+//! because each goes to the place of its item. A slot costs some ten nanoseconds; items that take less are worth
+//! putting together.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -15,8 +16,8 @@ enum Slot<T, R> {
     Result(R),
 }
 
-/// Calls `work` for every item, with its index, and returns the results in the order of the items. One thread takes `grain` neighboring items at a time,
-/// at least 1.
+/// Calls `work` for every item, with its index, and returns the results in the order of the items. One thread takes
+/// `grain` neighboring items at a time, at least 1.
 pub(crate) fn par_map<T: Send, R: Send>(
     items: impl IntoIterator<Item = T>,
     grain: usize,

@@ -12,7 +12,8 @@ use temponet_sim::generate::WorkloadRanges;
 const MAX_UPDATES: u64 = 1_000_000_000_000;
 
 impl Recipe {
-    /// Returns why the recipe cannot be followed, or `None`. The text names the setting, so that its line in the file can be found.
+    /// Returns why the recipe cannot be followed, or `None`. The text names the setting, so that its line in the file
+    /// can be found.
     pub fn problem(&self) -> Option<String> {
         let tokenizer = self.tokenizer();
         if let Some(problem) = tokenizer.problem() {

@@ -19,7 +19,8 @@ pub struct Recipe {
     pub seed: u64,
     /// What a token says about a job; default [`Tokens::Full`].
     pub tokens: Tokens,
-    /// Whether attention is the paper's sparse one, with a row for every job; `false`, the default, is dense attention over distinct rows.
+    /// Whether attention is the paper's sparse one, with a row for every job; `false`, the default, is dense attention
+    /// over distinct rows.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub sparse: bool,
     /// Shape of the network.
@@ -67,8 +68,8 @@ impl Tokens {
 pub struct EpisodeSettings {
     /// Length of an episode in median wcets, positive; default 200.
     pub length: f64,
-    /// Period of additional decision points, the paper's tick, in median wcets, positive; `None`, the default, leaves only the simulator's
-    /// events.
+    /// Period of additional decision points, the paper's tick, in median wcets, positive; `None`, the default, leaves
+    /// only the simulator's events.
     pub tick: Option<f64>,
     /// Discount per median wcet of time, 0 to 1; default 0.97.
     pub gamma: f64,
@@ -113,7 +114,8 @@ pub struct ValidationSettings {
     pub runs: usize,
     /// Length of a run in median wcets, positive; default 400.
     pub length: f64,
-    /// Number of phases without a better score after which a stage ends early; `None`, the default, never ends one early.
+    /// Number of phases without a better score after which a stage ends early; `None`, the default, never ends one
+    /// early.
     pub patience: Option<u64>,
 }
 
@@ -134,7 +136,8 @@ pub struct Stage {
     /// Learning rate of this stage, positive; `None`, the default, is the optimizer's.
     #[serde(default)]
     pub rate: Option<f64>,
-    /// Random sets of this stage; `None`, the default, is the recipe's workload. Stages with harder and harder sets are a curriculum.
+    /// Random sets of this stage; `None`, the default, is the recipe's workload. Stages with harder and harder sets are
+    /// a curriculum.
     #[serde(default, deserialize_with = "read_optional")]
     pub workload: Option<WorkloadRanges>,
     /// Reward of this stage; `None`, the default, is that of the episodes.

@@ -1,7 +1,8 @@
 //! Registry of methods: the type of a method's settings, by the name that a recipe file gives.
 //!
-//! The methods of this crate are always there. Others add theirs once, at the start of a program, with [`register_method`]. A file is read into a tree
-//! of values first, because the type of a method's settings is only known when its name has been read.
+//! The methods of this crate are always there. Others add theirs once, at the start of a program, with
+//! [`register_method`]. A file is read into a tree of values first, because the type of a method's settings is only
+//! known when its name has been read.
 
 use std::fmt;
 use std::sync::{PoisonError, RwLock};
@@ -126,7 +127,8 @@ impl<'de> DeserializeSeed<'de> for Name {
 impl<'de> DeserializeSeed<'de> for Entry {
     type Value = StageMethod;
 
-    /// Reads the settings. An error begins with the name of the setting, as those of [`Method::problem`] do: each is read alone to find it.
+    /// Reads the settings. An error begins with the name of the setting, as those of [`Method::problem`] do: each is
+    /// read alone to find it.
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<StageMethod, D::Error> {
         let settings = SettingsTree::deserialize(deserializer)?;
         let wrong_alone = |entry: &(String, SettingsTree)| {

@@ -1,5 +1,5 @@
-//! Replay buffer: transitions that are learned from many times, drawn uniformly or by priority (Schaul et al., "Prioritized Experience
-//! Replay", 2016).
+//! Replay buffer: transitions that are learned from many times, drawn uniformly or by priority (Schaul et al.,
+//! "Prioritized Experience Replay", 2016).
 
 use std::sync::Arc;
 
@@ -76,7 +76,8 @@ impl ReplayBuffer {
         self.transitions.get(place)
     }
 
-    /// Draws transitions with replacement. `correction`, 0 to 1, says how much of the bias the importance weights correct.
+    /// Draws transitions with replacement. `correction`, 0 to 1, says how much of the bias the importance weights
+    /// correct.
     pub fn draw(&self, count: usize, correction: f64, rng: &mut Pcg64) -> ReplayBatch {
         let len = self.transitions.len();
         if self.sums.is_empty() {

@@ -2,8 +2,8 @@
 
 use temponet_infer::Atoms;
 
-/// Logits of running the rows `picked`: V + Σ (A_row − A_idle). `q` has one row of logits per row of the sample, the idle
-/// row first.
+/// Logits of running the rows `picked`: V + Σ (A_row − A_idle). `q` has one row of logits per row of the sample, the
+/// idle row first.
 pub fn choice_logits(q: &[f32], value: &[f32], picked: &[u32]) -> Vec<f32> {
     let atoms = value.len();
     let mut logits = value.to_vec();

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use temponet_sim::{End, Observer};
 use temponet_task::{Job, Speed, TaskSet, Time, Worths};
 
-/// Reward for meeting and missing deadlines, and for other things. A job's worth is 1 or what [`Reward`] says; the amounts below are for a
-/// worth of 1. All weights are 0 or more.
+/// Reward for meeting and missing deadlines, and for other things. A job's worth is 1 or what [`Reward`] says; the
+/// amounts below are for a worth of 1. All weights are 0 or more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum RewardShape {
@@ -14,8 +14,8 @@ pub enum RewardShape {
     Binary,
     /// +1 for a job that meets its deadline, 0 for a miss.
     NoPenalty,
-    /// 0 for a job that meets its deadline, −1 for a miss. Unlike a reward for completing, the penalty does not come sooner for a short
-    /// job, so discounting does not prefer short jobs.
+    /// 0 for a job that meets its deadline, −1 for a miss. Unlike a reward for completing, the penalty does not come
+    /// sooner for a short job, so discounting does not prefer short jobs.
     Misses,
     /// Binary, and a miss costs more, the more of the job's work is undone or the later it completes.
     Lateness {
@@ -27,19 +27,21 @@ pub enum RewardShape {
         /// Bonus for completing at the release.
         weight: f64,
     },
-    /// Binary, and negative slack costs while it lasts: the paper's R3, η · max(0, −s). The paper takes s from the quantized slack, whose bins are
-    /// clipped at 0. That s is never negative, and the term is zero in every state. This shape takes the slack itself.
+    /// Binary, and negative slack costs while it lasts: the paper's R3, η · max(0, −s). The paper takes s from the
+    /// quantized slack, whose bins are clipped at 0. That s is never negative, and the term is zero in every state.
+    /// This shape takes the slack itself.
     Slack {
         /// Cost of one unit of negative slack for one unit of time.
         weight: f64,
     },
-    /// Binary, and a job counts more if the execution times of its task have varied so far: the paper's R4, which up-weights tasks by ρ · σ̂.
+    /// Binary, and a job counts more if the execution times of its task have varied so far: the paper's R4, which
+    /// up-weights tasks by ρ · σ̂.
     Risk {
         /// Additional worth, met or missed, at a coefficient of variation of 1.
         weight: f64,
     },
-    /// Binary, and energy costs: the paper's R5. The network chooses speeds only if its shape has some; without them it saves energy by idling
-    /// alone.
+    /// Binary, and energy costs: the paper's R5. The network chooses speeds only if its shape has some; without them it
+    /// saves energy by idling alone.
     Energy {
         /// Cost of one unit of time of one core at full speed; at lower speeds it falls with the cube of the speed.
         weight: f64,
@@ -54,8 +56,8 @@ pub struct Reward {
     pub shape: RewardShape,
     /// Cost of a migration, 0 or more; default 0.
     pub migration: f64,
-    /// Whether a job counts by its value instead of as 1. If neither this nor `by_criticality` is given, which is the default, jobs count
-    /// by the goal of their set.
+    /// Whether a job counts by its value instead of as 1. If neither this nor `by_criticality` is given, which is the
+    /// default, jobs count by the goal of their set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by_value: Option<bool>,
     /// Additional worth of a job for each level of criticality, 0 or more, as a share of its worth at level 0.
@@ -125,8 +127,9 @@ impl RewardAccumulator {
         RewardAccumulator { reward, unit, job_worth, total: 0.0, possible: 0.0, due_by: Time::NEVER, energy, history }
     }
 
-    /// Returns an empty accumulator for the same set that scores a model: as [`RewardAccumulator::on_time_only`], less the cost of energy if the
-    /// reward has one. Without that cost, the best score would be that of the weights that save least.
+    /// Returns an empty accumulator for the same set that scores a model: as [`RewardAccumulator::on_time_only`], less
+    /// the cost of energy if the reward has one. Without that cost, the best score would be that of the weights that
+    /// save least.
     pub fn score(&self, due_by: Time) -> RewardAccumulator {
         let mut score = self.on_time_only(due_by);
         if let RewardShape::Energy { weight } = self.reward.shape {
@@ -135,8 +138,8 @@ impl RewardAccumulator {
         score
     }
 
-    /// Returns an empty accumulator for the same set that rewards only jobs that meet their deadlines, and of them only those due by
-    /// `due_by`. Doing early what is due later then gains nothing.
+    /// Returns an empty accumulator for the same set that rewards only jobs that meet their deadlines, and of them only
+    /// those due by `due_by`. Doing early what is due later then gains nothing.
     pub fn on_time_only(&self, due_by: Time) -> RewardAccumulator {
         let reward = Reward { shape: RewardShape::NoPenalty, migration: 0.0, ..self.reward };
         let history = vec![(0.0, 0.0, 0.0); self.history.len()];

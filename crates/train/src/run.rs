@@ -1,8 +1,8 @@
 //! A whole training: stage after stage, phase after phase.
 //!
-//! After each phase the model is validated on unseen jobs, and everything needed to continue is handed to the observer as a checkpoint.
-//! Environments and random numbers start anew with each phase, from the seed and the number of the phase alone. An interrupted training
-//! therefore continues exactly as if it had not been interrupted.
+//! After each phase the model is validated on unseen jobs, and everything needed to continue is handed to the observer
+//! as a checkpoint. Environments and random numbers start anew with each phase, from the seed and the number of the
+//! phase alone. An interrupted training therefore continues exactly as if it had not been interrupted.
 
 use std::sync::Arc;
 
@@ -62,12 +62,13 @@ pub struct TrainingRun<D: Device> {
 const UNDER_WAY: &str = "a stage of the recipe that is under way has an algorithm";
 
 impl<D: MethodDevice> TrainingRun<D> {
-    /// A training at its start: on the user's own set or on the recipe's workload, from a model's weights or from random ones.
+    /// A training at its start: on the user's own set or on the recipe's workload, from a model's weights or from
+    /// random ones.
     ///
     /// # Panics
     ///
-    /// If the weights to begin with are not those of the recipe's network and tokens. Tokens would then have another meaning, without any other sign of
-    /// it. [`Model::grown`] adapts a model with fewer features.
+    /// If the weights to begin with are not those of the recipe's network and tokens. Tokens would then have another
+    /// meaning, without any other sign of it. [`Model::grown`] adapts a model with fewer features.
     pub fn new(device: D, recipe: Recipe, set: Option<TaskSet>, begin_with: Option<&Weights>) -> TrainingRun<D> {
         let tokenizer = recipe.tokenizer();
         let architecture = recipe.network.architecture(&tokenizer);

@@ -23,7 +23,8 @@ pub struct Sample {
     pub bias: Vec<f32>,
     /// Number of cores: how many jobs can run at once.
     pub cores: u32,
-    /// What a recurrent network has seen before; `None` at the first decision of a run, and for networks without memory.
+    /// What a recurrent network has seen before; `None` at the first decision of a run, and for networks without
+    /// memory.
     pub past: Option<Arc<Past>>,
 }
 

@@ -1,7 +1,7 @@
 //! Settings of a method before their type is known: a tree of plain values, read from any format.
 //!
-//! The name of a method stands before its settings in a file, but the type that the name stands for is found at run time. The tree keeps what was
-//! written, no value and infinite numbers included, and the type is read from the tree.
+//! The name of a method stands before its settings in a file, but the type that the name stands for is found at run
+//! time. The tree keeps what was written, no value and infinite numbers included, and the type is read from the tree.
 
 use std::fmt;
 

@@ -1,7 +1,7 @@
 //! Bodies of networks on the tape that other crates bring.
 //!
-//! A crate that registers a [`temponet_infer::BodyKind`] registers its form on the tape here, so that it can be trained. The form is written against
-//! [`Operations`], which every device has.
+//! A crate that registers a [`temponet_infer::BodyKind`] registers its form on the tape here, so that it can be
+//! trained. The form is written against [`Operations`], which every device has.
 
 use std::fmt::Debug;
 use std::sync::{Arc, PoisonError, RwLock};

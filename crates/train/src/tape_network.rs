@@ -1,7 +1,7 @@
 //! The network on the tape, to compute gradients with.
 //!
-//! It has the same tensors by the same names as the deployed network, and a value head that only training needs. Between the embeddings and
-//! the heads there is a Transformer, or a body that another crate has registered.
+//! It has the same tensors by the same names as the deployed network, and a value head that only training needs.
+//! Between the embeddings and the heads there is a Transformer, or a body that another crate has registered.
 
 use std::sync::Arc;
 
@@ -24,9 +24,11 @@ pub struct TapeNetwork {
     body: BodyOnTape,
     pub(crate) idle_head: Linear,
     pub(crate) value_head: Linear,
-    /// Whether attention is the paper's sparse one; `false` unless it is set. The rows of each sample must then be jobs in deadline order.
+    /// Whether attention is the paper's sparse one; `false` unless it is set. The rows of each sample must then be jobs
+    /// in deadline order.
     pub sparse: bool,
-    /// Whether the value head gives the value of a state; `true` unless it is set. Otherwise that of a network with atoms is the output of idling.
+    /// Whether the value head gives the value of a state; `true` unless it is set. Otherwise that of a network with
+    /// atoms is the output of idling.
     pub dueling: bool,
 }
 
@@ -48,7 +50,8 @@ struct Real {
     map: Linear,
 }
 
-/// Rows whose outputs are needed, sample by sample, each with its idle row first. The last block of the Transformer computes only these.
+/// Rows whose outputs are needed, sample by sample, each with its idle row first. The last block of the Transformer
+/// computes only these.
 #[derive(Clone, Debug)]
 pub struct OutputRows {
     /// Numbers of the rows in the batch.
@@ -57,8 +60,8 @@ pub struct OutputRows {
     pub segments: Arc<Segments>,
     /// Number of jobs that each job row among them stands for.
     pub counts: Vec<u32>,
-    /// Speed of each row, 0 for full speed and 1 + i for the network's speed `i`. Its output is that of running at this speed. Empty if all run at
-    /// full speed.
+    /// Speed of each row, 0 for full speed and 1 + i for the network's speed `i`. Its output is that of running at this
+    /// speed. Empty if all run at full speed.
     pub speeds: Vec<u8>,
 }
 
@@ -93,7 +96,8 @@ impl OutputRows {
 /// Outputs of a forward pass on the tape.
 #[derive(Clone, Debug)]
 pub struct TapeOutput {
-    /// Q-value, or logit, of each output row, at its speed. A network with atoms has a logit for each of them, here and in the value.
+    /// Q-value, or logit, of each output row, at its speed. A network with atoms has a logit for each of them, here and
+    /// in the value.
     pub q: Var,
     /// Value of each sample's state.
     pub value: Var,
@@ -122,7 +126,8 @@ pub struct OutputMap {
 const VALUE_HEAD: &str = "head.value";
 
 impl TapeNetwork {
-    /// Puts weights on a device; returns the network and its parameters. A value head that the weights lack starts at zero.
+    /// Puts weights on a device; returns the network and its parameters. A value head that the weights lack starts at
+    /// zero.
     ///
     /// # Panics
     ///
@@ -180,8 +185,8 @@ impl TapeNetwork {
         weights
     }
 
-    /// Maps the outputs by changing the heads: each job output q to `job.0` · q + `job.1`, the idle output to the constant `idle`, and the
-    /// value v to `value.0` · v + `value.1`. A positive scale keeps the order of the jobs.
+    /// Maps the outputs by changing the heads: each job output q to `job.0` · q + `job.1`, the idle output to the
+    /// constant `idle`, and the value v to `value.0` · v + `value.1`. A positive scale keeps the order of the jobs.
     pub fn map_outputs<D: Device>(&self, device: &mut D, tensors: &mut Tensors<D>, map: &OutputMap) {
         for id in tensors.ids() {
             let name = tensors.name(id);

@@ -177,7 +177,8 @@ impl TapeNetwork {
     }
 }
 
-/// Chooses the keys that the queries of each sample attend to, as the deployed network does: by the sums of the queries and keys of each block.
+/// Chooses the keys that the queries of each sample attend to, as the deployed network does: by the sums of the queries
+/// and keys of each block.
 fn kept_keys<D: Device>(tape: &mut Tape<'_, D>, samples: &Segments, q: Var, k: Var) -> KeyLists {
     let width = tape.shape(q).1;
     let sparsity = |sample: &Range<usize>| (Sparsity::paper(sample.len() - 1), sample.len() - 1);

@@ -28,7 +28,8 @@ pub fn cannot_teach(name: &str, set: &TaskSet) -> Option<NotApplicable> {
     if name == OPTIMUM { None } else { build(name).ok()?.start(&set.system).err() }
 }
 
-/// Scheduler that knows the future: it runs the jobs that the clairvoyant optimum keeps, by deadline, before all others.
+/// Scheduler that knows the future: it runs the jobs that the clairvoyant optimum keeps, by deadline, before all
+/// others.
 struct Hindsight {
     kept: HashSet<(u32, u64)>,
 }

@@ -1,7 +1,7 @@
 //! Training on whichever device there is, without a type parameter.
 //!
-//! [`TrainingRun`] is generic over its device. A [`TrainingSession`] is a run on a device that is chosen at run time. Every device's code is compiled in this
-//! crate, and users of a session do not compile it again.
+//! [`TrainingRun`] is generic over its device. A [`TrainingSession`] is a run on a device that is chosen at run time.
+//! Every device's code is compiled in this crate, and users of a session do not compile it again.
 
 use temponet::Model;
 use temponet_grad::{Cpu, Device as _};
@@ -25,7 +25,8 @@ impl TrainingDevice {
         TrainingDevice::Cpu(Cpu::default())
     }
 
-    /// Opens a device by name: `cpu`, `cuda`, or `auto` for a GPU if there is one and the CPU otherwise. Returns the reason if there is no GPU.
+    /// Opens a device by name: `cpu`, `cuda`, or `auto` for a GPU if there is one and the CPU otherwise. Returns the
+    /// reason if there is no GPU.
     pub fn open(name: &str) -> Result<TrainingDevice, String> {
         open_with(name, gpu)
     }

@@ -1,7 +1,8 @@
-//! Bookkeeping around the updates of a phase: the learning rate of the next one, the report of a finished one, and the check for divergence.
+//! Bookkeeping around the updates of a phase: the learning rate of the next one, the report of a finished one, and the
+//! check for divergence.
 //!
-//! An update may still be under way on the device when the next one is prepared. [`Updates::queue`] therefore reports an update only when
-//! its successor is queued, and [`Updates::flush`] reports the last one.
+//! An update may still be under way on the device when the next one is prepared. [`Updates::queue`] therefore reports
+//! an update only when its successor is queued, and [`Updates::flush`] reports the last one.
 
 use temponet_grad::{Device, Schedule};
 

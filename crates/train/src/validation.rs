@@ -17,12 +17,14 @@ use crate::task_set_source::TaskSetSource;
 /// Results of a model on the validation runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ValidationScores {
-    /// Mean over the runs of the reward as a share of what it would be with every deadline met, 0 to 1. Each job counts by what the recipe's
-    /// reward says it is worth, and an energy-aware reward also takes its cost of energy off. The best weights are chosen by this score.
+    /// Mean over the runs of the reward as a share of what it would be with every deadline met, 0 to 1. Each job counts
+    /// by what the recipe's reward says it is worth, and an energy-aware reward also takes its cost of energy off. The
+    /// best weights are chosen by this score.
     pub score: f64,
     /// Mean share of the jobs that met their deadlines, 0 to 1; each job counts alike.
     pub met: f64,
-    /// Mean share of the critical jobs that met their deadlines, 0 to 1, over the runs that have critical jobs; `None` if none has.
+    /// Mean share of the critical jobs that met their deadlines, 0 to 1, over the runs that have critical jobs; `None`
+    /// if none has.
     pub critical: Option<f64>,
 }
 

@@ -34,7 +34,8 @@ fn compliance(model: Model) -> f64 {
     simulate(&overloaded(), 1, Time::from_secs(30), &mut scheduler, &mut Unobserved).unwrap().jobs.compliance()
 }
 
-/// Both devices learn all there is to learn: they meet as many deadlines as the best schedule of this set, 80.65%, or nearly as many.
+/// Both devices learn all there is to learn: they meet as many deadlines as the best schedule of this set, 80.65%, or
+/// nearly as many.
 #[test]
 fn both_devices_learn_the_same() {
     let methods: [StageMethod; 5] = [

@@ -1,4 +1,5 @@
-//! Equal rows of a batch share some work. Outputs and gradients must be those of the samples one by one, in which no two rows are equal.
+//! Equal rows of a batch share some work. Outputs and gradients must be those of the samples one by one, in which no
+//! two rows are equal.
 
 use temponet::stages::Tokenizer;
 use temponet_grad::{AdamSettings, Cpu};

@@ -56,7 +56,8 @@ fn small(method: StageMethod, phases: u64) -> Recipe {
     recipe
 }
 
-/// Weights as a deployment alone needs them: idling is worth −10⁶, so that it never wins, and the value head is zero, as one that a file lacks.
+/// Weights as a deployment alone needs them: idling is worth −10⁶, so that it never wins, and the value head is zero,
+/// as one that a file lacks.
 fn stripped(weights: &Weights) -> Weights {
     let mut weights = weights.clone();
     let zeros = vec![0.0; weights.tensor("head.idle.weight").len()];
@@ -68,7 +69,8 @@ fn stripped(weights: &Weights) -> Weights {
     weights
 }
 
-/// Q-learning that takes the outputs of a stripped model as they are spends its updates on the constant of a million and learns nothing else.
+/// Q-learning that takes the outputs of a stripped model as they are spends its updates on the constant of a million
+/// and learns nothing else.
 #[test]
 fn a_saved_model_goes_on_learning() {
     // The long job must come first. What the models have learned before is the opposite.

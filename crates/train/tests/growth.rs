@@ -78,7 +78,8 @@ fn only_more_features_after_the_old_ones_can_be_grown() {
     assert_eq!(old.grown(&old.tokenizer).unwrap().weights, old.weights);
 }
 
-/// One tiny phase of each method from the grown built-in model: there is a finite gradient to follow, and the model is not ruined.
+/// One tiny phase of each method from the grown built-in model: there is a finite gradient to follow, and the model is
+/// not ruined.
 #[test]
 fn training_goes_on_from_the_built_in_model() {
     let old = old_model();

@@ -1,5 +1,5 @@
-//! Contract of training: it sees what the deployed scheduler sees, it learns, and after an interruption it continues as if there had been
-//! none.
+//! Contract of training: it sees what the deployed scheduler sees, it learns, and after an interruption it continues as
+//! if there had been none.
 
 use std::sync::Arc;
 
@@ -165,7 +165,8 @@ fn cloning_edf_agrees_on_unseen_states() {
     assert!(agreement > 0.99, "{agreement}");
 }
 
-/// A short job, and a long one with an earlier deadline: shortest remaining time first misses, least laxity first does not.
+/// A short job, and a long one with an earlier deadline: shortest remaining time first misses, least laxity first does
+/// not.
 fn counterexample() -> TaskSet {
     let mut set = set(&[(10, 2), (10, 7)], 1);
     set.system.tasks_mut()[1].deadline = Time::from_ms(8);
@@ -212,7 +213,7 @@ fn every_method_solves_the_counterexample() {
     assert_eq!(trained_as(actor, ppo.clone().into(), 8, &set), 1.0, "ppo with an actor");
     // The same jobs twice on two cores.
     let mut double = set.clone();
-    double.system.set_tasks([&set.tasks()[..], &set.tasks()[..]].concat());
+    double.system.set_tasks([set.tasks(), set.tasks()].concat());
     double.system.set_cores(2);
     assert!(classical("srpt", &double) < 0.99 && classical("llf", &double) == 1.0);
     assert_eq!(trained_as(actor, ppo.into(), 8, &double), 1.0, "ppo with an actor on two cores");

@@ -1,4 +1,5 @@
-//! The penalty λ of a migration in the reward, and its cost δ in execution time: a network whose tokens tell what moving a job costs learns to move less.
+//! The penalty λ of a migration in the reward, and its cost δ in execution time: a network whose tokens tell what
+//! moving a job costs learns to move less.
 
 use temponet::stages::{Feature, Learned, Tokenizer};
 use temponet::{Model, Options};

@@ -1,5 +1,5 @@
-//! Networks that choose the speed of a core: what they compute, what they learn, and what the shield makes of them. Also where the paper's
-//! slack-sensitive reward vanishes.
+//! Networks that choose the speed of a core: what they compute, what they learn, and what the shield makes of them.
+//! Also where the paper's slack-sensitive reward vanishes.
 
 use std::sync::Arc;
 
@@ -18,14 +18,7 @@ use temponet_train::{
 type Device = Cpu;
 
 fn shape() -> NetworkShape {
-    NetworkShape {
-        width: 16,
-        layers: 2,
-        heads: 2,
-        feed_forward: 24,
-        body: Body::transformer(None, 2),
-        ..NetworkShape::default()
-    }
+    NetworkShape { width: 16, layers: 2, heads: 2, feed_forward: 24, body: Body::transformer(None, 2) }
 }
 
 fn samples(count: usize) -> Vec<Sample> {
@@ -136,14 +129,7 @@ fn q_learning_slows_down_where_that_is_free_and_only_there() {
             ..DqnSettings::default()
         };
         let stage = Stage { phases: 3, method: dqn.into(), rate: None, workload: None, reward: None };
-        let network = NetworkShape {
-            width: 8,
-            layers: 1,
-            heads: 1,
-            feed_forward: 8,
-            body: Body::transformer(None, 1),
-            ..NetworkShape::default()
-        };
+        let network = NetworkShape { width: 8, layers: 1, heads: 1, feed_forward: 8, body: Body::transformer(None, 1) };
         let mut recipe = Recipe { network, stage: vec![stage], seed: 3, ..Recipe::default() };
         recipe.optimizer.rate = 3e-3;
         recipe.episode.reward = Reward { shape, ..Reward::default() };
@@ -183,7 +169,8 @@ fn methods_that_learn_no_speeds_are_refused() {
     assert_eq!(workload.draw(1).unwrap().speeds(), [Speed(500), Speed::FULL]);
 }
 
-/// The paper's R3 is η · max(0, −s) of the quantized slack s. Its bins are clip(⌊s/Δ⌋, 0, Q − 1), so s is never negative and the term is zero.
+/// The paper's R3 is η · max(0, −s) of the quantized slack s. Its bins are clip(⌊s/Δ⌋, 0, Q − 1), so s is never
+/// negative and the term is zero.
 #[test]
 fn the_slack_sensitive_reward_vanishes_on_quantized_slack() {
     let ms = Time::from_ms;

@@ -1,5 +1,5 @@
-//! Contract of the wide training ranges: every set that they draw is valid, has its load, can be written to a file and read
-//! back, and is simulated in a time that is in proportion to its episode.
+//! Contract of the wide training ranges: every set that they draw is valid, has its load, can be written to a file and
+//! read back, and is simulated in a time that is in proportion to its episode.
 
 use std::collections::BTreeSet;
 use std::path::Path;

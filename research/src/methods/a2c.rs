@@ -1,15 +1,17 @@
 //! Advantage actor–critic (A2C), the synchronous form of A3C.
 //!
-//! All environments make a few choices with the same weights. Then one gradient step follows the logarithm of the choices' likelihood, weighted by the
-//! advantage: the n-step return less the estimated return of the state. The entropy of the policy is a bonus, and the value head learns the n-step returns.
-//! Choices, their likelihood, and the estimated returns are those of [`Ppo`]; a single pass over choices that were made with the same weights has a
+//! All environments make a few choices with the same weights. Then one gradient step follows the logarithm of the
+//! choices' likelihood, weighted by the advantage: the n-step return less the estimated return of the state. The
+//! entropy of the policy is a bonus, and the value head learns the n-step returns. Choices, their likelihood, and the
+//! estimated returns are those of [`Ppo`]; a single pass over choices that were made with the same weights has a
 //! likelihood ratio of 1, so the loss of PPO without a clip has the gradient of A2C.
 //!
 //! Paper: Mnih et al., "Asynchronous Methods for Deep Reinforcement Learning" (2016). Deviations:
-//! - The environments act in step, and their gradients are added up in one update, instead of asynchronous workers with RMSProp. The result then does not
-//!   depend on timing.
+//! - The environments act in step, and their gradients are added up in one update, instead of asynchronous workers with
+//!   RMSProp. The result then does not depend on timing.
 //! - Adam instead of RMSProp.
-//! - Discounts are γ to the power of the time between choices, and an episode that the horizon cuts off is not a terminal state.
+//! - Discounts are γ to the power of the time between choices, and an episode that the horizon cuts off is not a
+//!   terminal state.
 
 use serde::{Deserialize, Serialize};
 use temponet_grad::LearningLosses;
@@ -77,7 +79,8 @@ impl Method for A2cSettings {
 /// Advantage actor–critic. It keeps nothing from phase to phase.
 struct A2c {
     settings: A2cSettings,
-    /// Acts and learns with one pass over all choices, no clip, and λ = 1, which makes the advantages those of n-step returns.
+    /// Acts and learns with one pass over all choices, no clip, and λ = 1, which makes the advantages those of n-step
+    /// returns.
     policy: Ppo,
 }
 

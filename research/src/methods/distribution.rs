@@ -1,14 +1,15 @@
 //! Distributional Q-learning (C51): the network has a distribution of returns for each choice, over fixed atoms.
 //!
-//! The logits of running a set of jobs are V + Σ (A_job − A_idle), atom by atom, as the Q-values of plain Q-learning are. The target is the distribution of
-//! the best next choice, moved by the reward, shrunk by the discount, and projected onto the atoms; the loss is the Kullback–Leibler divergence from it, which
-//! is also the priority of the transition. Everything here runs on the processor, whatever the device of the network.
+//! The logits of running a set of jobs are V + Σ (A_job − A_idle), atom by atom, as the Q-values of plain Q-learning
+//! are. The target is the distribution of the best next choice, moved by the reward, shrunk by the discount, and
+//! projected onto the atoms; the loss is the Kullback–Leibler divergence from it, which is also the priority of the
+//! transition. Everything here runs on the processor, whatever the device of the network.
 //!
-//! Paper: Bellemare et al., "A Distributional Perspective on Reinforcement Learning" (2017), with dueling logits as in Hessel et al., "Rainbow: Combining
-//! Improvements in Deep Reinforcement Learning" (2018). Deviations:
+//! Paper: Bellemare et al., "A Distributional Perspective on Reinforcement Learning" (2017), with dueling logits as in
+//! Hessel et al., "Rainbow: Combining Improvements in Deep Reinforcement Learning" (2018). Deviations:
 //! - A return is counted per core, so that one support fits systems with any number of cores.
-//! - On several cores, jobs are ranked by the mean return of running each alone. Means of softmaxes do not add up, so the set of the best jobs need not be
-//!   the set with the best mean; on one core it is.
+//! - On several cores, jobs are ranked by the mean return of running each alone. Means of softmaxes do not add up, so
+//!   the set of the best jobs need not be the set with the best mean; on one core it is.
 //! - The advantages count relative to idling, not to their mean.
 
 use temponet_grad::{Device, Tape, Tensors, best_rows};
@@ -26,8 +27,8 @@ fn probabilities(logits: &[f32]) -> Vec<f64> {
     powers.iter().map(|power| power / total).collect()
 }
 
-/// Distribution of reward + discount · Z on the atoms, where Z has these probabilities. What lies beyond the last atom counts as the last; what lies between
-/// two is divided between them by nearness.
+/// Distribution of reward + discount · Z on the atoms, where Z has these probabilities. What lies beyond the last atom
+/// counts as the last; what lies between two is divided between them by nearness.
 fn project(atoms: Atoms, probabilities: &[f64], reward: f64, discount: f64) -> Vec<f64> {
     let mut projected = vec![0.0; atoms.count];
     let last = (atoms.count - 1) as f64;
@@ -43,8 +44,8 @@ fn project(atoms: Atoms, probabilities: &[f64], reward: f64, discount: f64) -> V
     projected
 }
 
-/// Loss of one sample: the divergence of its choice's distribution from `target`, times `weight`. Writes the gradients to `by_q` and `by_value`, and returns
-/// the divergence without the weight.
+/// Loss of one sample: the divergence of its choice's distribution from `target`, times `weight`. Writes the gradients
+/// to `by_q` and `by_value`, and returns the divergence without the weight.
 fn divergence(
     (q, value): (&[f32], &[f32]),
     picked: &[u32],
@@ -113,7 +114,8 @@ fn targets<D: Device>(
     transitions.iter().zip(batch.segments.ranges()).enumerate().map(one).collect()
 }
 
-/// Computes the gradients of a learner on some transitions, whose losses have these weights. Returns the loss and the divergence of each transition.
+/// Computes the gradients of a learner on some transitions, whose losses have these weights. Returns the loss and the
+/// divergence of each transition.
 pub(super) fn learn<D: Device>(
     learner: &mut Learner<D>,
     target: &Tensors<D>,

@@ -1,18 +1,23 @@
-//! A hierarchical scheduler (h-DQN): an upper level chooses an advisor to follow for some choices, and a lower level chooses the jobs.
+//! A hierarchical scheduler (h-DQN): an upper level chooses an advisor to follow for some choices, and a lower level
+//! chooses the jobs.
 //!
-//! One network serves both levels. The advisor is a feature of its idle row, so the lower level is conditioned on it. With advisor o, the output of the
-//! idle row is the upper level's Q-value of following o, and the outputs of the job rows are the lower level's. Every few choices, the upper level takes
-//! the advisor with the highest Q-value, and earns the reward until it chooses again. The lower level earns the same reward and a bonus for running the
-//! jobs that its advisor would run, so it learns where to deviate from the advisor. The deployed scheduler does the same with the same numbers
-//! (`crates/temponet/src/learned/following.rs`).
+//! One network serves both levels. The advisor is a feature of its idle row, so the lower level is conditioned on it.
+//! With advisor o, the output of the idle row is the upper level's Q-value of following o, and the outputs of the job
+//! rows are the lower level's. Every few choices, the upper level takes the advisor with the highest Q-value, and earns
+//! the reward until it chooses again. The lower level earns the same reward and a bonus for running the jobs that its
+//! advisor would run, so it learns where to deviate from the advisor. The deployed scheduler does the same with the
+//! same numbers (`crates/temponet/src/learned/following.rs`).
 //!
-//! Papers: Kulkarni et al., "Hierarchical Deep Reinforcement Learning: Integrating Temporal Abstraction and Intrinsic Motivation" (2016), over the options
-//! of Sutton, Precup and Singh, "Between MDPs and semi-MDPs" (1999). Deviations:
+//! Papers: Kulkarni et al., "Hierarchical Deep Reinforcement Learning: Integrating Temporal Abstraction and Intrinsic
+//! Motivation" (2016), over the options of Sutton, Precup and Singh, "Between MDPs and semi-MDPs" (1999). Deviations:
 //! - Both levels are one network and share its encoder, instead of two networks.
-//! - A goal is an advisor, a classical scheduler, and it is followed for a fixed number of choices instead of until it is reached.
-//! - The intrinsic reward is added to the reward, instead of replacing it: to follow an advisor everywhere is no end in itself.
+//! - A goal is an advisor, a classical scheduler, and it is followed for a fixed number of choices instead of until it
+//!   is reached.
+//! - The intrinsic reward is added to the reward, instead of replacing it: to follow an advisor everywhere is no end in
+//!   itself.
 //! - The lower level's target assumes that its advisor stays.
-//! - Discounts are γ to the power of the time between choices, and an episode that the horizon cuts off is not a terminal state.
+//! - Discounts are γ to the power of the time between choices, and an episode that the horizon cuts off is not a
+//!   terminal state.
 
 use std::sync::Arc;
 
@@ -38,13 +43,13 @@ pub struct HierarchicalSettings {
     /// Acting, learning and the replay buffers. Each level has a buffer and a batch of this size.
     #[serde(flatten)]
     pub replay: ReplaySettings,
-    /// Probability of a random advisor, and of random jobs, at first and at last, each 0 to 1. It falls linearly over the first half of the stage's phases
-    /// and then stays. Default (1, 0.05).
+    /// Probability of a random advisor, and of random jobs, at first and at last, each 0 to 1. It falls linearly over
+    /// the first half of the stage's phases and then stays. Default (1, 0.05).
     pub epsilon: (f64, f64),
     /// Choices for which an advisor is followed; at least 1, default 8.
     pub period: u32,
-    /// Weight of the lower level's bonus, 0 or more: it is earned if all jobs that run are those of the advisor, and in parts for parts of them. Default
-    /// 0.5.
+    /// Weight of the lower level's bonus, 0 or more: it is earned if all jobs that run are those of the advisor, and in
+    /// parts for parts of them. Default 0.5.
     pub agreement: f64,
 }
 
@@ -78,7 +83,8 @@ impl Method for HierarchicalSettings {
 /// Number of advisors.
 const ADVISORS: u16 = Advisor::ALL.len() as u16;
 
-/// What the algorithm keeps in a checkpoint besides tensors: the replay buffers of the lower and of the upper level, and the number of choices made.
+/// What the algorithm keeps in a checkpoint besides tensors: the replay buffers of the lower and of the upper level,
+/// and the number of choices made.
 type HierarchicalMemory = (ReplayBuffer, ReplayBuffer, u64);
 
 /// The hierarchical scheduler: its settings and what it remembers from phase to phase.
@@ -148,8 +154,8 @@ impl<D: LearningLosses> Algorithm<D> for Hierarchical<D> {
 }
 
 impl<D: LearningLosses> Hierarchical<D> {
-    /// Empty replay buffers, and a target network that equals the learner's network. The tokenizer must have the features that
-    /// [`missing_feature`] asks for.
+    /// Empty replay buffers, and a target network that equals the learner's network. The tokenizer must have the
+    /// features that [`missing_feature`] asks for.
     fn new(settings: HierarchicalSettings, tokenizer: &Tokenizer, learner: &mut Learner<D>) -> Hierarchical<D> {
         Hierarchical {
             places: (tokenizer.advisor_place().unwrap_or_default(), advice_place(tokenizer).unwrap_or_default()),
@@ -212,8 +218,8 @@ impl<D: LearningLosses> Hierarchical<D> {
         Ok(())
     }
 
-    /// Lets the upper level choose an advisor in the environments that follow none: a random one with probability `epsilon`, otherwise the one with the
-    /// highest Q-value.
+    /// Lets the upper level choose an advisor in the environments that follow none: a random one with probability
+    /// `epsilon`, otherwise the one with the highest Q-value.
     fn choose_advisors(
         &self,
         learner: &mut Learner<D>,
@@ -245,7 +251,8 @@ impl<D: LearningLosses> Hierarchical<D> {
         chosen.iter().filter(is_advised).count() as f64 / chosen.len().max(1) as f64
     }
 
-    /// Makes one update of both levels, on a batch from each replay buffer. Returns their loss and the norm of its gradient.
+    /// Makes one update of both levels, on a batch from each replay buffer. Returns their loss and the norm of its
+    /// gradient.
     fn update(&mut self, learner: &mut Learner<D>, rng: &mut Pcg64, size: StepSize) -> UpdateFigures {
         let batch = self.settings.replay.batch;
         let (lower, upper) = (self.lower.draw(batch, 1.0, rng).places, self.upper.draw(batch, 1.0, rng).places);
@@ -297,7 +304,8 @@ fn transition(state: &Arc<Sample>, chosen: Vec<u32>, outcome: ChoiceOutcome, nex
     }
 }
 
-/// Returns the advisor with the highest Q-value by the upper level, and that value, for the state with this number among states with each advisor.
+/// Returns the advisor with the highest Q-value by the upper level, and that value, for the state with this number
+/// among states with each advisor.
 fn best_advisor(outputs: &Outputs, number: usize) -> (u16, f32) {
     let value = |advisor: u16| outputs.q(number * usize::from(ADVISORS) + usize::from(advisor))[0];
     let values = (0..ADVISORS).map(|advisor| (advisor, value(advisor)));

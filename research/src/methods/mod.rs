@@ -1,4 +1,5 @@
-//! Methods of the rivals: each is a `temponet_train::Method` in a file of its own, and a recipe names it like those of `temponet-train`.
+//! Methods of the rivals: each is a `temponet_train::Method` in a file of its own, and a recipe names it like those of
+//! `temponet-train`.
 
 mod a2c;
 mod distribution;

@@ -1,12 +1,15 @@
 //! Noisy networks: exploration by noise on the weights of the output heads, whose strength is learned.
 //!
-//! A head acts and learns with the weights μ + σ ∘ ε. The noise ε of a weight is the product of one number for its input and one for its output, f(a) · f(b)
-//! with f(x) = sign(x) · √|x| of standard normal numbers; that of a bias is the one of its output. It is drawn anew for each round of choices, for each
-//! update, and for the target network of each update. The gradient with respect to σ is that with respect to the noisy weight, times ε, so nothing but the
-//! heads' tensors changes and every device can compute it. The learner's own parameters are the means μ; the deployed network has these alone.
+//! A head acts and learns with the weights μ + σ ∘ ε. The noise ε of a weight is the product of one number for its
+//! input and one for its output, f(a) · f(b) with f(x) = sign(x) · √|x| of standard normal numbers; that of a bias is
+//! the one of its output. It is drawn anew for each round of choices, for each update, and for the target network of
+//! each update. The gradient with respect to σ is that with respect to the noisy weight, times ε, so nothing but the
+//! heads' tensors changes and every device can compute it. The learner's own parameters are the means μ; the deployed
+//! network has these alone.
 //!
-//! Paper: Fortunato et al., "Noisy Networks for Exploration" (2018), with its factorized noise. Deviations: only the output heads are noisy, because they are
-//! the only layers after the encoder; all environments that act together share one draw; σ has a norm of its own for gradient clipping.
+//! Paper: Fortunato et al., "Noisy Networks for Exploration" (2018), with its factorized noise. Deviations: only the
+//! output heads are noisy, because they are the only layers after the encoder; all environments that act together share
+//! one draw; σ has a norm of its own for gradient clipping.
 
 use rand::RngExt;
 use rand_distr::StandardNormal;
@@ -77,7 +80,8 @@ impl<D: Device> NoisyHeads<D> {
         AddedNoise { tensors }
     }
 
-    /// Makes an optimizer step of the deviations with the learner's last gradients, which were computed with this noise.
+    /// Makes an optimizer step of the deviations with the learner's last gradients, which were computed with this
+    /// noise.
     pub(super) fn step(&mut self, learner: &mut Learner<D>, added: &AddedNoise, size: StepSize, target_share: f32) {
         let (device, _, gradients) = learner.parts();
         let mut own = self.deviations.zeros_like(device);

@@ -1,22 +1,26 @@
-//! Actor–critics over continuous priorities: the action is a vector with a priority of −1 to 1 for every ready job, and the jobs with the highest
-//! priorities run.
+//! Actor–critics over continuous priorities: the action is a vector with a priority of −1 to 1 for every ready job, and
+//! the jobs with the highest priorities run.
 //!
-//! The priority of a job is tanh of the network's output, so the deployed scheduler, which takes the highest outputs, takes the highest priorities. Two
-//! critics of their own read tokens and priorities ([`PriorityCritics`]), and the policy follows their gradient with respect to the priorities. Two
-//! algorithms:
-//! - TD3 (Fujimoto et al., "Addressing Function Approximation Error in Actor-Critic Methods", 2018): a deterministic policy that explores with Gaussian
-//!   noise, targets with clipped noise on the priorities, the lower of two target critics, and delayed updates of the policy and of all target networks.
-//! - SAC (Haarnoja et al., "Soft Actor-Critic Algorithms and Applications", 2018): a Gaussian policy through tanh, learned by reparametrization, with
-//!   its entropy as an additional reward and a learned temperature. The network's actor gives the means. The job head, which a network with an actor
-//!   needs in training only, gives the logarithms of the deviations.
+//! The priority of a job is tanh of the network's output, so the deployed scheduler, which takes the highest outputs,
+//! takes the highest priorities. Two critics of their own read tokens and priorities ([`PriorityCritics`]), and the
+//! policy follows their gradient with respect to the priorities. Two algorithms:
+//! - TD3 (Fujimoto et al., "Addressing Function Approximation Error in Actor-Critic Methods", 2018): a deterministic
+//!   policy that explores with Gaussian noise, targets with clipped noise on the priorities, the lower of two target
+//!   critics, and delayed updates of the policy and of all target networks.
+//! - SAC (Haarnoja et al., "Soft Actor-Critic Algorithms and Applications", 2018): a Gaussian policy through tanh,
+//!   learned by reparametrization, with its entropy as an additional reward and a learned temperature. The network's
+//!   actor gives the means. The job head, which a network with an actor needs in training only, gives the logarithms of
+//!   the deviations.
 //!
 //! Deviations:
-//! - The number of ready jobs, and so the dimension of the action, differs from state to state. The entropy of SAC is therefore the mean over the
-//!   priorities, not their sum, and so is the target entropy.
-//! - Jobs with equal tokens share a row, and with it a priority and its noise. Of equal priorities the earlier deadline wins.
-//! - The schedule depends on the order of the priorities only, so the true value is constant between changes of order. What the policy climbs is the
-//!   critics' smooth estimate of it.
-//! - Discounts are γ to the power of the time between choices, and an episode that the horizon cuts off is not a terminal state.
+//! - The number of ready jobs, and so the dimension of the action, differs from state to state. The entropy of SAC is
+//!   therefore the mean over the priorities, not their sum, and so is the target entropy.
+//! - Jobs with equal tokens share a row, and with it a priority and its noise. Of equal priorities the earlier deadline
+//!   wins.
+//! - The schedule depends on the order of the priorities only, so the true value is constant between changes of order.
+//!   What the policy climbs is the critics' smooth estimate of it.
+//! - Discounts are γ to the power of the time between choices, and an episode that the horizon cuts off is not a
+//!   terminal state.
 
 use std::sync::Arc;
 
@@ -62,7 +66,8 @@ pub enum PriorityAlgorithm {
     },
     /// Soft actor–critic.
     Sac {
-        /// Entropy of a priority that the temperature is learned for, in nats; at most ln 2, that of a uniform priority.
+        /// Entropy of a priority that the temperature is learned for, in nats; at most ln 2, that of a uniform
+        /// priority.
         entropy: f64,
         /// Step of the logarithm of the temperature at each update, positive, for an entropy that is wrong by 1.
         rate: f64,
@@ -109,8 +114,8 @@ const FIRST_ALPHA: f64 = 0.1;
 /// Range of the logarithm of a deviation.
 const LOG_DEVIATIONS: (f32, f32) = (-5.0, 2.0);
 
-/// What the algorithm keeps in a checkpoint besides tensors: the replay buffer, the number of choices and of updates made, the logarithm of the
-/// temperature, and the optimizer steps of the critics.
+/// What the algorithm keeps in a checkpoint besides tensors: the replay buffer, the number of choices and of updates
+/// made, the logarithm of the temperature, and the optimizer steps of the critics.
 type PriorityMemory = (RingBuffer<PriorityTransition>, u64, u64, f64, [u64; 2]);
 
 /// An actor–critic over priorities: its settings and what it remembers from phase to phase.
@@ -206,8 +211,8 @@ impl<D: LearningLosses> Priorities<D> {
         Ok(samples.len() as u64)
     }
 
-    /// Makes one update of both critics on a batch from the replay buffer, and one of the policy if it is due. Returns the first critic's loss and the
-    /// norm of its gradient.
+    /// Makes one update of both critics on a batch from the replay buffer, and one of the policy if it is due. Returns
+    /// the first critic's loss and the norm of its gradient.
     fn update(&mut self, policy: &mut Learner<D>, rng: &mut Pcg64, size: StepSize) -> UpdateFigures {
         let Priorities { settings, critics, target, replay, log_alpha, .. } = self;
         let batch = replay.draw(settings.replay.batch, rng);
@@ -288,7 +293,8 @@ fn follow_first<D: LearningLosses>(
     policy.step(Vec::new(), size);
 }
 
-/// Moves the Gaussian policy of SAC along the gradient of the lower critic and of its entropy. Returns the mean entropy of a priority.
+/// Moves the Gaussian policy of SAC along the gradient of the lower critic and of its entropy. Returns the mean entropy
+/// of a priority.
 fn follow_lower<D: LearningLosses>(
     policy: &mut Learner<D>,
     critics: &mut PriorityCritics<D>,
@@ -366,8 +372,8 @@ impl Drawn {
         sum / self.noise.len().max(1) as f64
     }
 
-    /// Gradient of −α · entropy − Q with respect to the mean and to the logarithm of the deviation of each priority, where `slopes` is the gradient of Q
-    /// with respect to the priorities.
+    /// Gradient of −α · entropy − Q with respect to the mean and to the logarithm of the deviation of each priority,
+    /// where `slopes` is the gradient of Q with respect to the priorities.
     fn loss_slopes(&self, alpha: f32, slopes: &[f32]) -> impl Iterator<Item = (f32, f32)> {
         let weight = alpha / self.noise.len().max(1) as f32;
         (0..self.noise.len()).map(move |row| {
@@ -408,7 +414,8 @@ mod tests {
         }
     }
 
-    /// −ln π, averaged over many draws, is the entropy that the density of tanh of a Gaussian has by numeric integration.
+    /// −ln π, averaged over many draws, is the entropy that the density of tanh of a Gaussian has by numeric
+    /// integration.
     #[test]
     fn the_entropy_is_that_of_the_density() {
         let (mean, log) = (0.4f64, -0.3f64);

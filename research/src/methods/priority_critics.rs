@@ -1,7 +1,8 @@
 //! Twin critics of priorities: networks that read the token and the priority of every ready job.
 //!
-//! A critic has the policy's encoder with one more real-valued input of a job's row, its priority. It is a per-token critic: the value of a state and
-//! its priorities is Q(s, a) = V + m/n · Σ q_job, over all n ready jobs, where m of them run. V is the value head, which reads all rows through attention.
+//! A critic has the policy's encoder with one more real-valued input of a job's row, its priority. It is a per-token
+//! critic: the value of a state and its priorities is Q(s, a) = V + m/n · Σ q_job, over all n ready jobs, where m of
+//! them run. V is the value head, which reads all rows through attention.
 
 use std::sync::Arc;
 
@@ -36,7 +37,8 @@ pub(super) fn with_priorities(state: &Sample, priorities: &[f32]) -> Sample {
     Sample { real, ..state.clone() }
 }
 
-/// Returns the weight of each job row's output in Q(s, a): the jobs of the row as a share of the ready jobs, times the number of jobs that run.
+/// Returns the weight of each job row's output in Q(s, a): the jobs of the row as a share of the ready jobs, times the
+/// number of jobs that run.
 fn row_weights(state: &Sample) -> impl Iterator<Item = f32> {
     let ready: u32 = state.counts.iter().sum();
     let scale = state.cores.min(ready) as f32 / ready.max(1) as f32;
@@ -91,7 +93,8 @@ impl<D: Device> PriorityCritics<D> {
         first
     }
 
-    /// Returns the gradient of each state's value with respect to its priorities, by the first critic, or by the critic with the lower value.
+    /// Returns the gradient of each state's value with respect to its priorities, by the first critic, or by the critic
+    /// with the lower value.
     pub(super) fn slopes(&mut self, states: &[&Sample], of_lower: bool) -> Vec<Vec<f32>> {
         let is_first: Vec<bool> = if of_lower {
             let [first, second] = self.critics.each_mut().map(|critic| critic.learner.outputs(None, states));

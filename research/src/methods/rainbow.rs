@@ -1,6 +1,6 @@
-//! Rainbow: Q-learning with double selection, dueling heads, prioritized replay and n-step returns, which are options of
-//! `dqn`, and with the two parts that are here: noise on the heads in place of random choices (`noisy_heads.rs`), and, on
-//! a network with atoms, distributions of returns in place of their means (`distribution.rs`).
+//! Rainbow: Q-learning with double selection, dueling heads, prioritized replay and n-step returns, which are options
+//! of `dqn`, and with the two parts that are here: noise on the heads in place of random choices (`noisy_heads.rs`),
+//! and, on a network with atoms, distributions of returns in place of their means (`distribution.rs`).
 //!
 //! Paper: Hessel et al., "Rainbow: Combining Improvements in Deep Reinforcement Learning" (2018). Each part can be left
 //! out by one key. Deviations are named in the files of the parts.

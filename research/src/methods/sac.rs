@@ -1,18 +1,21 @@
 //! Soft actor–critic (SAC) over the choice of jobs.
 //!
-//! The policy picks jobs for the cores one after the other without replacement, by the softmax of the network's outputs. Two critics of their own learn
-//! Q(s, jobs) = V(s) + Σ (q_job − q_idle), as Q-learning does, but of the policy and with its entropy as an additional reward. The policy follows the
-//! lower of the two. The learned outputs are logits, and the deployed scheduler takes the highest ones.
+//! The policy picks jobs for the cores one after the other without replacement, by the softmax of the network's
+//! outputs. Two critics of their own learn Q(s, jobs) = V(s) + Σ (q_job − q_idle), as Q-learning does, but of the
+//! policy and with its entropy as an additional reward. The policy follows the lower of the two. The learned outputs
+//! are logits, and the deployed scheduler takes the highest ones.
 //!
-//! Papers: Haarnoja et al., "Soft Actor-Critic: Off-Policy Maximum Entropy Deep Reinforcement Learning with a Stochastic Actor" (2018), and
-//! Christodoulou, "Soft Actor-Critic for Discrete Action Settings" (2019). Deviations:
-//! - A choice is several picks. Expectations over the next pick are exact, given the picks before it, which are drawn; on one core this is the discrete
-//!   algorithm. The gradient of the policy leaves out that an early pick changes what is left for later ones.
+//! Papers: Haarnoja et al., "Soft Actor-Critic: Off-Policy Maximum Entropy Deep Reinforcement Learning with a
+//! Stochastic Actor" (2018), and Christodoulou, "Soft Actor-Critic for Discrete Action Settings" (2019). Deviations:
+//! - A choice is several picks. Expectations over the next pick are exact, given the picks before it, which are drawn;
+//!   on one core this is the discrete algorithm. The gradient of the policy leaves out that an early pick changes what
+//!   is left for later ones.
 //! - The target takes the critic whose whole value is lower; the policy takes the lower one for each job.
 //! - The critics are networks of their own; they do not share the policy's encoder.
-//! - The temperature is fixed, or learned so that the entropy of the first pick is a share of the greatest possible one, the logarithm of the number of
-//!   ready jobs.
-//! - Discounts are γ to the power of the time between choices, and an episode that the horizon cuts off is not a terminal state.
+//! - The temperature is fixed, or learned so that the entropy of the first pick is a share of the greatest possible
+//!   one, the logarithm of the number of ready jobs.
+//! - Discounts are γ to the power of the time between choices, and an episode that the horizon cuts off is not a
+//!   terminal state.
 
 use std::sync::Arc;
 
@@ -98,8 +101,8 @@ impl Temperature {
 /// α at the start where it is learned.
 const FIRST_ALPHA: f64 = 0.1;
 
-/// What soft actor–critic keeps in a checkpoint besides tensors: the replay buffer, the number of choices made, the logarithm of α, and the optimizer
-/// steps of the critics.
+/// What soft actor–critic keeps in a checkpoint besides tensors: the replay buffer, the number of choices made, the
+/// logarithm of α, and the optimizer steps of the critics.
 type SacMemory = (ReplayBuffer, u64, f64, [u64; 2]);
 
 /// Soft actor–critic: its settings and what it remembers from phase to phase.
@@ -193,8 +196,8 @@ impl<D: LearningLosses> Sac<D> {
         Ok(())
     }
 
-    /// Makes one update of both critics, of the policy and of the temperature on a batch from the replay buffer. Returns the policy's loss and the norm of
-    /// its gradient.
+    /// Makes one update of both critics, of the policy and of the temperature on a batch from the replay buffer.
+    /// Returns the policy's loss and the norm of its gradient.
     fn update(&mut self, policy: &mut Learner<D>, rng: &mut Pcg64, size: StepSize) -> UpdateFigures {
         let draw = self.replay.draw(self.settings.replay.batch, 1.0, rng);
         let transitions: Vec<&Transition> = draw.places.iter().map(|place| self.replay.get(*place)).collect();

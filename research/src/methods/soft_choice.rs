@@ -1,4 +1,5 @@
-//! A choice of a stochastic policy: picks of jobs for the cores, one after the other without replacement, and what soft actor–critic computes from them.
+//! A choice of a stochastic policy: picks of jobs for the cores, one after the other without replacement, and what soft
+//! actor–critic computes from them.
 //!
 //! Expectations over a pick are exact, given the picks before it, which are drawn.
 
@@ -80,8 +81,8 @@ impl SoftChoice {
         first.min(second) - alpha * all().map(|(_, share, log)| share * log).sum::<f64>()
     }
 
-    /// Loss of the policy, times `weight`: α times the negative entropy of each pick, less its expected advantage by the lower critic. Writes the gradient
-    /// with respect to the logits to `slopes`.
+    /// Loss of the policy, times `weight`: α times the negative entropy of each pick, less its expected advantage by
+    /// the lower critic. Writes the gradient with respect to the logits to `slopes`.
     pub(super) fn policy_loss(
         &self,
         alpha: f64,

@@ -1,9 +1,9 @@
-//! The classical genetic algorithm (Holland 1975, Goldberg 1989) over orders, as the papers on its quantum-inspired forms have it
-//! beside them.
+//! The classical genetic algorithm (Holland 1975, Goldberg 1989) over orders, as the papers on its quantum-inspired
+//! forms have it beside them.
 //!
-//! An individual is a permutation of the jobs. Parents win a tournament of two; a child takes a section of one parent and
-//! the rest in the order of the other (order crossover, Davis 1985), and two of its jobs may change places. The best
-//! individual survives.
+//! An individual is a permutation of the jobs. Parents win a tournament of two; a child takes a section of one parent
+//! and the rest in the order of the other (order crossover, Davis 1985), and two of its jobs may change places. The
+//! best individual survives.
 
 use rand::RngExt;
 use rand_pcg::Pcg32;

@@ -1,12 +1,12 @@
 //! ENF-S (Abdi and Salimi-Badr 2023): a fuzzy neural network, evolved by NSGA-II, that ranks by degrees of criticality.
 //!
-//! The source ranks heterogeneous cores by temperature, power, failure rate and execution time, for graphs of tasks. Here,
-//! where cores are identical and jobs independent, the network ranks the ready jobs by slack, remaining execution and
-//! worth. Its rules are of the Takagi–Sugeno kind with constant consequents: each input has three Gaussian sets, and each of
-//! the 27 combinations is a rule. As there, the parameters are evolved before use and then stay: here at the first
-//! decision with more ready jobs than cores, by two measures, the worth of the jobs in time and the mean time in the
-//! system, in futures that are drawn from what is known. Of a list of jobs, of which little is known at first, it is
-//! evolved again whenever twice as many jobs have been seen.
+//! The source ranks heterogeneous cores by temperature, power, failure rate and execution time, for graphs of tasks.
+//! Here, where cores are identical and jobs independent, the network ranks the ready jobs by slack, remaining execution
+//! and worth. Its rules are of the Takagi–Sugeno kind with constant consequents: each input has three Gaussian sets,
+//! and each of the 27 combinations is a rule. As there, the parameters are evolved before use and then stay: here at
+//! the first decision with more ready jobs than cores, by two measures, the worth of the jobs in time and the mean time
+//! in the system, in futures that are drawn from what is known. Of a list of jobs, of which little is known at first,
+//! it is evolved again whenever twice as many jobs have been seen.
 
 use rand::RngExt;
 use rand_pcg::Pcg32;
@@ -26,7 +26,8 @@ const RULES: usize = SETS.pow(INPUTS as u32);
 const PARAMETERS: usize = 2 * INPUTS * SETS + RULES;
 /// Greatest and least width of a fuzzy set.
 const WIDTHS: (f64, f64) = (0.6, 0.1);
-/// Least number of futures in which a network is judged: it has to be good at more than one, as the source trains on many graphs.
+/// Least number of futures in which a network is judged: it has to be good at more than one, as the source trains on
+/// many graphs.
 const FUTURES: usize = 8;
 /// Distribution index of crossover and mutation; the usual one of NSGA-II.
 const INDEX: f64 = 15.0;
@@ -69,8 +70,8 @@ impl Network<'_> {
     }
 }
 
-/// Returns the inputs of a job: slack and remaining execution in units of `unit`, and worth in worths of a mean job, each bent
-/// into the range from 0 to 1.
+/// Returns the inputs of a job: slack and remaining execution in units of `unit`, and worth in worths of a mean job,
+/// each bent into the range from 0 to 1.
 fn inputs(job: &Job, now: Time, unit: f64, worths: &Worths) -> [f64; INPUTS] {
     let bent = |ratio: f64| (ratio / (1.0 + ratio.abs()) + 1.0) / 2.0;
     let worth = worths.of(job.criticality, job.value);
@@ -174,8 +175,8 @@ impl Scheduler for EnfS {
     }
 }
 
-/// NSGA-II (Deb et al. 2002): of parents and children together, those live on that the fewest others dominate, and among equals those
-/// in the sparsest neighborhood.
+/// NSGA-II (Deb et al. 2002): of parents and children together, those live on that the fewest others dominate, and
+/// among equals those in the sparsest neighborhood.
 fn evolve(judge: &mut Judge<'_>, rng: &mut Pcg32) {
     let size = judge.population();
     let Some(mut population) = judge.first_population(size, rng) else { return };

@@ -1,8 +1,8 @@
 //! What every search method works with: candidates in, scores out, until the budget of evaluations is spent.
 //!
-//! A candidate is a vector of keys from 0 to 1, one for each job of the window (random keys, Bean 1994): the jobs sorted by
-//! their keys are a priority order, so that every vector is a valid candidate. The judge knows nothing of simulation,
-//! and a method knows nothing of jobs.
+//! A candidate is a vector of keys from 0 to 1, one for each job of the window (random keys, Bean 1994): the jobs
+//! sorted by their keys are a priority order, so that every vector is a valid candidate. The judge knows nothing of
+//! simulation, and a method knows nothing of jobs.
 
 use rand::RngExt;
 use rand_pcg::Pcg32;
@@ -16,7 +16,8 @@ pub struct Score {
     pub response: f64,
 }
 
-/// Weight of the response time in the fitness: it decides among candidates of the same worth, and does not outweigh a job.
+/// Weight of the response time in the fitness: it decides among candidates of the same worth, and does not outweigh a
+/// job.
 const RESPONSE_WEIGHT: f64 = 1e-2;
 
 impl Score {
@@ -56,8 +57,8 @@ pub struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    /// Creates a judge with a budget of `evaluations`, of which each of the `known` candidates takes one. There must be at
-    /// least one of them.
+    /// Creates a judge with a budget of `evaluations`, of which each of the `known` candidates takes one. There must be
+    /// at least one of them.
     pub fn new(
         measure: &'a mut dyn FnMut(&[f64]) -> Score,
         known: impl Iterator<Item = Vec<f64>>,
@@ -112,8 +113,8 @@ impl<'a> Judge<'a> {
         Some(score)
     }
 
-    /// Returns a population of judged candidates: the known ones, and random ones up to `size`; `None` if the budget does
-    /// not suffice.
+    /// Returns a population of judged candidates: the known ones, and random ones up to `size`; `None` if the budget
+    /// does not suffice.
     pub fn first_population(&mut self, size: usize, rng: &mut Pcg32) -> Option<Vec<Judged>> {
         let mut population = self.known.clone();
         population.truncate(size);

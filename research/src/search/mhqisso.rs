@@ -1,8 +1,8 @@
-//! MHQISSO: a quantum-inspired swarm with EDF as its heuristic. The paper names it without a source and says no more of it; this
-//! is the salp swarm (Mirjalili et al. 2017) over the Q-bits of [`qubits`](super::qubits).
+//! MHQISSO: a quantum-inspired swarm with EDF as its heuristic. The paper names it without a source and says no more of
+//! it; this is the salp swarm (Mirjalili et al. 2017) over the Q-bits of [`qubits`](super::qubits).
 //!
-//! Salps form a chain. Those in its first half move about the best order, ever closer as the budget is spent; each of the
-//! others follows the one before it. The Q-bits of a salp are observed for its order.
+//! Salps form a chain. Those in its first half move about the best order, ever closer as the budget is spent; each of
+//! the others follows the one before it. The Q-bits of a salp are observed for its order.
 
 use std::f64::consts::FRAC_PI_2;
 

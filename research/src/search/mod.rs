@@ -1,13 +1,15 @@
-//! Schedulers that search: before they decide, they judge priority orders of the ready and coming jobs in simulated futures.
+//! Schedulers that search: before they decide, they judge priority orders of the ready and coming jobs in simulated
+//! futures.
 //!
-//! They are the search baselines of the paper: particle swarm, genetic and quantum-inspired search, and random search as
-//! the yardstick. All of them share the window, the futures, the budget and the rule when to search; a method is one
+//! They are the search baselines of the paper: particle swarm, genetic and quantum-inspired search, and random search
+//! as the yardstick. All of them share the window, the futures, the budget and the rule when to search; a method is one
 //! short file that turns scores into further candidates.
 //!
-//! A search takes place at a decision with more ready jobs than cores if jobs have been released since the last one, an eighth of the
-//! ready ones at least. Until the next, the order found is followed. Futures are drawn from what an online scheduler knows, as the
-//! [planner](temponet::planner) draws them. The budget counts evaluations, and no clock is read. Order by deadline and the order found
-//! before are the first two candidates of every method, so none begins worse than EDF that skips hopeless jobs.
+//! A search takes place at a decision with more ready jobs than cores if jobs have been released since the last one, an
+//! eighth of the ready ones at least. Until the next, the order found is followed. Futures are drawn from what an
+//! online scheduler knows, as the [planner](temponet::planner) draws them. The budget counts evaluations, and no clock
+//! is read. Order by deadline and the order found before are the first two candidates of every method, so none begins
+//! worse than EDF that skips hopeless jobs.
 //!
 //! `enf-s` is the exception: it searches the parameters of a fuzzy network once, and the network decides.
 //!
@@ -92,7 +94,8 @@ const OPTIONS: [OptionHelp; 4] = [
     ("seed", "1", "seed of the futures and of the search"),
 ];
 
-/// Number of ready jobs for each release that makes a search worthwhile: among many ready jobs, one more changes little.
+/// Number of ready jobs for each release that makes a search worthwhile: among many ready jobs, one more changes
+/// little.
 const RARITY: usize = 8;
 /// Largest value of an option.
 const MOST: usize = 1_000_000;
@@ -213,8 +216,8 @@ struct Futures<'a> {
 }
 
 impl<'a> Futures<'a> {
-    /// Draws the futures of a decision, and returns the window of the first one. Where more jobs come than a window can hold,
-    /// the futures end with the last job in it.
+    /// Draws the futures of a decision, and returns the window of the first one. Where more jobs come than a window can
+    /// hold, the futures end with the last job in it.
     fn draw(
         prospect: &'a Prospect,
         view: &SystemView<'_>,

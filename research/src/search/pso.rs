@@ -1,5 +1,5 @@
-//! Particle swarm optimization (Kennedy and Eberhart 1995) over random keys: positions are keys, and the jobs sorted by them are
-//! the order (the smallest-position-value rule of Tasgetiren et al. 2004).
+//! Particle swarm optimization (Kennedy and Eberhart 1995) over random keys: positions are keys, and the jobs sorted by
+//! them are the order (the smallest-position-value rule of Tasgetiren et al. 2004).
 //!
 //! A particle is drawn towards the best place that it has seen itself and towards the best one of the swarm, with the
 //! constriction coefficients of Clerc and Kennedy (2002). The known orders are the first particles; the others begin at

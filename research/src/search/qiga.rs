@@ -1,11 +1,11 @@
 //! Quantum-inspired genetic algorithms: HQIGA (Konar et al. 2017) and Mo-QIGA (Konar et al. 2018).
 //!
-//! Each generation observes every chromosome, judges what was observed, and rotates the chromosome towards an aim. HQIGA's
-//! aim is the best order so far. Mo-QIGA judges by two measures, the worth of the jobs in time and the mean time in the
-//! system, and aims at a random one of the orders that no other one dominates.
+//! Each generation observes every chromosome, judges what was observed, and rotates the chromosome towards an aim.
+//! HQIGA's aim is the best order so far. Mo-QIGA judges by two measures, the worth of the jobs in time and the mean
+//! time in the system, and aims at a random one of the orders that no other one dominates.
 //!
-//! The orders known before, EDF among them, are in the first population: the hybrid of the heuristic. HQIGA's trimming by
-//! permutation, which keeps the population diverse, is read as: an observation that the population already has is
+//! The orders known before, EDF among them, are in the first population: the hybrid of the heuristic. HQIGA's trimming
+//! by permutation, which keeps the population diverse, is read as: an observation that the population already has is
 //! replaced by one with two jobs exchanged.
 
 use std::f64::consts::PI;
@@ -75,7 +75,8 @@ fn first_population(judge: &Judge<'_>) -> Vec<Chromosome> {
     population
 }
 
-/// Keeps an order unless another one dominates it; those that it dominates leave. If there are too many, the least fit leaves.
+/// Keeps an order unless another one dominates it; those that it dominates leave. If there are too many, the least fit
+/// leaves.
 fn keep(kept: &mut Vec<Judged>, keys: &[f64], score: Score) {
     if kept.iter().any(|one| one.score.dominates(score) || one.score == score) {
         return;

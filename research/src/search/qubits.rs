@@ -1,5 +1,5 @@
-//! Quantum-inspired chromosomes (Han and Kim 2002): every job has some Q-bits, an observation makes bits of them, and the bits
-//! of a job, read as a binary number, are its key (random-key distribution, as in Konar et al. 2017).
+//! Quantum-inspired chromosomes (Han and Kim 2002): every job has some Q-bits, an observation makes bits of them, and
+//! the bits of a job, read as a binary number, are its key (random-key distribution, as in Konar et al. 2017).
 //!
 //! A Q-bit is an angle from 0 to π/2; it is observed as 1 with the probability sin² of the angle.
 

@@ -1,5 +1,5 @@
-//! Random search: independent uniform candidates, of which the best is taken. It is the yardstick of every other method: what
-//! a method gains over it at the same number of evaluations is due to its way of searching.
+//! Random search: independent uniform candidates, of which the best is taken. It is the yardstick of every other
+//! method: what a method gains over it at the same number of evaluations is due to its way of searching.
 
 use rand::RngExt;
 use rand_pcg::Pcg32;

@@ -1,9 +1,9 @@
 //! The jobs whose order is searched, and orders of them.
 //!
-//! A window holds the ready jobs that can still be in time and the coming jobs of a drawn future, those that are due first
-//! if there are too many. A job is known by its task and number, so that an order that was found once holds on as time
-//! goes by. A job outside of the window gets the key that its deadline has among those in it, and jobs that cannot be in
-//! time come last.
+//! A window holds the ready jobs that can still be in time and the coming jobs of a drawn future, those that are due
+//! first if there are too many. A job is known by its task and number, so that an order that was found once holds on as
+//! time goes by. A job outside of the window gets the key that its deadline has among those in it, and jobs that cannot
+//! be in time come last.
 
 use std::sync::Arc;
 
@@ -78,8 +78,8 @@ impl Window {
         self.names.len()
     }
 
-    /// Returns the date until which a future has to last to show what becomes of all jobs; `None` if there are fewer than a window
-    /// can hold, and the future is as long as it may be.
+    /// Returns the date until which a future has to last to show what becomes of all jobs; `None` if there are fewer
+    /// than a window can hold, and the future is as long as it may be.
     pub fn end(&self) -> Option<Time> {
         self.deadlines.last().copied().filter(|_| self.len() == MOST)
     }
@@ -89,8 +89,8 @@ impl Window {
         self.by_deadline.clone()
     }
 
-    /// Returns the keys of this window that an order of an earlier one says; jobs that it does not have get their key by
-    /// deadline.
+    /// Returns the keys of this window that an order of an earlier one says; jobs that it does not have get their key
+    /// by deadline.
     pub fn carried(&self, earlier: &Window, keys: &[f64]) -> Vec<f64> {
         let key = |(name, by_deadline): (&Name, &f64)| earlier.key(*name, keys).unwrap_or(*by_deadline);
         self.names.iter().zip(&self.by_deadline).map(key).collect()
@@ -121,8 +121,8 @@ pub struct Ranked {
 type Rank = (bool, f64, Time, Tie);
 
 impl Ranked {
-    /// Puts the jobs with the least keys on the cores. Jobs with the same key are in order of their deadlines; jobs that
-    /// cannot be in time come last.
+    /// Puts the jobs with the least keys on the cores. Jobs with the same key are in order of their deadlines; jobs
+    /// that cannot be in time come last.
     pub fn place(&mut self, view: &SystemView<'_>, assignment: &mut Assignment, mut key: impl FnMut(&Job) -> f64) {
         self.ranks.clear();
         self.ranks.extend(view.active.iter().map(|id| {

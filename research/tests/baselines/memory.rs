@@ -1,5 +1,5 @@
-//! Contract of the recurrent network: it computes in deployment what it computes in training, decision after decision, and it learns what only a memory can
-//! know.
+//! Contract of the recurrent network: it computes in deployment what it computes in training, decision after decision,
+//! and it learns what only a memory can know.
 
 use std::sync::Arc;
 
@@ -19,14 +19,7 @@ type Device = Cpu;
 
 fn shape() -> NetworkShape {
     temponet_paper::register();
-    NetworkShape {
-        width: 16,
-        layers: 1,
-        heads: 2,
-        feed_forward: 32,
-        body: networks::recurrent(16),
-        ..NetworkShape::default()
-    }
+    NetworkShape { width: 16, layers: 1, heads: 2, feed_forward: 32, body: networks::recurrent(16) }
 }
 
 #[test]
@@ -73,10 +66,12 @@ fn a_past_in_training_is_the_state_in_deployment() {
     assert!(ended > 0);
 }
 
-/// A set on one core in which the right choice depends on what happened before. Every 40 ms the same pair of jobs is released twice: x, of 2 ms, and y, of
-/// 8 ms with 1 ms of slack. After the first pair five short jobs follow, each with half a millisecond of slack, so that y costs more than it is worth and x must be run first. After the second
-/// pair nothing follows, and only y before x meets both deadlines. A pair of other jobs announces which of the two it is. Thirteen jobs are released in 40
-/// ms; whoever decides both pairs alike meets eleven at most, and twelve can be met.
+/// A set on one core in which the right choice depends on what happened before. Every 40 ms the same pair of jobs is
+/// released twice: x, of 2 ms, and y, of 8 ms with 1 ms of slack. After the first pair five short jobs follow, each
+/// with half a millisecond of slack, so that y costs more than it is worth and x must be run first. After the second
+/// pair nothing follows, and only y before x meets both deadlines. A pair of other jobs announces which of the two it
+/// is. Thirteen jobs are released in 40 ms; whoever decides both pairs alike meets eleven at most, and twelve can be
+/// met.
 fn announced_bursts() -> TaskSet {
     let task = |name: &str, offset: u64, wcet: u64, deadline_us: u64| {
         Task::periodic(name, Time::from_ms(40), Time::from_ms(wcet))

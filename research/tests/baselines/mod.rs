@@ -1,5 +1,5 @@
-//! Contract of the recipes in `research/recipes` that learn by `dqn`, `rainbow` or `ppo`, with the smallest sizes: each goes on bit for bit after an interruption,
-//! and its model computes in deployment what it computes in training.
+//! Contract of the recipes in `research/recipes` that learn by `dqn`, `rainbow` or `ppo`, with the smallest sizes: each
+//! goes on bit for bit after an interruption, and its model computes in deployment what it computes in training.
 
 mod memory;
 mod rainbow;

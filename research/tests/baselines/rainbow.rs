@@ -1,4 +1,5 @@
-//! Contract of the parts of Rainbow that plain Q-learning lacks: distributions of returns, and noise in place of random choices.
+//! Contract of the parts of Rainbow that plain Q-learning lacks: distributions of returns, and noise in place of random
+//! choices.
 
 use std::sync::Arc;
 
@@ -25,14 +26,7 @@ fn of_returns(atoms: Atoms) -> Body {
 }
 
 fn shape() -> NetworkShape {
-    NetworkShape {
-        width: 16,
-        layers: 1,
-        heads: 2,
-        feed_forward: 32,
-        body: of_returns(ATOMS),
-        ..NetworkShape::default()
-    }
+    NetworkShape { width: 16, layers: 1, heads: 2, feed_forward: 32, body: of_returns(ATOMS) }
 }
 
 fn learner(shape: NetworkShape) -> Learner<Device> {
@@ -73,7 +67,8 @@ fn a_distribution_with_two_points_is_learned() {
         };
         let mut dqn = RainbowSettings { noisy: 0.0, dqn: settings }.algorithm(&mut learner);
         let state = Arc::new(Sample { cores, ..(*state()).clone() });
-        // The first job returns 2 at three times of ten and −3 else, the second one always 1; both are counted per core.
+        // The first job returns 2 at three times of ten and −3 else, the second one always 1; both are counted per
+        // core.
         let outcomes = (0..10).map(|number| (1, if number < 3 { 2.0 } else { -3.0 })).chain([(2, 1.0); 10]);
         for (row, reward) in outcomes {
             let (reward, next) = (reward * cores as f32, state.clone());
@@ -100,7 +95,8 @@ fn a_later_distribution_is_moved_and_shrunk() {
     let settings = DqnSettings { replay, ..DqnSettings::default() };
     let mut dqn = RainbowSettings { noisy: 0.0, dqn: settings }.algorithm(&mut learner);
     let state = state();
-    // Running the first job ends with 4 or 0; the second job leads back to the same state, with a reward of 1 and half of what follows.
+    // Running the first job ends with 4 or 0; the second job leads back to the same state, with a reward of 1 and half
+    // of what follows.
     for (row, reward, discount) in [(1, 4.0, 0.0), (1, 0.0, 0.0), (2, 1.0, 0.5), (2, 1.0, 0.5)] {
         let (chosen, next) = (vec![row], state.clone());
         dqn.replay.push(Transition { state: state.clone(), chosen, speeds: vec![], reward, discount, next });
@@ -109,7 +105,8 @@ fn a_later_distribution_is_moved_and_shrunk() {
     for _ in 0..1_500 {
         dqn.update(&mut learner, &mut rng, StepSize { rate: 2e-3, clip: 10.0 });
     }
-    // Both have a mean of 2, and so the second one always returns 2, or 1 or 3, as the better one of the two is followed.
+    // Both have a mean of 2, and so the second one always returns 2, or 1 or 3, as the better one of the two is
+    // followed.
     let mean = |outputs: Vec<f64>| outputs.iter().enumerate().map(|(atom, p)| p * ATOMS.value(atom)).sum::<f64>();
     let second = distribution(&mut learner, &state, 2);
     assert!((mean(second) - 2.0).abs() < 0.3);

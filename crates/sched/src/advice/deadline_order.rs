@@ -214,7 +214,8 @@ mod tests {
     use temponet_sim::{Engine, Unobserved};
     use temponet_task::{Arrival, Assignment, TaskSet, Tie};
 
-    /// Ready jobs and the next three jobs of each periodic task, by deadline, ready ones first, then by release and task.
+    /// Ready jobs and the next three jobs of each periodic task, by deadline, ready ones first, then by release and
+    /// task.
     fn naive_plan(view: &SystemView<'_>) -> Vec<(Time, bool, Tie)> {
         let mut plan: Vec<(Time, bool, Tie)> = view.ready().map(|(_, job)| (job.deadline, false, job.tie())).collect();
         let last = plan.iter().map(|(deadline, ..)| *deadline).max().unwrap_or_default();

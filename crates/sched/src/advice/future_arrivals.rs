@@ -1,8 +1,9 @@
 //! Future jobs of a task, as far as an online scheduler can foresee them from the task and the ready jobs.
 //!
 //! - Periodic jobs and bursts are known exactly, except for jitter, which is not considered.
-//! - A sporadic task is expected to release its next job after its mean gap. If its last job is still ready, the time since that release counts: a gap that
-//!   has already lasted for a while ends later. Otherwise the last release is unknown, and half a mean gap is expected to be left.
+//! - A sporadic task is expected to release its next job after its mean gap. If its last job is still ready, the time
+//!   since that release counts: a gap that has already lasted for a while ends later. Otherwise the last release is
+//!   unknown, and half a mean gap is expected to be left.
 //! - The jobs of a list are unknown until they are released.
 
 use temponet_task::{Arrival, Gap, Task, Time};
@@ -10,7 +11,8 @@ use temponet_task::{Arrival, Gap, Task, Time};
 /// Maximum number of future arrivals per task.
 pub(crate) const AHEAD: u64 = 3;
 
-/// Maximum number of future jobs per task that releases bursts. A plan with this many equal jobs shows the peak, and more would only cost time.
+/// Maximum number of future jobs per task that releases bursts. A plan with this many equal jobs shows the peak, and
+/// more would only cost time.
 const MOST_IN_BURSTS: u64 = 64;
 
 /// Returns the maximum number of future jobs of a task in a plan.
@@ -35,7 +37,8 @@ pub(crate) struct FutureArrivals {
 }
 
 impl FutureArrivals {
-    /// Returns the arrivals of a task after `now`. `last` is the release of its latest job that is still ready; it is asked only about sporadic tasks.
+    /// Returns the arrivals of a task after `now`. `last` is the release of its latest job that is still ready; it is
+    /// asked only about sporadic tasks.
     pub fn of(task: &Task, now: Time, last: impl FnOnce() -> Option<Time>) -> Option<FutureArrivals> {
         let on_grid = |gap: Time| {
             let number = now.0.checked_sub(task.offset.0).map_or(0, |since| since / gap.0 + 1);
@@ -63,7 +66,8 @@ impl FutureArrivals {
     }
 }
 
-/// Returns the expected time to the next arrival of a sporadic task, given the time since its last one; at least one nanosecond.
+/// Returns the expected time to the next arrival of a sporadic task, given the time since its last one; at least one
+/// nanosecond.
 fn time_left(minimum: Time, gap: Gap, since: Option<Time>) -> Time {
     let mean = gap.mean(minimum);
     let left = match (since, gap) {

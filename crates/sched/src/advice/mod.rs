@@ -22,7 +22,8 @@ pub use panel::Panel;
 
 /// A simple scheduler that gives advice. It looks only at the ready jobs, so it can be asked at any decision.
 ///
-/// The discriminant is the bit of the advisor in a job's advice token. Trained weights rely on it: new advisors are added at the end.
+/// The discriminant is the bit of the advisor in a job's advice token. Trained weights rely on it: new advisors are
+/// added at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advisor {
     /// EDF that runs jobs late by wcet last.
@@ -56,7 +57,8 @@ impl Advisor {
 
 /// A `look-ahead` scheduler that gives advice. The planners differ in how they estimate execution times.
 ///
-/// The discriminant is the bit of the planner in a job's plan token. Trained weights rely on it: new planners are added at the end.
+/// The discriminant is the bit of the planner in a job's plan token. Trained weights rely on it: new planners are added
+/// at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Planner {
     /// Estimates halfway between the mean and the wcet; plans with 95% of the cores' time.

@@ -1,7 +1,7 @@
 //! The advisors and planners of the learned scheduler, asked together. Each one chooses what it would choose alone
 //! ([`crate::advisors`], [`crate::planners`]), but the deadline order of the jobs, which most of them need, is computed
-//! once. Members that differ only in their estimates of execution times choose the same where these times are known, and
-//! are then asked once.
+//! once. Members that differ only in their estimates of execution times choose the same where these times are known,
+//! and are then asked once.
 
 use temponet_task::{JobId, Scheduler, System, SystemView};
 

@@ -97,7 +97,8 @@ pub struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// Returns what the caller has for schedulers of this kind, such as the model of the learned one; none if the caller is another one.
+    /// Returns what the caller has for schedulers of this kind, such as the model of the learned one; none if the
+    /// caller is another one.
     pub fn context<C: Any>(&self) -> Option<&C> {
         self.context.downcast_ref()
     }
@@ -126,7 +127,8 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// A classical scheduler without needs, options and proof. `build` makes one; its error is the reason why the options do not go together.
+    /// A classical scheduler without needs, options and proof. `build` makes one; its error is the reason why the
+    /// options do not go together.
     pub fn new(
         name: impl Into<Cow<'static, str>>,
         summary: impl Into<Cow<'static, str>>,
@@ -160,7 +162,8 @@ impl Entry {
         Entry { options, ..self }
     }
 
-    /// The same entry with a proof that the scheduler with these options meets every deadline: the name of the test or theorem, or none.
+    /// The same entry with a proof that the scheduler with these options meets every deadline: the name of the test or
+    /// theorem, or none.
     pub fn proof(self, proof: fn(&Facts<'_>, &Options) -> Option<String>) -> Entry {
         Entry { proof, ..self }
     }

@@ -1,11 +1,13 @@
-//! The catalog: every scheduler by name, with what it is, what it needs, its options, what proves it, and how it is built.
+//! The catalog: every scheduler by name, with what it is, what it needs, its options, what proves it, and how it is
+//! built.
 //!
-//! It is one list for the whole process. It begins with the schedulers of this crate; others add theirs with [`register`] before they use it: the lab
-//! the learned one, a program its own. Commands, tables, documentation and Python read this list and no other. Whoever has to tell schedulers apart asks
-//! for the [`Kind`] of an entry; names are for users.
+//! It is one list for the whole process. It begins with the schedulers of this crate; others add theirs with
+//! [`register`] before they use it: the lab the learned one, a program its own. Commands, tables, documentation and
+//! Python read this list and no other. Whoever has to tell schedulers apart asks for the [`Kind`] of an entry; names
+//! are for users.
 //!
-//! An entry stays for good, because schedulers are built from it in every thread. A scheduler of a single call, as Python passes one, is an entry that the
-//! caller keeps instead, see [`Spec::parse`].
+//! An entry stays for good, because schedulers are built from it in every thread. A scheduler of a single call, as
+//! Python passes one, is an entry that the caller keeps instead, see [`Spec::parse`].
 
 mod entries;
 mod entry;
@@ -60,7 +62,8 @@ pub fn register(entry: Entry) -> Result<(), RegisterError> {
     Ok(())
 }
 
-/// Returns all entries in the order of lists: the learned scheduler and what is built on simulation first, those that search last.
+/// Returns all entries in the order of lists: the learned scheduler and what is built on simulation first, those that
+/// search last.
 pub fn all() -> Vec<&'static Entry> {
     let mut entries = ENTRIES.read().unwrap_or_else(PoisonError::into_inner).clone();
     entries.sort_by_key(|entry| entry.kind.shelf());
@@ -72,7 +75,8 @@ pub fn find(name: &str) -> Option<&'static Entry> {
     ENTRIES.read().unwrap_or_else(PoisonError::into_inner).iter().find(|entry| entry.name == name).copied()
 }
 
-/// The `shield:` prefix, which puts a scheduler behind the shield ([`crate::shield`]): name, summary and purpose, for lists.
+/// The `shield:` prefix, which puts a scheduler behind the shield ([`crate::shield`]): name, summary and purpose, for
+/// lists.
 pub const SHIELD_PREFIX: (&str, &str, &str) = (
     "shield:NAME",
     "any of these schedulers, overruled where its choice could cost a guaranteed deadline",

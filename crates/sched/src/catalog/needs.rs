@@ -1,15 +1,16 @@
 //! Needs of schedulers, and the one place that checks them.
 //!
-//! Most schedulers run on any system. Some are defined for one core only, cut jobs at times of their own, or rely on cores that are alike. An entry of the
-//! catalog lists such needs, and whatever is built from it checks them before it starts, so that no scheduler has to. What depends on more than the system,
-//! such as the tokens of a model, is checked by the scheduler itself.
+//! Most schedulers run on any system. Some are defined for one core only, cut jobs at times of their own, or rely on
+//! cores that are alike. An entry of the catalog lists such needs, and whatever is built from it checks them before it
+//! starts, so that no scheduler has to. What depends on more than the system, such as the tokens of a model, is checked
+//! by the scheduler itself.
 
 use temponet_task::{NotApplicable, Protocol, Scheduler, System};
 
 use super::options::Options;
 
-/// Something that a system must have or must not have for a scheduler to make sense on it. Texts complete the sentence that begins with the name of the
-/// scheduler: "dp-wrap *wraps its shares around identical cores*, but …".
+/// Something that a system must have or must not have for a scheduler to make sense on it. Texts complete the sentence
+/// that begins with the name of the scheduler: "dp-wrap *wraps its shares around identical cores*, but …".
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Need {

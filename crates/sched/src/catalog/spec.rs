@@ -1,6 +1,7 @@
 //! Schedulers as users write them: a name, its options, and the shield in front of it.
 //!
-//! `llf`, `c-edf:size=4:fit=worst`, `look-ahead:caution=0.2,capacity=0.9`, `shield:srpt`. Options are separated by colons or by commas.
+//! `llf`, `c-edf:size=4:fit=worst`, `look-ahead:caution=0.2,capacity=0.9`, `shield:srpt`. Options are separated by
+//! colons or by commas.
 
 use std::any::Any;
 
@@ -45,7 +46,7 @@ impl<'a> Spec<'a> {
     pub fn parse(text: &'a str, own: &'a [Entry]) -> Result<Spec<'a>, SpecError> {
         let wrong = |why: String| SpecError::Option(text.into(), why);
         let (is_shielded, named) = unshielded(text);
-        if named.is_empty() && is_shielded || unshielded(named).0 && is_shielded {
+        if is_shielded && (named.is_empty() || unshielded(named).0) {
             return Err(wrong(SHIELD_USE.into()));
         }
         let (entry, options) = look_up(named, own).ok_or_else(|| {

@@ -1,5 +1,6 @@
-//! EDF by due dates (EDF*): a job is due early enough that the longest path of wcets behind it still meets the deadlines of its successors and of the chains
-//! through it. On one core this is optimal for tasks that come after each other. Without precedence it would be EDF, and refuses.
+//! EDF by due dates (EDF*): a job is due early enough that the longest path of wcets behind it still meets the
+//! deadlines of its successors and of the chains through it. On one core this is optimal for tasks that come after each
+//! other. Without precedence it would be EDF, and refuses.
 //!
 //! Reference: Chetto, Silly and Bouchentouf, Real-Time Systems 2, 1990.
 //! Ties: earlier release, then lower task index.

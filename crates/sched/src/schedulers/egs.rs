@@ -1,11 +1,13 @@
-//! Edge generation: a graph with more parallel tasks than cores gets more edges until it is no wider than the cores. Such a graph meets its deadline on its own
-//! whenever its longest path does. Jobs then run by EDF with the due dates of the graph with the new edges.
+//! Edge generation: a graph with more parallel tasks than cores gets more edges until it is no wider than the cores.
+//! Such a graph meets its deadline on its own whenever its longest path does. Jobs then run by EDF with the due dates
+//! of the graph with the new edges.
 //!
-//! Reference: Sun, Mao, Wang, Cao and Gu, "Edge Generation Scheduling for DAG Tasks Using Deep Reinforcement Learning", IEEE Transactions on Computers
-//! 73(4), 2024. What is taken: the width and the longest path as what makes a graph trivially schedulable, and edges that are added until the width fits. What
-//! is not: there, a learned policy chooses the edges, and the edges bind. Here, each edge is the one between tasks of a largest antichain that makes the longest
-//! path grow the least, and the edges only order jobs, so that no core waits and several graphs can share the cores.
-//! Ties: of edges, the lower task indices; of jobs, earlier release, then lower task index.
+//! Reference: Sun, Mao, Wang, Cao and Gu, "Edge Generation Scheduling for DAG Tasks Using Deep Reinforcement Learning",
+//! IEEE Transactions on Computers 73(4), 2024. What is taken: the width and the longest path as what makes a graph
+//! trivially schedulable, and edges that are added until the width fits. What is not: there, a learned policy chooses
+//! the edges, and the edges bind. Here, each edge is the one between tasks of a largest antichain that makes the
+//! longest path grow the least, and the edges only order jobs, so that no core waits and several graphs can share the
+//! cores. Ties: of edges, the lower task indices; of jobs, earlier release, then lower task index.
 
 use temponet_task::{DueDates, Precedence, Scheduler, System, Task, Time};
 
@@ -83,7 +85,8 @@ impl Order {
         }
     }
 
-    /// Returns a largest set of tasks that are not ordered among each other, if it has more than `most` tasks (Dilworth 1950; the matching of Fulkerson 1956).
+    /// Returns a largest set of tasks that are not ordered among each other, if it has more than `most` tasks (Dilworth
+    /// 1950; the matching of Fulkerson 1956).
     fn wider_than(&self, most: usize) -> Option<Vec<usize>> {
         let count = self.wcets.len();
         let mut matched: Vec<Option<usize>> = vec![None; count];
@@ -197,7 +200,8 @@ mod tests {
 
     #[test]
     fn the_longer_path_comes_first_where_only_one_can() {
-        // A source, two branches of 10 and 30, one core: the longer branch first makes nothing longer than the other order, so the lower index decides.
+        // A source, two branches of 10 and 30, one core: the longer branch first makes nothing longer than the other
+        // order, so the lower index decides.
         let given = tasks(&[(1, &[]), (10, &[0]), (30, &[0]), (5, &[2])]);
         let extended = with_edges(&given, 1);
         assert!(extended.iter().zip(&given).any(|(after, before)| after.after.len() > before.after.len()));

@@ -2,10 +2,9 @@
 //! orders the rest. It has the best utilization bound of any scheduler with fixed job priorities: U ≤ (m + 1)/2
 //! (implicit deadlines).
 //!
-//! Reference: Baruah, Optimal Utilization Bounds for the Fixed-Priority Scheduling of Periodic Task Systems on Identical
-//! Multiprocessors, IEEE TC 53(6), 2004.
-//! Ties: equal utilizations by task index; among heavy tasks and among equal deadlines the earlier release, then the
-//! lower task index.
+//! Reference: Baruah, Optimal Utilization Bounds for the Fixed-Priority Scheduling of Periodic Task Systems on
+//! Identical Multiprocessors, IEEE TC 53(6), 2004. Ties: equal utilizations by task index; among heavy tasks and among
+//! equal deadlines the earlier release, then the lower task index.
 
 use temponet_task::{Assignment, Job, NotApplicable, Scheduler, System, SystemView, Task, Time};
 

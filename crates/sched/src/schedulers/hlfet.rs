@@ -1,5 +1,5 @@
-//! Highest level first: the job runs whose task has the longest path of wcets from its start to the end of its graph. Deadlines do not count, so a
-//! short task of an urgent graph waits for a long graph without urgency.
+//! Highest level first: the job runs whose task has the longest path of wcets from its start to the end of its graph.
+//! Deadlines do not count, so a short task of an urgent graph waits for a long graph without urgency.
 //!
 //! Reference: Adam, Chandy and Dickson, CACM 17(12), 1974 (HLFET, highest level first with estimated times).
 //! Ties: earlier release, then lower task index.

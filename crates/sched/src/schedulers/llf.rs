@@ -37,7 +37,8 @@ impl Scheduler for Llf {
         let chosen = self.selection.select(view, view.system.most_offered(), |job| job.slack(now));
         assignment.place(view, chosen);
         if !view.system.machine().is_plain() || !view.system.machine().is_full_speed() || view.locks.is_some() {
-            // A job on a slow core loses laxity, too, a job may wait although its laxity is less, for a core or a resource, and laxities are rounded.
+            // A job on a slow core loses laxity, too, a job may wait although its laxity is less, for a core or a
+            // resource, and laxities are rounded.
             return if view.active.len() > 1 {
                 assignment.wake_at(now.next_multiple(self.quantum))
             };

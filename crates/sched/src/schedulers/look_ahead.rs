@@ -5,9 +5,10 @@
 //! The rule: add ready and future jobs in deadline order; when the work up to a deadline exceeds what the cores can do
 //! until then, drop the job with the most work relative to its importance. Of the ready jobs, those that stay run
 //! first, by deadline; then the dropped ones by deadline; then those that are late. Work is estimated between its mean
-//! (`caution` 0) and its wcet (`caution` 1); work of a job with an estimate, between what it says to expect and its ninth
-//! decile, or its wcet if it is critical or its task is to be guaranteed. `capacity` is the share of the cores' time to plan with. With more than
-//! 2048 ready jobs, only the earliest deadlines among those that are still possible are planned.
+//! (`caution` 0) and its wcet (`caution` 1); work of a job with an estimate, between what it says to expect and its
+//! ninth decile, or its wcet if it is critical or its task is to be guaranteed. `capacity` is the share of the cores'
+//! time to plan with. With more than 2048 ready jobs, only the earliest deadlines among those that are still possible
+//! are planned.
 //!
 //! Ties: among equal deadlines ready jobs come before future ones, then the earlier release, then the lower task index;
 //! among jobs with equal work relative to their importance, the last in that order is dropped.

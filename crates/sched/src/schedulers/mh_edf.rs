@@ -5,8 +5,8 @@
 //! The rule: add jobs in deadline order; when one would be late, drop the longest so far. Free cores take the other
 //! jobs, shortest remaining work first.
 //!
-//! A job with an estimate is planned by its ninth decile, and by its wcet once it has reached that, if it is critical, or if
-//! its task is to be guaranteed.
+//! A job with an estimate is planned by its ninth decile, and by its wcet once it has reached that, if it is critical,
+//! or if its task is to be guaranteed.
 //!
 //! Reference: Moore, Management Science 15(1), 1968, applied online to the ready jobs with their remaining wcets.
 //! Ties: equal deadlines, equal lengths and equal remaining work go to the earlier release, then the lower task index;

@@ -2,10 +2,10 @@
 //! whose removal resolves the overload is rejected. When a job completes early, rejected jobs are accepted again, by
 //! value, if they fit.
 //!
-//! Reference: Buttazzo and Stankovic, RED: A Robust Earliest Deadline Scheduling Algorithm, 1993. Deadline tolerances are
-//! zero. A single job resolves the overload if its remaining work is at least the tardiness of the first late job. If there
-//! is none, the least valuable job is rejected and the plan is checked again.
-//! Ties: of equal values the later deadline is rejected. Free cores take rejected jobs by value.
+//! Reference: Buttazzo and Stankovic, RED: A Robust Earliest Deadline Scheduling Algorithm, 1993. Deadline tolerances
+//! are zero. A single job resolves the overload if its remaining work is at least the tardiness of the first late job.
+//! If there is none, the least valuable job is rejected and the plan is checked again. Ties: of equal values the later
+//! deadline is rejected. Free cores take rejected jobs by value.
 
 use temponet_task::{Assignment, Event, NotApplicable, Scheduler, System, SystemView, Time};
 

@@ -17,7 +17,8 @@ pub(crate) struct RoundRobin {
     /// Jobs that have their turn and the end of the turn, in core order.
     turns: Vec<(JobId, Time)>,
     chosen: Vec<JobId>,
-    /// Whether a job waited after the last decision, so that one was asked for at the end of the next turn. On a real machine it comes later than asked.
+    /// Whether a job waited after the last decision, so that one was asked for at the end of the next turn. On a real
+    /// machine it comes later than asked.
     waited: bool,
 }
 
@@ -46,8 +47,8 @@ impl Scheduler for RoundRobin {
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         let now = view.now;
         for (id, end) in &mut self.turns {
-            // No job waited when this turn ended, so it was renewed. The turn of a job that holds its core ends at its next
-            // preemption point.
+            // No job waited when this turn ended, so it was renewed. The turn of a job that holds its core ends at its
+            // next preemption point.
             if *end < now && !self.waited && !view.task_of(view.job(*id)).preemption.is_limited() {
                 *end += self.quantum * now.signed_sub(*end).unsigned_abs().div_ceil(self.quantum.0);
             }

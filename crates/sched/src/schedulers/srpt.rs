@@ -1,8 +1,8 @@
-//! Shortest remaining processing time first, by the time that the remaining wcet takes on the fastest core that a job may use. Optimal for the mean response time on one core if
-//! execution times are known; it ignores deadlines.
+//! Shortest remaining processing time first, by the time that the remaining wcet takes on the fastest core that a job
+//! may use. Optimal for the mean response time on one core if execution times are known; it ignores deadlines.
 //!
-//! A job with an estimate counts with the work to expect, which is between the median and the ninth decile, nearer to the median the better the
-//! estimate; with the ninth decile beyond that, and with the wcet beyond the ninth decile.
+//! A job with an estimate counts with the work to expect, which is between the median and the ninth decile, nearer to
+//! the median the better the estimate; with the ninth decile beyond that, and with the wcet beyond the ninth decile.
 //!
 //! Reference: Schrage, Operations Research 16(3), 1968.
 //! Ties: earlier release, then lower task index.

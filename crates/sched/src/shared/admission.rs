@@ -7,9 +7,9 @@
 //! - Admission: a job starts no later than all work before it takes on all cores together. If each job is on time when
 //!   it starts then, no job is late.
 //!
-//! A segment tree over the deadline order holds, for each range of jobs, the least margin of either bound. So a bound is
-//! checked in O(log n) steps. Where neither decides, the list schedule is computed from the new job on. Its earlier part
-//! is kept.
+//! A segment tree over the deadline order holds, for each range of jobs, the least margin of either bound. So a bound
+//! is checked in O(log n) steps. Where neither decides, the list schedule is computed from the new job on. Its earlier
+//! part is kept.
 
 use temponet_task::Time;
 
@@ -25,7 +25,8 @@ pub(crate) struct Admission {
     /// Dates at which the cores become free: before any job, after the first accepted job, after the second, and so on.
     /// It ends where the schedule has changed since.
     free_at: Vec<Time>,
-    /// Segment tree: the root is node 1, the children of node `i` are `2 i` and `2 i + 1`, and the last half are leaves.
+    /// Segment tree: the root is node 1, the children of node `i` are `2 i` and `2 i + 1`, and the last half are
+    /// leaves.
     tree: Vec<Margins>,
     scratch: Vec<Time>,
 }
@@ -84,8 +85,8 @@ impl Admission {
         self.scratch.reserve(more(cores, self.scratch.len()));
     }
 
-    /// Accepts the jobs at these places one by one, each if all accepted ones are then on time. The jobs are in deadline
-    /// order, none of them is late on its own, and some may be accepted already.
+    /// Accepts the jobs at these places one by one, each if all accepted ones are then on time. The jobs are in
+    /// deadline order, none of them is late on its own, and some may be accepted already.
     pub fn accept_each(&mut self, jobs: &mut [PlannedJob], places: &[usize], now: Time, cores: usize) {
         match cores {
             1 => self.accept::<1>(jobs, places, now, cores),

@@ -1,8 +1,8 @@
 //! List schedules on cores that differ in speed or that some tasks may not use.
 //!
-//! In deadline order, each job goes to the core on which it completes first, among those that its task may use; ties go to
-//! the lower core. There are no bounds and no kept states as for identical cores: leaving a job out may delay another one,
-//! so the whole schedule is computed anew. That is why fewer jobs are planned ([`MOST_PLANNED_BY_CORE`]).
+//! In deadline order, each job goes to the core on which it completes first, among those that its task may use; ties go
+//! to the lower core. There are no bounds and no kept states as for identical cores: leaving a job out may delay
+//! another one, so the whole schedule is computed anew. That is why fewer jobs are planned ([`MOST_PLANNED_BY_CORE`]).
 
 use temponet_task::{CoreSet, Machine, System, Time};
 
@@ -54,8 +54,8 @@ impl MachinePlan {
         }
     }
 
-    /// Moore and Hodgson's rule: jobs are added in deadline order, and as long as one is late, the accepted one with the
-    /// greatest key is dropped; among equal keys the last.
+    /// Moore and Hodgson's rule: jobs are added in deadline order, and as long as one is late, the accepted one with
+    /// the greatest key is dropped; among equal keys the last.
     pub fn drop_worst(&mut self, jobs: &mut [PlannedJob], now: Time, key: impl Fn(&PlannedJob) -> u64) {
         for last in 0..jobs.len() {
             jobs[last].accepted = true;

@@ -100,8 +100,8 @@ impl ListSchedule {
         places.for_each(|place| self.worst.push(u128::from(key(&jobs[place])) << 64 | place as u128));
     }
 
-    /// Adds the accepted jobs that are not in the schedule yet. Returns the completion of the last one. The schedule has
-    /// `stride` dates per job.
+    /// Adds the accepted jobs that are not in the schedule yet. Returns the completion of the last one. The schedule
+    /// has `stride` dates per job.
     fn completion<const C: usize>(&mut self, jobs: &[PlannedJob], stride: usize) -> Time {
         let mut completion = Time::ZERO;
         let first = self.free_at.len() / stride - 1;

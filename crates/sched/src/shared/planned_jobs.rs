@@ -1,11 +1,10 @@
 //! Planning for overload: the ready jobs are candidates in deadline order, a scheduler accepts as many as can be on
 //! time together, and the cores go to the accepted jobs.
 //!
-//! "On time" refers to an EDF list schedule of the remaining wcets on all cores, or of what estimates say is likely to be
-//! enough ([`SystemView::planned_time_to_finish`]). This is exact on one core and a good
-//! estimate on several. Where cores differ, the list schedule minds their speeds and who may use them. Jobs that are late
-//! by wcet are no candidates. Cores that the accepted jobs leave free take the
-//! other jobs.
+//! "On time" refers to an EDF list schedule of the remaining wcets on all cores, or of what estimates say is likely to
+//! be enough ([`SystemView::planned_time_to_finish`]). This is exact on one core and a good estimate on several. Where
+//! cores differ, the list schedule minds their speeds and who may use them. Jobs that are late by wcet are no
+//! candidates. Cores that the accepted jobs leave free take the other jobs.
 //!
 //! The running time of planning grows faster than the number of jobs. Of a larger backlog only the [`MOST_PLANNED`]
 //! earliest deadlines are candidates; the other jobs wait until they are among these.
@@ -77,7 +76,8 @@ pub(crate) struct PlannedJobs {
 }
 
 impl Default for PlannedJobs {
-    /// PlannedJobs that are planned with their remaining wcets, or with what their estimates say is likely to be enough.
+    /// PlannedJobs that are planned with their remaining wcets, or with what their estimates say is likely to be
+    /// enough.
     fn default() -> Self {
         PlannedJobs::planned_with(|view, job| view.planned_time_to_finish(job))
     }
@@ -256,8 +256,8 @@ impl PlannedJobs {
     }
 
     /// Returns the jobs that get a core. On several cores the accepted jobs without slack come first; then the accepted
-    /// jobs by deadline; then the others, the least by `spare` first. Where tasks are bound to cores, all jobs are in this
-    /// order.
+    /// jobs by deadline; then the others, the least by `spare` first. Where tasks are bound to cores, all jobs are in
+    /// this order.
     pub fn choose<K: PartialOrd>(&mut self, view: &SystemView<'_>, spare: impl Fn(&PlannedJob) -> K) -> &[JobId] {
         let (now, cores, most) = (self.now, view.cores(), view.system.most_offered());
         let is_urgent = |candidate: &PlannedJob| cores > 1 && now + candidate.remaining >= candidate.deadline;
@@ -300,8 +300,8 @@ pub(crate) fn add(free_at: &mut [Time], remaining: Time) -> Time {
 #[inline]
 pub(crate) fn add_fixed<const C: usize>(free_at: &mut [Time; C], remaining: Time) -> Time {
     let completion = free_at[0] + remaining;
-    // The first core is taken, and the completion is inserted where it belongs: a core that becomes free later keeps its
-    // place, and one that becomes free earlier moves down.
+    // The first core is taken, and the completion is inserted where it belongs: a core that becomes free later keeps
+    // its place, and one that becomes free earlier moves down.
     for core in 0..C {
         let next = if core + 1 < C { free_at[core + 1] } else { Time::NEVER };
         free_at[core] = free_at[core].max(completion.min(next));

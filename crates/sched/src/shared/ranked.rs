@@ -100,8 +100,8 @@ impl<K: Ord + Copy> FixedKey<K> {
     }
 }
 
-/// A global scheduler that runs the jobs with the least keys, where the key of a job depends on a time of its task that is computed at the start, such as
-/// the longest path of work behind it.
+/// A global scheduler that runs the jobs with the least keys, where the key of a job depends on a time of its task that
+/// is computed at the start, such as the longest path of work behind it.
 pub(crate) struct TaskKey<K> {
     prepare: fn(&System) -> Vec<Time>,
     key: fn(&Job, Time) -> K,

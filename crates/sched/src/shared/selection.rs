@@ -13,8 +13,8 @@ impl<K: Ord + Copy> Selection<K> {
         Selection { best: Vec::new(), ids: Vec::new() }
     }
 
-    /// Returns the `n` ready jobs with the least keys, best first. Jobs that hold a core are left out, and for each of them one
-    /// job fewer is returned.
+    /// Returns the `n` ready jobs with the least keys, best first. Jobs that hold a core are left out, and for each of
+    /// them one job fewer is returned.
     pub fn select(&mut self, view: &SystemView<'_>, n: usize, key: impl Fn(&Job) -> K) -> &[JobId] {
         self.select_by_id(view, n, |_, job| key(job))
     }

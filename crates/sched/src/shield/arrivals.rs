@@ -1,11 +1,11 @@
 //! The jobs that are guaranteed, and the earliest arrivals to come.
 //!
 //! A job is guaranteed from its release if it comes no earlier and no later than its task says and announces no longer
-//! wcet, until it has used up its budget. A job that comes too early or takes too long loses only its own guarantee: it is
-//! served like the jobs of other tasks, and the time that is kept for its task stays as it was.
+//! wcet, until it has used up its budget. A job that comes too early or takes too long loses only its own guarantee: it
+//! is served like the jobs of other tasks, and the time that is kept for its task stays as it was.
 //!
-//! A job that announces a longer wcet, as in a mode with more work, would use up its budget and then often be late all the
-//! same. In such an overload, time spent on its budget is lost to jobs that can complete.
+//! A job that announces a longer wcet, as in a mode with more work, would use up its budget and then often be late all
+//! the same. In such an overload, time spent on its budget is lost to jobs that can complete.
 
 use temponet_task::{Arrival, Event, Job, JobId, System, SystemView, Time};
 
@@ -100,8 +100,9 @@ impl Arrivals {
         losses
     }
 
-    /// Records the release of a job. Returns whether the job is guaranteed: it comes no earlier than its task allows and announces
-    /// no more work. Also returns whether it arrives exactly where the periodic pattern of its task has an arrival.
+    /// Records the release of a job. Returns whether the job is guaranteed: it comes no earlier than its task allows
+    /// and announces no more work. Also returns whether it arrives exactly where the periodic pattern of its task has
+    /// an arrival.
     fn admit(&mut self, now: Time, job: &Job, task: &Reserved) -> (bool, bool) {
         let until = self.until[job.task as usize];
         let (next, together) = (&mut self.next[job.task as usize], &mut self.together[job.task as usize]);

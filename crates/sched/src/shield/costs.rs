@@ -1,9 +1,9 @@
 //! What a decision costs the guaranteed jobs of a core, where switches, migrations and decisions take time.
 //!
 //! Each dispatch adds to the work of the dispatched job. The proof provides two dispatches for every job: one when it
-//! starts, and one when the job that it preempts resumes. A guaranteed job that does not run in its turn on its own core
-//! has to be dispatched there again, perhaps after a migration, so that dispatch counts as part of its remaining work.
-//! So a decision that is allowed has already paid for the way back.
+//! starts, and one when the job that it preempts resumes. A guaranteed job that does not run in its turn on its own
+//! core has to be dispatched there again, perhaps after a migration, so that dispatch counts as part of its remaining
+//! work. So a decision that is allowed has already paid for the way back.
 
 use temponet_task::{Costs, Job, Time};
 
@@ -31,7 +31,8 @@ impl Dispatching {
         self.switch + self.migration
     }
 
-    /// What the decision adds to the work of a job by leaving it on, or putting it on, this core; nothing without a core.
+    /// What the decision adds to the work of a job by leaving it on, or putting it on, this core; nothing without a
+    /// core.
     pub fn entry(&self, job: &Job, core: Option<usize>) -> Time {
         match core {
             None => Time::ZERO,

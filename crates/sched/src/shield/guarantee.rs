@@ -7,8 +7,8 @@
 //!
 //! A guaranteed task belongs to one core, and the tasks of each core pass the exact demand test of EDF.
 //!
-//! Where cores have different speeds, a job of a guaranteed task counts with the time that it takes on the slowest core that
-//! its task may use: wherever it runs, it is done no later. A task belongs to a core that it may use.
+//! Where cores have different speeds, a job of a guaranteed task counts with the time that it takes on the slowest core
+//! that its task may use: wherever it runs, it is done no later. A task belongs to a core that it may use.
 
 use temponet_analysis::{
     Blocking, Demand, NotAnalyzable, Outcome, Sporadic, WorstCase, edf_partition, is_schedulable, is_schedulable_with,
@@ -325,8 +325,8 @@ impl<'a> ProvableTasks<'a> {
         Some(Fit { core_of: core_of.into_iter().map(|core| core + first).collect(), is_exact: false })
     }
 
-    /// Returns whether EDF on one core meets every deadline of the tasks only because of their exact arrivals; none if it
-    /// does not.
+    /// Returns whether EDF on one core meets every deadline of the tasks only because of their exact arrivals; none if
+    /// it does not.
     fn fit_on_a_core(&self, tasks: &[usize]) -> Option<bool> {
         let part = self.part(tasks, 1)?;
         if self.system.limited_task().is_some() {
@@ -345,8 +345,8 @@ impl<'a> ProvableTasks<'a> {
         (is_alone && !part.has_costs && qpa(&part) == Outcome::Schedulable).then_some(true)
     }
 
-    /// How long jobs can hold the core while guaranteed jobs wait. A guaranteed task delays only those that are due before
-    /// its own jobs; the others delay all.
+    /// How long jobs can hold the core while guaranteed jobs wait. A guaranteed task delays only those that are due
+    /// before its own jobs; the others delay all.
     fn blocking(&self, guaranteed: &[usize], part: &WorstCase) -> Vec<Blocking> {
         let others = (0..self.system.tasks().len()).filter(|task| !guaranteed.contains(task));
         let held = others.map(|task| longest_region(&self.system.tasks()[task])).filter(|held| *held > Time::ZERO);
@@ -354,8 +354,8 @@ impl<'a> ProvableTasks<'a> {
         part.blocking().into_iter().chain(held).collect()
     }
 
-    /// Guarantees the most of the `wanted` tasks, which are in order of precedence. Tasks that do not even fit alone are
-    /// passed over. Returns none if no task is left.
+    /// Guarantees the most of the `wanted` tasks, which are in order of precedence. Tasks that do not even fit alone
+    /// are passed over. Returns none if no task is left.
     fn largest_prefix(&self, wanted: &[usize]) -> Option<Guarantee> {
         let able: Vec<usize> = wanted.iter().copied().filter(|task| self.fit(&[*task]).is_some()).collect();
         let (mut most, mut too_many) = (0, able.len() + 1);

@@ -1,9 +1,9 @@
-//! Decisions that cost time, on one core. Whatever runs pays for the decision at every release and at every deadline, so
-//! these decisions are demand of their own, ahead of every deadline. Before a run they are part of the demand test, and
-//! during it part of the claims. Both bounds assume that every task, guaranteed or not, keeps to its period.
+//! Decisions that cost time, on one core. Whatever runs pays for the decision at every release and at every deadline,
+//! so these decisions are demand of their own, ahead of every deadline. Before a run they are part of the demand test,
+//! and during it part of the claims. Both bounds assume that every task, guaranteed or not, keeps to its period.
 //!
-//! Within a time L, a task with jitter J has at most ⌊(L + J)/T⌋ + 1 releases and ⌊L/T⌋ + 1 deadlines. The jobs of a burst
-//! are released together and due together, but with jitter they are released one by one.
+//! Within a time L, a task with jitter J has at most ⌊(L + J)/T⌋ + 1 releases and ⌊L/T⌋ + 1 deadlines. The jobs of a
+//! burst are released together and due together, but with jitter they are released one by one.
 
 use temponet_analysis::{Demand, Sporadic, WorstCase};
 use temponet_task::{Arrival, System, Task, Time};
@@ -18,7 +18,8 @@ fn releases(task: &Task) -> u64 {
     }
 }
 
-/// Demand of guaranteed tasks and of all decisions. Returns none if a task has no period, or if decisions leave no time.
+/// Demand of guaranteed tasks and of all decisions. Returns none if a task has no period, or if decisions leave no
+/// time.
 ///
 /// Of the releases within L, all but ⌈(w + J)/T⌉ count as demand of a task with deadline w, the shortest window of a
 /// guaranteed task. The others shorten every window. Deadlines likewise, without J.

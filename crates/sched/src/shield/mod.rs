@@ -143,31 +143,19 @@ impl<S: Scheduler> Shield<S> {
         }
     }
 
-    /// Asks the inner scheduler and takes the cores from impossible jobs. Returns whether that overrules it; none if the
-    /// proposal is illegal.
+    /// Asks the inner scheduler and takes the cores from impossible jobs. Returns whether that overrules it; none if
+    /// the proposal is illegal.
     fn ask(&mut self, view: &SystemView<'_>) -> Option<bool> {
         self.proposal.reset(view.cores());
         self.inner.decide(view, &mut self.proposal);
-        let cores = self.proposal.cores();
-        if cores.len() != view.cores() || cores.iter().flatten().any(|id| !view.active.contains(id)) {
-            return None;
-        }
-        let is_allowed = |(core, id): (usize, &JobId)| view.may_run(view.job(*id), core);
-        let on_cores = || cores.iter().enumerate().filter_map(|(core, id)| Some((core, id.as_ref()?)));
-        if view.system.machine().is_bound() && !on_cores().all(is_allowed) {
-            return None;
-        }
-        let is_kept = |core: usize| view.held_on(core).is_none_or(|held| cores[core] == Some(held));
-        if !(0..view.cores()).all(is_kept) {
-            return None;
-        }
+        self.proposal.check(view).ok()?;
         let replaced = make_way(view, &mut self.proposal);
         self.counters.impossible += replaced;
         Some(replaced > 0)
     }
 
-    /// Counts a proposal that is overruled. A scheduler that is overruled may ask for the same over and over, and so may
-    /// one whose job pays for each decision, so its wake-up is limited.
+    /// Counts a proposal that is overruled. A scheduler that is overruled may ask for the same over and over, and so
+    /// may one whose job pays for each decision, so its wake-up is limited.
     fn take_note(&mut self, view: &SystemView<'_>, is_overruled: bool) {
         self.counters.overrides += u64::from(is_overruled);
         if is_overruled || view.system.costs().decision > Time::ZERO {
@@ -175,8 +163,8 @@ impl<S: Scheduler> Shield<S> {
         }
     }
 
-    /// Lets the inner scheduler decide. With `keeps_all`, no job is abandoned. An illegal proposal is passed on, so that
-    /// the caller reports the error.
+    /// Lets the inner scheduler decide. With `keeps_all`, no job is abandoned. An illegal proposal is passed on, so
+    /// that the caller reports the error.
     fn let_inner_rule(&mut self, view: &SystemView<'_>, assignment: &mut Assignment, keeps_all: bool) {
         if let Some(is_overruled) = self.ask(view) {
             self.take_note(view, is_overruled);
@@ -223,8 +211,8 @@ impl<S: Scheduler> Shield<S> {
         }
     }
 
-    /// A stand-in decides. It must see every event, and it does not see jobs that others abandon. So it is asked at every
-    /// decision, and no job is abandoned.
+    /// A stand-in decides. It must see every event, and it does not see jobs that others abandon. So it is asked at
+    /// every decision, and no job is abandoned.
     fn stand_in(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         if let Ok(Premise::StandIn(stand_in, _)) = &mut self.premise {
             self.plan.reset(view.cores());
@@ -254,7 +242,8 @@ fn kept_tasks(premise: &Result<Premise, NoGuarantee>) -> Option<&Guarantee> {
 fn make_way(view: &SystemView<'_>, proposal: &mut Assignment) -> u64 {
     let mut replaced = 0;
     if view.locks.is_some() {
-        // Others may wait for what an impossible job holds, and those that could take its place may have to wait themselves.
+        // Others may wait for what an impossible job holds, and those that could take its place may have to wait
+        // themselves.
         return replaced;
     }
     for core in (0..view.cores()).filter(|core| !view.is_held(*core)) {

@@ -1,9 +1,9 @@
 //! The rule that keeps the guarantee: every core may run anything as long as its guaranteed tasks have slack.
 //!
 //! Let a core's *first* job be the ready guaranteed job with the earliest deadline among those that the core keeps time
-//! for. While the first job runs, on whichever core, nothing is lost. While another guaranteed job of the core runs, all
-//! deadlines before that of the other job lose time; while none runs, all deadlines do. The slack over those deadlines is
-//! how long this may last. A core without slack runs its first job.
+//! for. While the first job runs, on whichever core, nothing is lost. While another guaranteed job of the core runs,
+//! all deadlines before that of the other job lose time; while none runs, all deadlines do. The slack over those
+//! deadlines is how long this may last. A core without slack runs its first job.
 
 use temponet_task::{Assignment, Job, JobId, System, SystemView, Tie, Time};
 
@@ -95,7 +95,8 @@ pub(super) struct Applied {
 /// Greatest number of decisions within the shortest relative deadline that are made only because slack runs out.
 const QUANTA: u64 = 256;
 
-/// Least slack for which a core runs another job, given the shortest relative deadline: with less, it would have to decide again at once.
+/// Least slack for which a core runs another job, given the shortest relative deadline: with less, it would have to
+/// decide again at once.
 pub(super) fn quantum(shortest: Time) -> Time {
     Time(shortest.0.div_ceil(QUANTA).max(1))
 }
@@ -308,8 +309,8 @@ impl Rule {
         }
     }
 
-    /// Longest time for which a job that gets a core now keeps it before it can be preempted; zero if it can be preempted at any
-    /// time.
+    /// Longest time for which a job that gets a core now keeps it before it can be preempted; zero if it can be
+    /// preempted at any time.
     fn hold(&self, job: &Job, now: Now<'_>) -> Time {
         let Some(task) = now.view.system.tasks().get(job.task as usize) else { return Time::ZERO };
         let work = job.wcet.max(task.wcet_high.unwrap_or_default());
@@ -317,16 +318,16 @@ impl Rule {
         if task.preemption.is_limited() { next - job.executed + job.overhead } else { Time::ZERO }
     }
 
-    /// Whether a job that holds the core for this long holds it longer than the proof accounts for. Either it announces more work
-    /// than its task, or its task is guaranteed and the job has lost its guarantee.
+    /// Whether a job that holds the core for this long holds it longer than the proof accounts for. Either it announces
+    /// more work than its task, or its task is guaranteed and the job has lost its guarantee.
     fn is_unforeseen(&self, id: JobId, held: Time, now: Now<'_>) -> bool {
         let job = now.view.job(id);
         let known = self.longest.get(job.task as usize).copied().unwrap_or_default();
         held > known || (now.guarantee.of(job).is_some() && now.guaranteed(id).is_none())
     }
 
-    /// Verdict on a job that holds the core longer than the proof accounts for. It is safe if every guaranteed job, also one that
-    /// arrives meanwhile, can wait for that long.
+    /// Verdict on a job that holds the core longer than the proof accounts for. It is safe if every guaranteed job,
+    /// also one that arrives meanwhile, can wait for that long.
     fn verdict_on_unforeseen(&mut self, core: usize, held: Time, now: Now<'_>) -> Verdict {
         self.claim(core, now, false);
         match self.claims.slack(now.view.now, now.view.now, Time::NEVER, held) {
@@ -375,8 +376,8 @@ impl Rule {
         }
     }
 
-    /// Makes a core run its first job, or, if it does so already, none of its other guaranteed jobs. Returns whether this
-    /// changed anything.
+    /// Makes a core run its first job, or, if it does so already, none of its other guaranteed jobs. Returns whether
+    /// this changed anything.
     fn force(&mut self, core: usize, now: Now<'_>) -> bool {
         let Some(First { rank: (_, _, first), .. }) = self.first[core] else {
             // There is no time for a job that would hold the core, and nobody else wants it.

@@ -1,7 +1,7 @@
-//! Slack of a core: how long it may run another job than its guaranteed one with the earliest deadline.
-//! The slack is the least `d − now − h(d)` over the deadlines `d` up to that of the other job, where h(d) is an upper
-//! bound on the demand by `d`. It is computed from the last deadline down, as in QPA: h never decreases with d, so the demand at
-//! one deadline tells which earlier deadlines cannot leave less, and these are skipped.
+//! Slack of a core: how long it may run another job than its guaranteed one with the earliest deadline. The slack is
+//! the least `d − now − h(d)` over the deadlines `d` up to that of the other job, where h(d) is an upper bound on the
+//! demand by `d`. It is computed from the last deadline down, as in QPA: h never decreases with d, so the demand at one
+//! deadline tells which earlier deadlines cannot leave less, and these are skipped.
 
 use temponet_task::Time;
 
@@ -97,8 +97,8 @@ impl Claims {
         Slack::Spare(Time(least))
     }
 
-    /// Returns whether no deadline d with d ≥ `from` is overdrawn: `h(d) ≤ d − now`. Returns none if it would take too long
-    /// to tell.
+    /// Returns whether no deadline d with d ≥ `from` is overdrawn: `h(d) ≤ d − now`. Returns none if it would take too
+    /// long to tell.
     pub fn all_fit(&mut self, now: Time, from: Time) -> Option<bool> {
         // The slack at an earlier date is greater by the difference. The descent may stop at a slack of zero.
         let (earlier, one) = (now.saturating_sub(Time(1)), Time(1));

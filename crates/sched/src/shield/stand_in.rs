@@ -44,7 +44,8 @@ pub(super) fn title(name: &str) -> &str {
     SUBSTITUTES.iter().find(|candidate| candidate.name == name).map_or(name, |candidate| candidate.title)
 }
 
-/// Returns the name of the first of [`SUBSTITUTES`] that is proved to meet every deadline, and whether its proof holds only for the exact arrivals.
+/// Returns the name of the first of [`SUBSTITUTES`] that is proved to meet every deadline, and whether its proof holds
+/// only for the exact arrivals.
 pub(super) fn proved(system: &System, covers_overruns: bool) -> Option<(&'static str, bool)> {
     let is_identical = system.machine().is_plain() && system.machine().is_full_speed();
     if system.cores() == 1 || system.costs().decision > Time::ZERO || !is_identical {
@@ -74,8 +75,8 @@ impl StandIn {
         self.scheduler.start(system)
     }
 
-    /// Disarms when the premise is violated, and arms again when no effect of the violation is left. Returns whether the
-    /// proof is void for the rest of the run.
+    /// Disarms when the premise is violated, and arms again when no effect of the violation is left. Returns whether
+    /// the proof is void for the rest of the run.
     pub fn look_around(&mut self, view: &SystemView<'_>) -> bool {
         let losses = self.arrivals.observe(view, &self.promised);
         // The stand-in may plan with the wcet that it is told.

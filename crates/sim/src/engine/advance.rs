@@ -25,7 +25,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
                 return false;
             }
             // A burst that is too large is released in part; the rest follows after the next decision.
-            while self.workload.next_time() == next && self.active.len() <= MOST_READY {
+            while self.workload.next_time() == next && self.table.active().len() <= MOST_READY {
                 let Some(release) = self.workload.pop() else { break };
                 match self.waiting {
                     None => self.release(release, observer),
@@ -53,7 +53,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
     #[inline]
     fn next_instant(&mut self) -> Time {
         let next = self.next_completion.min(self.workload.next_time()).min(self.wake).min(self.next_point);
-        let is_active = |job: JobId, generation| self.hidden[job.index()].is(generation);
+        let is_active = |job: JobId, generation| self.table.is(job, generation);
         self.deadlines.next(next, is_active).map_or(next, |deadline| next.min(deadline))
     }
 
@@ -107,7 +107,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
     /// Applies the miss rule to every active job whose deadline is now.
     fn pass_deadlines(&mut self, observer: &mut impl Observer) {
         while let Some((id, generation)) = self.deadlines.pop_due(self.now) {
-            if self.hidden[id.index()].is(generation) {
+            if self.table.is(id, generation) {
                 self.deadline_passed(id, observer);
             }
         }
@@ -129,29 +129,15 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
     #[inline(always)]
     pub(super) fn release(&mut self, release: Release, observer: &mut impl Observer) {
         let job = new_job(&release, &self.system);
-        let hidden = Hidden {
-            execution: release.execution,
-            generation: 0,
-            place: self.active.len() as u32,
-            fraction: 0,
-            assigned: 0,
-            first_start: Time::NEVER,
-            removal: None,
-        };
-        let id = match self.free.pop() {
-            Some(id) => {
-                let generation = self.hidden[id.index()].generation.wrapping_add(1);
-                self.hidden[id.index()] = Hidden { generation, ..hidden };
-                self.jobs[id.index()] = job;
-                id
-            }
-            None => {
-                self.jobs.push(job);
-                self.hidden.push(hidden);
-                JobId(self.jobs.len() as u32 - 1)
-            }
-        };
-        self.active.push(id);
+        let hidden =
+            Hidden { execution: release.execution, fraction: 0, assigned: 0, first_start: Time::NEVER, removal: None };
+        let id = self.table.enter();
+        if id.index() == self.jobs.len() {
+            self.jobs.push(job);
+            self.hidden.push(hidden);
+        } else {
+            (self.jobs[id.index()], self.hidden[id.index()]) = (job, hidden);
+        }
         if self.sections.is_some() {
             self.enter_sections(id);
         }
@@ -161,7 +147,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             // Jitter or a predecessor delayed the release until the job's own deadline or later.
             self.deadline_passed(id, observer);
         } else {
-            self.deadlines.add(release.deadline, id, self.hidden[id.index()].generation);
+            self.deadlines.add(release.deadline, id, self.table.generation(id));
         }
     }
 }

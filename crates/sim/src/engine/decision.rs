@@ -1,32 +1,34 @@
 //! The second half of a step: a scheduler's decision is checked and carried out. Abandoned jobs leave, cores change their
-//! jobs and speeds, and overheads are charged. An illegal decision is an error that names the job or core.
+//! jobs and speeds, and overheads are charged. An illegal decision
+//! ([`Assignment::check`]) is an error that names the job or core.
 
 use std::ops::Deref;
 
 use temponet_task::{Assignment, JobId, Speed, TaskSet, Time};
 
-use super::{Engine, GONE, SimError};
+use super::{Engine, SimError};
 use crate::metrics::End;
 use crate::trace::Observer;
 
 impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
     /// Carries out a decision: abandoned jobs leave, cores change their jobs and speeds, and overheads are charged.
     pub fn apply(&mut self, assignment: &Assignment, observer: &mut impl Observer) -> Result<(), SimError> {
+        if let Err(problem) = assignment.check(&self.view()) {
+            let what = problem.named(&self.view());
+            return Err(SimError::IllegalAssignment { time: self.now, what });
+        }
         self.metrics.decisions += 1;
         if self.sections.is_some() {
             self.begin_sections();
         }
         for id in assignment.abandoned() {
-            self.check_active(*id, "given up")?;
             self.remove(*id, End::Abandoned, observer);
         }
         if assignment.cores() != self.running {
-            self.check_cores(assignment)?;
             self.reassign_cores(assignment, observer);
         }
         if assignment.has_speeds() || !self.all_full {
-            self.check_speeds(assignment)?;
-            // A core with a speed of its own has no other.
+            // Cores with speeds of their own have none to choose from.
             if self.system.machine().is_full_speed() {
                 self.change_speeds(assignment, observer);
             }
@@ -38,13 +40,8 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             self.hold_cores();
         }
         self.wake = assignment.wake().unwrap_or(Time::NEVER);
-        if self.wake <= self.now {
-            return Err(self.illegal(format!("a wake-up asked for at {}, which is not in the future", self.wake)));
-        }
         self.events.clear();
-        if !self.leaving.is_empty() {
-            self.free.append(&mut self.leaving);
-        }
+        self.table.forget_left();
         if self.sections.is_some() {
             // Jobs that leave here are events of the next decision.
             self.apply_sections(assignment, observer);
@@ -52,62 +49,13 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         Ok(())
     }
 
-    /// Refuses unknown jobs, jobs that have left, and jobs on two cores. A core that keeps its job needs no check.
-    // In every decision; see `release`.
-    #[inline(always)]
-    fn check_cores(&mut self, assignment: &Assignment) -> Result<(), SimError> {
-        let cores = assignment.cores();
-        if cores.len() != self.cores.len() {
-            let (given, there) = (cores.len(), self.cores.len());
-            return Err(self.illegal(format!("{given} cores assigned where there are {there}")));
-        }
-        if self.is_limited {
-            self.check_held(assignment)?;
-        }
-        for core in 0..cores.len() {
-            let Some(id) = cores[core].filter(|id| self.running[core] != Some(*id)) else { continue };
-            self.check_active(id, "put on a core")?;
-            if self.is_bound {
-                self.check_allowed(id, core)?;
-            }
-            if self.sections.is_some() {
-                self.check_blocked(id)?;
-            }
-            let decision = self.metrics.decisions;
-            let job = &self.jobs[id.index()];
-            let stays = job.running && job.last_core.is_some_and(|last| cores[last as usize] == Some(id));
-            if stays || std::mem::replace(&mut self.hidden[id.index()].assigned, decision) == decision {
-                return Err(self.illegal(format!("{} put on two cores", self.named(id))));
-            }
-        }
-        Ok(())
-    }
-
-    /// Refuses a job on a core that its task may not use.
-    #[cold]
-    #[inline(never)]
-    fn check_allowed(&self, id: JobId, core: usize) -> Result<(), SimError> {
-        if self.view().may_run(&self.jobs[id.index()], core) {
-            return Ok(());
-        }
-        let (job, name) = (self.named(id), self.system.core_name(core));
-        Err(self.illegal(format!("{job} put on {name}, which its task may not use")))
-    }
-
-    /// Refuses speeds that the system does not have.
-    fn check_speeds(&self, assignment: &Assignment) -> Result<(), SimError> {
-        for core in 0..self.cores.len() {
-            let speed = assignment.speed(core);
-            if !self.system.speeds().contains(&speed) {
-                let what = format!("core {core} set to {}/1000 of full speed, which it does not have", speed.0);
-                return Err(self.illegal(what));
-            }
-        }
-        Ok(())
-    }
-
     /// Vacates the cores that get another job or none, then dispatches the new jobs.
     fn reassign_cores(&mut self, assignment: &Assignment, observer: &mut impl Observer) {
+        for (id, running) in assignment.cores().iter().zip(&self.running) {
+            if let (Some(id), true) = (id, id != running) {
+                self.hidden[id.index()].assigned = self.metrics.decisions;
+            }
+        }
         for core in 0..self.cores.len() {
             let Some(id) = self.running[core] else { continue };
             if assignment.cores()[core] != Some(id) {
@@ -141,25 +89,6 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         self.find_next_completion();
     }
 
-    /// Refuses a job that is unknown or has left. `action` completes the message.
-    fn check_active(&self, id: JobId, action: &str) -> Result<(), SimError> {
-        match self.hidden.get(id.index()) {
-            Some(hidden) if hidden.place != GONE => Ok(()),
-            Some(_) => Err(self.illegal(format!("{} {action} after it left", self.named(id)))),
-            None => Err(self.illegal(format!("unknown job id {} {action}", id.0))),
-        }
-    }
-
-    /// Names a job in messages.
-    pub(super) fn named(&self, id: JobId) -> String {
-        let job = &self.jobs[id.index()];
-        format!("job {} of task {:?}", job.number, self.set.tasks()[job.task as usize].name)
-    }
-
-    pub(super) fn illegal(&self, what: String) -> SimError {
-        SimError::IllegalAssignment { time: self.now, what }
-    }
-
     /// Adds the decision overhead to the job on core 0, which takes the decisions, and to every job just dispatched.
     fn charge_decision(&mut self) {
         for core in 0..self.cores.len() {
@@ -180,7 +109,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             self.metrics.migrations += 1;
             job.overhead += self.costs.migration;
         }
-        if self.cores[core].previous != Some((id, hidden.generation)) {
+        if self.cores[core].previous != Some((id, self.table.generation(id))) {
             job.overhead += self.costs.context_switch;
         }
         job.running = true;

@@ -9,9 +9,9 @@
 
 use std::ops::Deref;
 
-use temponet_task::{Assignment, Event, JobId, TaskSet, Time};
+use temponet_task::{Event, JobId, TaskSet, Time};
 
-use super::{Engine, SimError};
+use super::Engine;
 use crate::metrics::End;
 use crate::trace::Observer;
 
@@ -92,20 +92,5 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         self.take_off_core(id, observer);
         self.leave(id, end, observer);
         true
-    }
-
-    /// Refuses an assignment that takes a job off the core it holds.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn check_held(&self, assignment: &Assignment) -> Result<(), SimError> {
-        for (core, running) in self.running.iter().enumerate() {
-            let Some(id) = running.filter(|id| self.jobs[id.index()].held) else { continue };
-            if assignment.cores()[core] != Some(id) {
-                let what =
-                    format!("{} taken off core {core}, which it holds until it can be preempted", self.named(id));
-                return Err(self.illegal(what));
-            }
-        }
-        Ok(())
     }
 }

@@ -4,9 +4,9 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use temponet_task::{Job, JobId, Locks, OnMiss, System, SystemView, TaskSet, Time};
+use temponet_task::{Job, JobTable, Locks, OnMiss, System, SystemView, TaskSet, Time};
 
-use super::{Engine, GONE, Hidden, Sections, Waiting, idle_cores};
+use super::{Engine, Hidden, Sections, Waiting, idle_cores};
 use crate::deadline_queue::DeadlineQueue;
 use crate::metrics::{End, Metrics};
 use crate::workload::Workload;
@@ -26,29 +26,19 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         horizon: Time,
         mut execution: impl FnMut(&Job) -> Time,
     ) -> Engine<S> {
-        let gone = Hidden {
-            execution: Time::ZERO,
-            generation: 0,
-            place: GONE,
-            fraction: 0,
-            assigned: 0,
-            first_start: Time::NEVER,
-            removal: None,
-        };
+        let gone = Hidden { execution: Time::ZERO, fraction: 0, assigned: 0, first_start: Time::NEVER, removal: None };
         let mut hidden = vec![gone; view.jobs.len()];
         let mut deadlines = DeadlineQueue::new();
-        for (place, (id, job)) in view.ready().enumerate() {
+        for (id, job) in view.ready() {
             let first_start = if job.last_core.is_some() { job.release } else { Time::NEVER };
             let execution = execution(job);
             let is_late = job.held && job.deadline <= view.now && system.on_miss() == OnMiss::Abort;
             let removal = is_late.then_some(End::Aborted);
-            hidden[id.index()] = Hidden { execution, place: place as u32, first_start, removal, ..gone };
+            hidden[id.index()] = Hidden { execution, first_start, removal, ..gone };
             if job.deadline > view.now {
-                deadlines.add(job.deadline, id, gone.generation);
+                deadlines.add(job.deadline, id, 0);
             }
         }
-        let is_free = |id: &JobId| hidden[id.index()].place == GONE;
-        let free = (0..view.jobs.len() as u32).map(JobId).filter(is_free).collect();
         // Whoever does not know the resources takes all of them to be free.
         let fresh = || {
             let mut locks = Locks::of(&system)?;
@@ -60,7 +50,6 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         let mut engine = Engine {
             sections,
             cores: idle_cores(&system, view.now),
-            is_bound: system.machine().is_bound(),
             is_limited: system.is_limited(),
             system,
             costs: set.costs(),
@@ -69,9 +58,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             workload,
             jobs: view.jobs.to_vec(),
             hidden,
-            active: view.active.to_vec(),
-            free,
-            leaving: Vec::new(),
+            table: JobTable::with_active(view.jobs.len(), view.active),
             deadlines,
             running: view.running.to_vec(),
             next_completion: Time::NEVER,

@@ -10,7 +10,7 @@ use std::ops::Deref;
 
 use temponet_task::{Assignment, Event, JobId, Locks, System, TaskSet, Time};
 
-use super::{Engine, SimError};
+use super::Engine;
 use crate::trace::Observer;
 
 /// State of the critical sections in a run.
@@ -114,7 +114,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
     fn update_locks(&mut self, observer: &mut impl Observer) {
         let mut freed = Vec::new();
         if let Some(sections) = &mut self.sections {
-            sections.decides_again |= sections.locks.update(&self.active, &self.jobs, |id| freed.push(id));
+            sections.decides_again |= sections.locks.update(self.table.active(), &self.jobs, |id| freed.push(id));
         }
         freed.into_iter().for_each(|id| self.end_wait(id, observer));
     }
@@ -217,25 +217,18 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
     #[inline(never)]
     pub(super) fn apply_sections(&mut self, assignment: &Assignment, observer: &mut impl Observer) {
         if let Some(sections) = &mut self.sections {
-            let is_there = |id: &&JobId| self.hidden.get(id.index()).is_some_and(|hidden| hidden.place != super::GONE);
-            assignment.passed_over().iter().filter(is_there).for_each(|id| sections.begin_wait(*id, self.now));
+            assignment
+                .passed_over()
+                .iter()
+                .filter(|id| self.table.is_active(**id))
+                .for_each(|id| sections.begin_wait(*id, self.now));
         }
         self.lock_resources(observer);
     }
 
-    /// Refuses a job that waits for another one.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn check_blocked(&self, id: JobId) -> Result<(), SimError> {
-        let blocker = self.sections.as_ref().and_then(|sections| sections.locks.blocker(id));
-        let Some((resource, holder)) = blocker else { return Ok(()) };
-        let (job, holder, name) = (self.named(id), self.named(holder), &self.system.resources()[resource]);
-        Err(self.illegal(format!("{job} put on a core, but it waits for {name:?}, which {holder} holds")))
-    }
-
     /// Ends the sections and waits of the jobs that are active at the horizon.
     pub(super) fn finish_sections(&mut self, observer: &mut impl Observer) {
-        for id in self.active.clone() {
+        for id in self.table.active().to_vec() {
             self.leave_sections(id, observer);
         }
     }

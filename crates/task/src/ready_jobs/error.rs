@@ -1,7 +1,7 @@
 //! Mistakes of an embedding program or of its scheduler.
 
 use super::JobHandle;
-use crate::{JobId, Speed, Time};
+use crate::{AssignmentProblem, Time};
 use alloc::string::String;
 
 /// Mistake in what a program reports, or in what a scheduler decides. The jobs stay on the cores that they have.
@@ -54,39 +54,4 @@ pub enum ReleaseProblem {
     /// The value is not a number from zero on.
     #[error("the value is not a number from zero on")]
     Value,
-}
-
-/// What is wrong with an [`Assignment`](crate::Assignment).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum AssignmentProblem {
-    /// The assignment is for another number of cores.
-    #[error("it has {0} cores")]
-    Cores(usize),
-    /// No ready job has this id.
-    #[error("no ready job has the id {}", .0.0)]
-    UnknownJob(JobId),
-    /// A job is on two cores.
-    #[error("the job with the id {} is on two cores", .0.0)]
-    TwoCores(JobId),
-    /// A job is given up and put on a core, or given up twice.
-    #[error("the job with the id {} is given up and used", .0.0)]
-    GivenUp(JobId),
-    /// A job is taken off the core that it holds until its next preemption point.
-    #[error("the job with the id {} is taken off the core that it holds", .0.0)]
-    Held(JobId),
-    /// A job is put on a core that its task may not use.
-    #[error("the job with the id {} is put on core {core}, which its task may not use", .job.0)]
-    Forbidden {
-        /// The job.
-        job: JobId,
-        /// The core.
-        core: usize,
-    },
-    /// A core does not have this speed.
-    #[error("no core has the speed {}/1000", .0.0)]
-    Speed(Speed),
-    /// A decision is asked for at a date that is not in the future.
-    #[error("a decision is asked for at {0}, which is not in the future")]
-    Wake(Time),
 }

@@ -27,13 +27,13 @@ mod decision;
 mod error;
 mod release;
 
-use crate::{Assignment, Event, InvalidSystem, Job, JobId, OnMiss, Scheduler, Speed, System, SystemView, Task, Time};
+use crate::{
+    Assignment, Event, InvalidSystem, Job, JobId, JobTable, OnMiss, Scheduler, Speed, System, SystemView, Task, Time,
+};
 
 pub use decision::{Decision, JobHandle, StoppedJob};
-pub use error::{AssignmentProblem, ReadyJobsError, ReleaseProblem};
+pub use error::{ReadyJobsError, ReleaseProblem};
 pub use release::Release;
-
-const GONE: u32 = u32::MAX;
 
 /// Scheduler that repeats a decision taken elsewhere.
 struct Adopted<'a>(&'a Assignment);
@@ -49,17 +49,11 @@ impl Scheduler for Adopted<'_> {
     }
 }
 
-/// What is known about an id besides the job that has it.
+/// What is known about a job besides what schedulers see of it.
 #[derive(Clone, Copy, Debug)]
-struct Slot {
-    /// Place of the job among the active ones, or [`GONE`].
-    place: u32,
-    /// Number of jobs that had the id before.
-    generation: u32,
+struct Progress {
     /// Whether the scheduler knows that the job's deadline has passed.
     deadline_told: bool,
-    /// Number of the last decision that used the job.
-    decision: u64,
     /// Work done that is not a whole nanosecond yet, in thousandths of a nanosecond.
     fraction: u32,
     /// Work at the next preemption point of a held job.
@@ -67,6 +61,9 @@ struct Slot {
     /// Whether a held job has to leave at its next preemption point, and whether because its deadline has passed.
     removal: Option<bool>,
 }
+
+/// Progress of a job that has just been released.
+const BEGINNING: Progress = Progress { deadline_told: false, fraction: 0, point: Time::NEVER, removal: None };
 
 /// The ready jobs of a running system, and the jobs on its cores. See the [module header](self) for the life of a job.
 ///
@@ -94,27 +91,18 @@ struct Slot {
 pub struct ReadyJobs {
     system: System,
     now: Time,
+    table: JobTable,
     /// By id.
     jobs: Vec<Job>,
     /// By id.
-    slots: Vec<Slot>,
-    active: Vec<JobId>,
+    progress: Vec<Progress>,
     running: Vec<Option<JobId>>,
     events: Vec<Event>,
-    /// Ids that may be used again.
-    free: Vec<JobId>,
-    /// Ids of jobs that left since the last decision.
-    leaving: Vec<JobId>,
-    /// Ids of jobs that left and that another reader has not been told of yet; see [`ReadyJobs::hold_ids`].
-    held: Vec<JobId>,
-    holds_ids: bool,
     /// Jobs that the program must stop, jobs that are late, and whether the program has been told.
     stopped: Vec<StoppedJob>,
     late: Vec<JobHandle>,
     is_told: bool,
     is_started: bool,
-    /// Number of decisions asked for.
-    decisions: u64,
     /// The jobs on the cores, as the program knows them.
     cores: Vec<Option<JobHandle>>,
     /// Number of jobs released so far, by task.
@@ -135,20 +123,15 @@ impl ReadyJobs {
         let room = system.tasks().len();
         Ok(ReadyJobs {
             now: Time::ZERO,
+            table: JobTable::with_capacity(room),
             jobs: Vec::with_capacity(room),
-            slots: Vec::with_capacity(room),
-            active: Vec::with_capacity(room),
+            progress: Vec::with_capacity(room),
             running: vec![None; system.cores()],
             events: Vec::with_capacity(2 * room),
-            free: Vec::with_capacity(room),
-            leaving: Vec::with_capacity(room),
-            held: Vec::new(),
-            holds_ids: false,
             stopped: Vec::with_capacity(room),
             late: Vec::with_capacity(room),
             is_told: true,
             is_started: false,
-            decisions: 0,
             cores: vec![None; system.cores()],
             released: vec![0; room],
             assignment: Assignment::default(),
@@ -169,12 +152,12 @@ impl ReadyJobs {
 
     /// Number of ready jobs, running ones included.
     pub fn len(&self) -> usize {
-        self.active.len()
+        self.table.active().len()
     }
 
     /// Whether no job is ready.
     pub fn is_empty(&self) -> bool {
-        self.active.is_empty()
+        self.table.active().is_empty()
     }
 
     /// A ready job; none if it has left.
@@ -184,7 +167,7 @@ impl ReadyJobs {
 
     /// The ready jobs, running ones included, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (JobHandle, &Job)> {
-        self.active.iter().map(|id| (self.handle(*id), &self.jobs[id.index()]))
+        self.table.active().iter().map(|id| (self.handle(*id), &self.jobs[id.index()]))
     }
 
     /// Starts a scheduler. Jobs that are already ready are announced to it at the next decision, so a scheduler can be exchanged while the system runs.
@@ -192,9 +175,9 @@ impl ReadyJobs {
         scheduler.start(&self.system)?;
         self.is_started = true;
         self.events.clear();
-        let mut active = self.active.clone();
+        let mut active = self.table.active().to_vec();
         active.sort_by_key(|id| self.jobs[id.index()].tie());
-        let is_late = |id: &&JobId| self.slots[id.index()].deadline_told;
+        let is_late = |id: &&JobId| self.progress[id.index()].deadline_told;
         self.events.extend(active.iter().copied().map(Event::Released));
         self.events.extend(active.iter().filter(is_late).copied().map(Event::DeadlinePassed));
         Ok(())
@@ -209,7 +192,7 @@ impl ReadyJobs {
         let passed = now - self.now;
         for core in 0..self.running.len() {
             let Some(id) = self.running[core] else { continue };
-            let (speed, slot) = (self.speed(core), &mut self.slots[id.index()]);
+            let (speed, slot) = (self.speed(core), &mut self.progress[id.index()]);
             let thousandths = u128::from(passed.0) * u128::from(speed.0) + u128::from(slot.fraction);
             slot.fraction = (thousandths % 1000) as u32;
             let executed = &mut self.jobs[id.index()].executed;
@@ -242,22 +225,13 @@ impl ReadyJobs {
             .with_value(value)
             .with_estimate(estimate.map(|estimate| estimate.within(bcet, wcet)));
         self.released[task] += 1;
-        let place = self.active.len() as u32;
-        let (point, removal) = (Time::NEVER, None);
-        let slot = Slot { place, generation: 0, deadline_told: false, decision: 0, fraction: 0, point, removal };
-        let id = match self.free.pop() {
-            Some(id) => {
-                let generation = self.slots[id.index()].generation.wrapping_add(1);
-                (self.jobs[id.index()], self.slots[id.index()]) = (job, Slot { generation, ..slot });
-                id
-            }
-            None => {
-                self.jobs.push(job);
-                self.slots.push(slot);
-                JobId(self.jobs.len() as u32 - 1)
-            }
-        };
-        self.active.push(id);
+        let id = self.table.enter();
+        if id.index() == self.jobs.len() {
+            self.jobs.push(job);
+            self.progress.push(BEGINNING);
+        } else {
+            (self.jobs[id.index()], self.progress[id.index()]) = (job, BEGINNING);
+        }
         self.events.push(Event::Released(id));
         Ok(self.handle(id))
     }
@@ -292,17 +266,17 @@ impl ReadyJobs {
         Ok(())
     }
 
-    /// Holds the ids of jobs that leave back until [`ReadyJobs::free_ids`] is called.
+    /// Keeps the ids of jobs that leave from being used again until [`ReadyJobs::free_ids`] is called.
     ///
-    /// A second scheduler that is shown only some of the decisions, with the events of all decisions since, needs this: an id must not be used again before
-    /// its reader knows that its job has left.
+    /// A second scheduler that is shown only some of the decisions, with the events of all decisions since, needs this: an
+    /// id must not name another job before that scheduler has been told that its job has left.
     pub fn hold_ids(&mut self) {
-        self.holds_ids = true;
+        self.table.add_reader();
     }
 
     /// Lets the ids of jobs that left before the last decision be used again.
     pub fn free_ids(&mut self) {
-        self.free.append(&mut self.held);
+        self.table.reader_was_told();
     }
 
     /// Puts the jobs of an assignment on the cores that someone else has decided on, from the state as it is now. No event may have been reported since the
@@ -313,7 +287,8 @@ impl ReadyJobs {
 
     /// The state as a scheduler sees it.
     pub fn view(&self) -> SystemView<'_> {
-        SystemView::new(self.now, &self.system, &self.active, &self.jobs, &self.running).with_events(&self.events)
+        let view = SystemView::of_table(self.now, &self.system, &self.table, &self.jobs, &self.running);
+        view.with_events(&self.events)
     }
 
     /// Finds passed deadlines, asks the scheduler, and puts its jobs on the cores.
@@ -337,18 +312,16 @@ impl ReadyJobs {
         let mut proposed = core::mem::take(&mut self.proposed);
         proposed.reset(self.system.cores());
         scheduler.decide(&self.view(), &mut proposed);
-        let problem = self.problem(&proposed);
+        let checked = proposed.check(&self.view());
         self.proposed = proposed;
-        if let Some(problem) = problem {
-            return Err(ReadyJobsError::Assignment(problem));
-        }
+        checked.map_err(ReadyJobsError::Assignment)?;
         core::mem::swap(&mut self.assignment, &mut self.proposed);
         self.dispatch();
         self.events.clear();
-        let told = if self.holds_ids { &mut self.held } else { &mut self.free };
-        told.append(&mut self.leaving);
+        self.table.forget_left();
         self.is_told = true;
-        let deadlines = self.active.iter().map(|id| self.jobs[id.index()].deadline).filter(|date| *date > self.now);
+        let deadlines =
+            self.table.active().iter().map(|id| self.jobs[id.index()].deadline).filter(|date| *date > self.now);
         let next = deadlines.chain(self.assignment.wake()).chain(self.next_point()).min();
         let next = next.map(|date| date.min(Time::MAX_INPUT));
         let ReadyJobs { assignment, cores, stopped, late, .. } = self;
@@ -359,7 +332,7 @@ impl ReadyJobs {
     fn reach_points(&mut self) {
         for core in 0..self.running.len() {
             let Some(id) = self.running[core].filter(|id| self.jobs[id.index()].held) else { continue };
-            let Slot { point, removal, .. } = self.slots[id.index()];
+            let Progress { point, removal, .. } = self.progress[id.index()];
             if self.jobs[id.index()].executed < point {
                 continue;
             }
@@ -371,12 +344,12 @@ impl ReadyJobs {
         }
     }
 
-    /// Returns the date at which the first held job reaches a preemption point, if none does anything but run.
+    /// Returns the earliest date at which a job that holds its core reaches a preemption point, if no decision comes before.
     fn next_point(&self) -> Option<Time> {
         let held = self.running.iter().enumerate().filter_map(|(core, id)| Some((core, (*id)?)));
-        let held = held.filter(|(_, id)| self.jobs[id.index()].held && self.slots[id.index()].point != Time::NEVER);
+        let held = held.filter(|(_, id)| self.jobs[id.index()].held && self.progress[id.index()].point != Time::NEVER);
         let date = |(core, id): (usize, JobId)| {
-            let work = self.slots[id.index()].point.saturating_sub(self.jobs[id.index()].executed).0;
+            let work = self.progress[id.index()].point.saturating_sub(self.jobs[id.index()].executed).0;
             Time(self.now.0.saturating_add(self.speed(core).time_for(Time(work)).0.max(1)))
         };
         held.map(date).min()
@@ -385,9 +358,9 @@ impl ReadyJobs {
     /// Takes jobs whose deadline has passed out, or tells the scheduler.
     fn pass_deadlines(&mut self) {
         let mut place = 0;
-        while place < self.active.len() {
-            let id = self.active[place];
-            let told = &mut self.slots[id.index()].deadline_told;
+        while place < self.table.active().len() {
+            let id = self.table.active()[place];
+            let told = &mut self.progress[id.index()].deadline_told;
             if self.jobs[id.index()].deadline > self.now || *told {
                 place += 1;
                 continue;
@@ -401,7 +374,7 @@ impl ReadyJobs {
                 true => {
                     *told = true;
                     if self.system.on_miss() == OnMiss::Abort {
-                        self.slots[id.index()].removal = Some(true);
+                        self.progress[id.index()].removal = Some(true);
                     }
                     self.late.push(self.handle(id));
                     self.events.push(Event::DeadlinePassed(id));
@@ -409,49 +382,6 @@ impl ReadyJobs {
                 }
             }
         }
-    }
-
-    /// Returns what is wrong with an assignment.
-    fn problem(&mut self, assignment: &Assignment) -> Option<AssignmentProblem> {
-        if assignment.cores().len() != self.system.cores() {
-            return Some(AssignmentProblem::Cores(assignment.cores().len()));
-        }
-        let leaves = |core: &usize| self.view().held_on(*core).filter(|id| assignment.cores()[*core] != Some(*id));
-        if let Some(id) = (0..self.running.len()).find_map(|core| leaves(&core)) {
-            return Some(AssignmentProblem::Held(id));
-        }
-        if let Some(problem) = self.forbidden(assignment) {
-            return Some(problem);
-        }
-        self.decisions += 1;
-        let is_held = |jobs: &[Job], id: JobId| jobs.get(id.index()).is_some_and(|job| job.held);
-        let on_cores = assignment.cores().iter().flatten().map(|id| (*id, AssignmentProblem::TwoCores(*id)));
-        let given_up = assignment.abandoned().iter().map(|id| (*id, AssignmentProblem::GivenUp(*id)));
-        // A held job that is given up stays on its core for now.
-        let given_up = given_up.filter(|(id, _)| !is_held(&self.jobs, *id));
-        for (id, used_twice) in on_cores.chain(given_up) {
-            if !self.is_active(id) {
-                return Some(AssignmentProblem::UnknownJob(id));
-            }
-            if core::mem::replace(&mut self.slots[id.index()].decision, self.decisions) == self.decisions {
-                return Some(used_twice);
-            }
-        }
-        let speeds = (0..self.system.cores()).filter(|_| assignment.has_speeds()).map(|core| assignment.speed(core));
-        let unknown = speeds.into_iter().find(|speed| !self.system.speeds().contains(speed));
-        let past = assignment.wake().filter(|date| *date <= self.now);
-        unknown.map(AssignmentProblem::Speed).or(past.map(AssignmentProblem::Wake))
-    }
-
-    /// Returns the first job that is put on a core that its task may not use.
-    fn forbidden(&self, assignment: &Assignment) -> Option<AssignmentProblem> {
-        if !self.system.machine().is_bound() {
-            return None;
-        }
-        let on_cores = assignment.cores().iter().enumerate().filter_map(|(core, job)| Some((core, (*job)?)));
-        let mut known = on_cores.filter(|(_, job)| self.is_active(*job));
-        let (core, job) = known.find(|(core, job)| !self.view().may_run(&self.jobs[job.index()], *core))?;
-        Some(AssignmentProblem::Forbidden { job, core })
     }
 
     /// Returns the speed of a core until the next decision.
@@ -467,7 +397,7 @@ impl ReadyJobs {
         for place in 0..self.assignment.abandoned().len() {
             let id = self.assignment.abandoned()[place];
             match self.jobs[id.index()].held {
-                true => self.slots[id.index()].removal = self.slots[id.index()].removal.or(Some(false)),
+                true => self.progress[id.index()].removal = self.progress[id.index()].removal.or(Some(false)),
                 false => self.stop(id, false),
             }
         }
@@ -482,7 +412,7 @@ impl ReadyJobs {
             let preemption = self.system.tasks()[job.task as usize].preemption;
             if preemption.is_limited() && !job.held {
                 job.held = true;
-                self.slots[id.index()].point = preemption.next_point(job.executed);
+                self.progress[id.index()].point = preemption.next_point(job.executed);
             }
         }
         for core in 0..self.running.len() {
@@ -497,39 +427,28 @@ impl ReadyJobs {
     }
 
     fn handle(&self, id: JobId) -> JobHandle {
-        JobHandle { id, generation: self.slots[id.index()].generation }
+        JobHandle { id, generation: self.table.generation(id) }
     }
 
     /// Takes a job off its core and out of the ready jobs. Its id stays taken until the next decision.
     fn leave(&mut self, id: JobId) {
-        let place = core::mem::replace(&mut self.slots[id.index()].place, GONE) as usize;
-        self.active.swap_remove(place);
-        if let Some(moved) = self.active.get(place) {
-            self.slots[moved.index()].place = place as u32;
-        }
+        self.table.leave(id);
         let job = &mut self.jobs[id.index()];
         if let (true, Some(core)) = (job.running, job.last_core) {
             self.running[core as usize] = None;
             (job.running, job.held) = (false, false);
         }
-        self.leaving.push(id);
     }
 
     fn task(&self, task: usize) -> Result<&Task, ReadyJobsError> {
         self.system.tasks().get(task).ok_or(ReadyJobsError::UnknownTask(task))
     }
 
-    fn is_active(&self, id: JobId) -> bool {
-        self.slots.get(id.index()).is_some_and(|slot| slot.place != GONE)
-    }
-
     /// Returns the id of a job that is ready.
     fn check(&self, handle: JobHandle) -> Result<JobId, ReadyJobsError> {
-        let is_same = |slot: &Slot| slot.place != GONE && slot.generation == handle.generation;
-        if self.slots.get(handle.id.index()).is_some_and(is_same) {
-            Ok(handle.id)
-        } else {
-            Err(ReadyJobsError::Left(handle))
+        match self.table.is(handle.id, handle.generation) {
+            true => Ok(handle.id),
+            false => Err(ReadyJobsError::Left(handle)),
         }
     }
 }

@@ -127,7 +127,8 @@ impl List {
     }
 }
 
-/// A mode: when it begins in seconds, the factors of the work and of the rate, and whether every third task is silent in it.
+/// A mode: when it begins in seconds, the factors of the work and of the rate, and whether every third task is silent
+/// in it.
 type Switch = (u64, f64, f64, bool);
 
 /// Draws seven tasks with a load of 0.9 and uncertain execution times, and adds criticality, value and modes.

@@ -1,12 +1,15 @@
-//! What tuning gains and loses: the learned scheduler under each [`Tuning`], beside every candidate of its portfolio alone.
+//! What tuning gains and loses: the learned scheduler under each [`Tuning`], beside every candidate of its portfolio
+//! alone.
 //!
 //! `cargo run --release -p temponet --example portfolio [-- FILE|KIND...]`
 //!
-//! Without files, it draws lists of jobs and sets with modes (`kinds.rs`): all kinds, or those whose name contains an argument. Each kind is drawn several times,
-//! and differences are paired over the draws. A file with tasks is run with several seeds; a file with a list of jobs has one run, which has no interval.
+//! Without files, it draws lists of jobs and sets with modes (`kinds.rs`): all kinds, or those whose name contains an
+//! argument. Each kind is drawn several times, and differences are paired over the draws. A file with tasks is run with
+//! several seeds; a file with a list of jobs has one run, which has no interval.
 //!
-//! Each row has the means of the goal's measures in percent, the differences from the choice at the start with their 95% confidence intervals, up to the first
-//! measure that differs beyond its interval (marked by an asterisk), and what was followed at the end of the last run.
+//! Each row has the means of the goal's measures in percent, the differences from the choice at the start with their
+//! 95% confidence intervals, up to the first measure that differs beyond its interval (marked by an asterisk), and what
+//! was followed at the end of the last run.
 
 mod kinds;
 

@@ -1,8 +1,9 @@
 //! The decision budget: chooses, by expected latencies and before the work is done, who takes a decision.
 //!
-//! There are three levels: the network, the usual fallback, and plain EDF. EDF keeps the ready jobs sorted by events, so a decision costs it next to
-//! nothing even in a long backlog. In return it must see every event, so it decides first at every decision point, and a better level that fits into the
-//! rest of the budget replaces its decision. No clock is read.
+//! There are three levels: the network, the usual fallback, and plain EDF. EDF keeps the ready jobs sorted by events,
+//! so a decision costs it next to nothing even in a long backlog. In return it must see every event, so it decides
+//! first at every decision point, and a better level that fits into the rest of the budget replaces its decision. No
+//! clock is read.
 
 use temponet_infer::ROW_GROUP;
 use temponet_sched::advice::most_coming;
@@ -56,7 +57,8 @@ impl Budget {
         })
     }
 
-    /// Prepares for a system. `differs` tells whether its tasks differ in value or criticality, and `stays` whether running jobs may keep their cores.
+    /// Prepares for a system. `differs` tells whether its tasks differ in value or criticality, and `stays` whether
+    /// running jobs may keep their cores.
     pub fn start(&mut self, system: &System, differs: bool, stays: bool) -> Result<(), NotApplicable> {
         let coming: usize = system.tasks().iter().filter(|_| self.looks_ahead).map(most_coming).sum();
         self.planned_tasks = coming.div_ceil(MEASURED_COMING);
@@ -100,7 +102,8 @@ impl Budget {
     }
 }
 
-/// The rest of the budget during one decision, and the expected latencies of what can still be done. All are in nanoseconds.
+/// The rest of the budget during one decision, and the expected latencies of what can still be done. All are in
+/// nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Allowance {
     left: u64,
@@ -123,8 +126,8 @@ impl Allowance {
         most_rows: 0,
     };
 
-    /// Spends the time of reading the jobs, if that is worth it: if the network fits with any number of rows, or if it may fit and the usual fallback fits
-    /// in case that it does not.
+    /// Spends the time of reading the jobs, if that is worth it: if the network fits with any number of rows, or if it
+    /// may fit and the usual fallback fits in case that it does not.
     pub fn try_observe(&mut self) -> bool {
         let fits = |more: u64| self.observation.saturating_add(more) <= self.left;
         let network = |rows: usize| self.network(rows).saturating_add(self.mapping);

@@ -1,7 +1,7 @@
 //! The upper level of a hierarchical model: which advisor the network follows, and for how many decisions.
 //!
-//! The advisor is a feature of the idle row. With it, the output of the idle row is the Q-value of following this advisor, so the upper level's choice takes
-//! one pass of the network for each advisor.
+//! The advisor is a feature of the idle row. With it, the output of the idle row is the Q-value of following this
+//! advisor, so the upper level's choice takes one pass of the network for each advisor.
 
 use temponet_infer::Network;
 use temponet_sched::advice::Advisor;
@@ -27,7 +27,8 @@ impl Following {
         Following { place: model.tokenizer.advisor_place(), period, advisor: 0, left: 0 }
     }
 
-    /// Sets the advisor of a decision in its observation; chooses a new one first if the last one has been followed long enough. `q` is working memory.
+    /// Sets the advisor of a decision in its observation; chooses a new one first if the last one has been followed
+    /// long enough. `q` is working memory.
     pub(super) fn guide(&mut self, network: &mut Network, observation: &mut Observation, q: &mut Vec<f32>) {
         let Some(place) = self.place else { return };
         if self.left == 0 {

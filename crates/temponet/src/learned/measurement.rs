@@ -1,8 +1,9 @@
 //! Measures a [`Calibration`]: times the parts of synthetic decisions with the very model and options that will decide.
 //!
-//! The decisions are hard ones: twice as many jobs are ready as can be on time, no two deadlines are equal, jobs of every task are to come, and the order
-//! of the jobs changes from one decision to the next. Latencies are upper estimates for a machine that is not interrupted: the upper quartile of a few
-//! repetitions, plus a margin. Caches are warm, because decisions follow each other.
+//! The decisions are hard ones: twice as many jobs are ready as can be on time, no two deadlines are equal, jobs of
+//! every task are to come, and the order of the jobs changes from one decision to the next. Latencies are upper
+//! estimates for a machine that is not interrupted: the upper quartile of a few repetitions, plus a margin. Caches are
+//! warm, because decisions follow each other.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -21,17 +22,19 @@ const DEFAULT_CEILING: u64 = 10_000_000;
 const REPETITIONS: usize = 8;
 const FEW_REPETITIONS: usize = 3;
 const LONG: u64 = 10_000_000;
-/// Largest number of rows at which the network is measured. Beyond it attention dominates, which grows with the square as tables do.
+/// Largest number of rows at which the network is measured. Beyond it attention dominates, which grows with the square
+/// as tables do.
 const MOST_ROWS: usize = 2_048;
 /// Largest number of cores at which a mapping is measured. A matching takes memory for the square of it.
 const MOST_CORES: usize = 128;
 
 impl Calibration {
-    /// Measures the latencies of decisions with this model and these options, on this machine and as it is now. That takes less than a
-    /// second with a budget of 10 ms, and longer with a larger one.
+    /// Measures the latencies of decisions with this model and these options, on this machine and as it is now. That
+    /// takes less than a second with a budget of 10 ms, and longer with a larger one.
     ///
-    /// Sizes are measured until a latency exceeds [`Options::budget_ns`] (10 ms if there is none). Latencies at larger sizes are extrapolated from it with
-    /// the square of the size, so a calibration is less exact for a larger budget than its own.
+    /// Sizes are measured until a latency exceeds [`Options::budget_ns`] (10 ms if there is none). Latencies at larger
+    /// sizes are extrapolated from it with the square of the size, so a calibration is less exact for a larger budget
+    /// than its own.
     pub fn measure(model: &Arc<Model>, options: Options) -> Result<Calibration, NetworkError> {
         Ok(measure(&Network::new(&model.weights, options.network)?, model, options))
     }
@@ -181,7 +184,8 @@ impl Series {
     }
 }
 
-/// Returns an upper estimate of the latency of `decide` in nanoseconds: the upper quartile, which a few interruptions do not change, plus a quarter.
+/// Returns an upper estimate of the latency of `decide` in nanoseconds: the upper quartile, which a few interruptions
+/// do not change, plus a quarter.
 fn upper_latency(mut decide: impl FnMut(usize)) -> u64 {
     // The first decisions allocate.
     (0..2).for_each(&mut decide);
@@ -209,7 +213,8 @@ struct Scene {
 
 /// Mean wcet in nanoseconds.
 const WCET: u64 = 1_000_000;
-/// Multipliers of [`spread`]: 2⁶⁴ times the fractional parts of the golden ratio and of the square roots of 2, 3 and 5, made odd.
+/// Multipliers of [`spread`]: 2⁶⁴ times the fractional parts of the golden ratio and of the square roots of 2, 3 and 5,
+/// made odd.
 const SEEDS: [u64; 4] = [0x9E37_79B9_7F4A_7C15, 0x6A09_E667_F3BC_C909, 0xBB67_AE85_84CA_A73B, 0x3C6E_F372_FE94_F82B];
 
 /// Returns numbers below `range` that look random but fill the range evenly as `index` grows.

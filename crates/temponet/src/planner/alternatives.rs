@@ -1,4 +1,5 @@
-//! What could run instead of the base choice: the choices of other schedulers, and the base choice with one job exchanged.
+//! What could run instead of the base choice: the choices of other schedulers, and the base choice with one job
+//! exchanged.
 
 use temponet_task::{JobId, SystemView, Worths};
 
@@ -39,8 +40,8 @@ fn without(jobs: &[JobId], others: &[JobId]) -> Vec<JobId> {
     jobs.iter().copied().filter(|id| !others.contains(id)).collect()
 }
 
-/// Makes the `kept` jobs run in a choice of the base scheduler: each in place of one in `outward`, or else of the one that is
-/// due last.
+/// Makes the `kept` jobs run in a choice of the base scheduler: each in place of one in `outward`, or else of the one
+/// that is due last.
 pub(super) fn insert_kept(view: &SystemView<'_>, jobs: &mut Vec<JobId>, kept: &[JobId], outward: &[JobId]) {
     for id in kept {
         if jobs.contains(id) {
@@ -67,8 +68,8 @@ pub(super) struct Alternatives {
 }
 
 impl Alternatives {
-    /// Collects the alternatives to `reference` at a decision: the bare base choice, the choices in `counsels`, and at most
-    /// `most` exchanges of one job.
+    /// Collects the alternatives to `reference` at a decision: the bare base choice, the choices in `counsels`, and at
+    /// most `most` exchanges of one job.
     pub fn of(
         view: &SystemView<'_>,
         reference: &Choice,

@@ -1,14 +1,15 @@
 //! The rollout planner: a scheduler that tries out its decisions on futures drawn from what it knows.
 //!
-//! At a decision with more ready jobs than cores, a simple *base* scheduler makes a choice: by default the one that [tuning](crate::tuning) chooses. The planner compares it with
-//! alternatives: the choices of other simple schedulers, and the base choice with one job exchanged. Each one is followed
-//! through the same futures ([`Outlook`](temponet_sim::Outlook)), in which everything hidden is drawn anew and the base scheduler makes all later
-//! decisions. A job that an alternative brings in keeps its core until it leaves. The planner takes an alternative only if
-//! its mean gain exceeds the standard error of that gain.
+//! At a decision with more ready jobs than cores, a simple *base* scheduler makes a choice: by default the one that
+//! [tuning](crate::tuning) chooses. The planner compares it with alternatives: the choices of other simple schedulers,
+//! and the base choice with one job exchanged. Each one is followed through the same futures
+//! ([`Outlook`](temponet_sim::Outlook)), in which everything hidden is drawn anew and the base scheduler makes all
+//! later decisions. A job that an alternative brings in keeps its core until it leaves. The planner takes an
+//! alternative only if its mean gain exceeds the standard error of that gain.
 //!
-//! It is slow, milliseconds per decision, and is not for embedding. The lab shows it as the *online reference*: how much
-//! an online scheduler can gain with almost unlimited time, beside the clairvoyant optimum that none can reach. Training
-//! learns from the gains that it finds.
+//! It is slow, milliseconds per decision, and is not for embedding. The lab shows it as the *online reference*: how
+//! much an online scheduler can gain with almost unlimited time, beside the clairvoyant optimum that none can reach.
+//! Training learns from the gains that it finds.
 //!
 //! Reference: rollout algorithms (Bertsekas, Tsitsiklis and Wu 1997); here with sampled futures that are common to all
 //! alternatives, and weak alternatives dropped early.
@@ -81,8 +82,9 @@ pub struct PlannerSettings {
     pub horizon: f64,
     /// Largest number of exchanges that are tried at a decision; default 24.
     pub exchanges: usize,
-    /// Greatest effort of a plan, in ready jobs that the base scheduler reads over all futures: with many ready jobs fewer
-    /// futures are drawn, and none where two of them would take four times the effort. `None`, the default, is no limit.
+    /// Greatest effort of a plan, in ready jobs that the base scheduler reads over all futures: with many ready jobs
+    /// fewer futures are drawn, and none where two of them would take four times the effort. `None`, the default, is no
+    /// limit.
     pub effort: Option<usize>,
     /// Seed of the futures; default 1.
     pub seed: u64,
@@ -130,8 +132,8 @@ pub struct Planner {
 pub struct Plan {
     /// Jobs to run.
     pub chosen: Vec<JobId>,
-    /// Alternatives that were compared, through all futures or until they were dropped, with what would run otherwise: the
-    /// choice of the base scheduler, and jobs that came in earlier.
+    /// Alternatives that were compared, through all futures or until they were dropped, with what would run otherwise:
+    /// the choice of the base scheduler, and jobs that came in earlier.
     pub compared: Vec<Compared>,
 }
 
@@ -144,7 +146,8 @@ pub struct Compared {
     pub outward: Vec<JobId>,
     /// Mean gain over the base choice, in worths of a mean job.
     pub gain: f64,
-    /// Greatest worth of the exchanged jobs. A gain as a share of it does not depend on what the goal makes of the jobs.
+    /// Greatest worth of the exchanged jobs. A gain as a share of it does not depend on what the goal makes of the
+    /// jobs.
     pub worth: f64,
 }
 
@@ -200,8 +203,8 @@ impl Planner {
         self.kept.retain(|(id, tie)| view.active.contains(id) && view.job(*id).tie() == *tie);
     }
 
-    /// Takes note that these jobs run, where someone else than the planner has decided. Jobs that came in by a plan and do
-    /// not run are no longer kept.
+    /// Takes note that these jobs run, where someone else than the planner has decided. Jobs that came in by a plan and
+    /// do not run are no longer kept.
     pub fn carried_out(&mut self, jobs: &[JobId]) {
         self.kept.retain(|(id, _)| jobs.contains(id));
     }
@@ -213,8 +216,8 @@ impl Planner {
         assignment.jobs_in_order(view)
     }
 
-    /// Compares what could run now; `suggestions` are alternatives to try first. The scheduler must have been started and
-    /// must have observed every decision point.
+    /// Compares what could run now; `suggestions` are alternatives to try first. The scheduler must have been started
+    /// and must have observed every decision point.
     pub fn plan(&mut self, view: &SystemView<'_>, suggestions: &[Vec<JobId>]) -> Result<Plan, SimError> {
         self.observe(view);
         let Some(state) = &self.state else { return Ok(Plan::default()) };
@@ -266,8 +269,8 @@ impl Planner {
     }
 }
 
-/// Returns the base that serves the system best; of jobs that are not known beforehand, `edf-skip`, or `dios` where they
-/// differ in worth.
+/// Returns the base that serves the system best; of jobs that are not known beforehand, `edf-skip`, or `dios` where
+/// they differ in worth.
 fn tuned_base(system: &System, worths: &Worths) -> Box<dyn Scheduler> {
     let mut candidates = Candidate::classical(system);
     candidates.retain(|candidate| candidate.name().split(':').next().is_some_and(|name| BASES.contains(&name)));
@@ -327,7 +330,8 @@ impl Scheduler for Planner {
             self.observe(view);
             return assignment.place(view, view.active);
         }
-        // An error would be an illegal decision of the base scheduler, which the simulator reports when it is carried out.
+        // An error would be an illegal decision of the base scheduler, which the simulator reports when it is carried
+        // out.
         match self.plan(view, &[]) {
             Ok(plan) => assignment.place(view, &plan.chosen),
             Err(_) => self.base.decide(view, assignment),

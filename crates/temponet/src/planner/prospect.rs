@@ -3,8 +3,8 @@
 use temponet_sim::Outlook;
 use temponet_task::{System, SystemView, Task, Time, Worths};
 
-/// Largest length of a future in mean execution times of a job. Where short jobs are frequent and most tasks are long, a
-/// future of some median wcets would hold hundreds of jobs.
+/// Largest length of a future in mean execution times of a job. Where short jobs are frequent and most tasks are long,
+/// a future of some median wcets would hold hundreds of jobs.
 pub(crate) const MOST_JOBS: f64 = 40.0;
 
 /// What follows from the system that a planner was started with, and what was seen since.
@@ -27,16 +27,16 @@ impl Prospect {
         Prospect { outlook: Outlook::new(system), worths, horizon: Time(horizon as u64).max(Time(1)) }
     }
 
-    /// Returns the end of a future: it holds at most about [`MOST_JOBS`] listed jobs a core, by the rate at which they came
-    /// lately.
+    /// Returns the end of a future: it holds at most about [`MOST_JOBS`] listed jobs a core, by the rate at which they
+    /// came lately.
     pub fn end(&self, view: &SystemView<'_>) -> Time {
         let length = MOST_JOBS * view.cores() as f64 / self.outlook.listed_jobs_per_second() * 1e9;
         view.now + Time((length as u64).max(1)).min(self.horizon)
     }
 }
 
-/// Returns the mean execution time over the jobs of a system, as far as a scheduler knows them, in nanoseconds; `None` if
-/// no jobs are known to come.
+/// Returns the mean execution time over the jobs of a system, as far as a scheduler knows them, in nanoseconds; `None`
+/// if no jobs are known to come.
 fn mean_execution(system: &System) -> Option<f64> {
     // The load of a list would tell of jobs that have not come.
     let known = || system.tasks().iter().filter(|task| task.jobs_per_second() > 0.0);

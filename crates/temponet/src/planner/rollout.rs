@@ -21,8 +21,8 @@ pub struct Rollout<'a> {
 pub struct Outcome {
     /// Worth of the jobs in time, and of the finished part of jobs that can still be in time.
     pub earned: f64,
-    /// Sum of the times that jobs were in the system, from their release or the begin of the future until they left or it
-    /// ended, in nanoseconds.
+    /// Sum of the times that jobs were in the system, from their release or the begin of the future until they left or
+    /// it ended, in nanoseconds.
     pub sojourn: f64,
     /// Number of these jobs.
     pub jobs: u64,
@@ -57,7 +57,8 @@ impl Rollout<'_> {
         Ok(self.follow(future, earnings, assignment, decide)?.earned)
     }
 
-    /// Follows a future in which `decide` makes every decision with more ready jobs than cores, the present one included.
+    /// Follows a future in which `decide` makes every decision with more ready jobs than cores, the present one
+    /// included.
     pub fn outcome(
         &self,
         mut future: Engine<Arc<TaskSet>>,

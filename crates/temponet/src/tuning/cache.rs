@@ -12,11 +12,15 @@ use crate::{Model, Options};
 
 /// Choices by system. Clones share them.
 ///
-/// A choice depends on the model and on the settings, too. Schedulers with another model object or other settings make their own.
+/// A choice depends on the model and on the settings, too. Schedulers with another model object or other settings make
+/// their own.
 #[derive(Clone, Default)]
 pub struct Choices {
-    made: Arc<Mutex<HashMap<Key, Vec<(How, Made)>>>>,
+    made: Arc<Mutex<ByKey>>,
 }
+
+/// Choices by what they are made for, and then by how they are made.
+type ByKey = HashMap<Key, Vec<(How, Made)>>;
 
 /// What a choice is made for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -44,8 +48,9 @@ struct Made {
 }
 
 impl Choices {
-    /// Returns the choice for a system, and makes it if this is the first call for the system. Of several threads that ask at once, one makes it and the
-    /// others wait. `told` is the system that the candidates are told of, if it is another one.
+    /// Returns the choice for a system, and makes it if this is the first call for the system. Of several threads that
+    /// ask at once, one makes it and the others wait. `told` is the system that the candidates are told of, if it is
+    /// another one.
     pub(super) fn get_or_make(
         &self,
         system: &System,

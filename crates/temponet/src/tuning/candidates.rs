@@ -1,7 +1,8 @@
 //! The schedulers that a portfolio can follow.
 //!
-//! They are few on purpose: one of each kind that is best on some systems. A scheduler that only differs from another one on systems with a certain property
-//! takes part on those systems alone, because each further candidate costs effort and adds a chance of moving on noise.
+//! They are few on purpose: one of each kind that is best on some systems. A scheduler that only differs from another
+//! one on systems with a certain property takes part on those systems alone, because each further candidate costs
+//! effort and adds a chance of moving on noise.
 
 use temponet_sched::build;
 use temponet_task::{Arrival, Goal, Measure, Scheduler, System, Task};
@@ -21,8 +22,8 @@ const DUE_DATES_FIRST: &str = "edf-chain";
 /// Whether a candidate takes part on a system.
 type Applies = fn(&System) -> bool;
 
-/// Specs of the catalog's schedulers that take part, and the systems on which they do, as far as they do not say so themselves by their needs. Ties go
-/// to the first one.
+/// Specs of the catalog's schedulers that take part, and the systems on which they do, as far as they do not say so
+/// themselves by their needs. Ties go to the first one.
 const SPECS: [(&str, Applies); 26] = [
     ("mh-edf", |_| true),
     ("edf", |_| true),
@@ -56,8 +57,9 @@ const SPECS: [(&str, Applies); 26] = [
     ("hlfet", |_| true),
 ];
 
-/// Returns the name of the candidate to follow where nothing is known of the jobs. Critical jobs that lead the goal are not left to hope, and value is
-/// left to a candidate that knows of it; otherwise the first candidate is as good as any.
+/// Returns the name of the candidate to follow where nothing is known of the jobs. Critical jobs that lead the goal are
+/// not left to hope, and value is left to a candidate that knows of it; otherwise the first candidate is as good as
+/// any.
 pub(super) fn before_evidence(goal: &Goal, candidates: &[Candidate]) -> &'static str {
     let first = candidates.first().map_or("", Candidate::name);
     let wanted = match goal.first() {

@@ -13,7 +13,8 @@ use super::candidates::NETWORK;
 pub enum Why {
     /// The candidates were simulated.
     Simulated,
-    /// The candidates were simulated, and none of them is known to serve the critical jobs as well as the one that does so by construction.
+    /// The candidates were simulated, and none of them is known to serve the critical jobs as well as the one that does
+    /// so by construction.
     Guarded,
     /// The simple candidates were simulated, and the best of them lost nothing, so that the network could gain nothing.
     NothingLost,
@@ -49,8 +50,8 @@ pub struct Choice {
     pub name: String,
     /// Candidate that ties go to.
     pub favourite: String,
-    /// Simple candidate that did best; empty if nothing was simulated. The network ran against this one, on other jobs than those on which the simple candidates
-    /// ran against each other.
+    /// Simple candidate that did best; empty if nothing was simulated. The network ran against this one, on other jobs
+    /// than those on which the simple candidates ran against each other.
     #[serde(default)]
     pub best_simple: String,
     /// Basis of the choice.

@@ -1,11 +1,13 @@
 //! The contest: candidates run the same jobs side by side, and what they achieve is counted block by block.
 //!
-//! A block is a stretch of simulated time, and a job belongs to the block of its deadline. Every candidate has an engine of its own with the same task set and
-//! seed, so the jobs are equal, and the differences between two candidates in a block are paired. One long run in blocks needs a single warm-up, where many
-//! short runs would need one each, and it sees the tasks drift against each other. The first block is the warm-up and does not count.
+//! A block is a stretch of simulated time, and a job belongs to the block of its deadline. Every candidate has an
+//! engine of its own with the same task set and seed, so the jobs are equal, and the differences between two candidates
+//! in a block are paired. One long run in blocks needs a single warm-up, where many short runs would need one each, and
+//! it sees the tasks drift against each other. The first block is the warm-up and does not count.
 //!
-//! A figure over all blocks is a ratio (or a minimum), not a mean of ratios: blocks with few jobs of a level, or none, must not count as much as others. The
-//! scores per block are therefore jackknife pseudo-values, whose mean is the figure over all blocks and whose spread is its uncertainty.
+//! A figure over all blocks is a ratio (or a minimum), not a mean of ratios: blocks with few jobs of a level, or none,
+//! must not count as much as others. The scores per block are therefore jackknife pseudo-values, whose mean is the
+//! figure over all blocks and whose spread is its uncertainty.
 
 use std::sync::Arc;
 
@@ -18,7 +20,8 @@ use super::candidates::Candidate;
 
 /// What the candidates run, and how it is divided into blocks.
 pub(super) struct Course<'a> {
-    /// System that the candidates are told. It may say less than the set does, and never says more than a scheduler may know.
+    /// System that the candidates are told. It may say less than the set does, and never says more than a scheduler may
+    /// know.
     pub system: &'a System,
     /// Tasks that release the jobs.
     pub set: Arc<TaskSet>,
@@ -78,7 +81,8 @@ impl<'a> Contestant<'a> {
         self.candidate.name()
     }
 
-    /// Runs to the end of the next block. Returns whether the candidate could: an illegal assignment or an endless backlog ends its contest.
+    /// Runs to the end of the next block. Returns whether the candidate could: an illegal assignment or an endless
+    /// backlog ends its contest.
     pub fn run_block(&mut self, course: &Course<'_>) -> bool {
         let end = course.end(self.blocks.closed);
         let most = self.scheduler.most_ready().min(MOST_READY);

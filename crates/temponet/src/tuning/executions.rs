@@ -1,8 +1,9 @@
 //! Execution times of remembered jobs that did not complete.
 //!
-//! A job that was aborted after executing for some time takes longer than that, and how much longer is not known. Jobs that did complete are short ones more
-//! often than not, so their mean would flatter every candidate that runs other jobs than the followed one did. The product-limit estimate (Kaplan and Meier,
-//! 1958) uses both kinds of jobs: it is the distribution of all execution times under which what was seen is most likely. Times are drawn from it under the
+//! A job that was aborted after executing for some time takes longer than that, and how much longer is not known. Jobs
+//! that did complete are short ones more often than not, so their mean would flatter every candidate that runs other
+//! jobs than the followed one did. The product-limit estimate (Kaplan and Meier, 1958) uses both kinds of jobs: it is
+//! the distribution of all execution times under which what was seen is most likely. Times are drawn from it under the
 //! condition that the job was not complete when it left. Times are shares of the wcet, which differs from job to job.
 
 use temponet_sim::mixed_seed;
@@ -29,8 +30,8 @@ impl Executions {
         Executions { steps }
     }
 
-    /// Draws the share of a job that was not complete after the share `executed`. Equal numbers give equal draws. Beyond the longest job that completed, every
-    /// share up to the wcet is equally likely.
+    /// Draws the share of a job that was not complete after the share `executed`. Equal numbers give equal draws.
+    /// Beyond the longest job that completed, every share up to the wcet is equally likely.
     pub fn draw(&self, executed: f64, number: u64) -> f64 {
         let place = self.steps.partition_point(|(share, _)| *share <= executed);
         let beyond = if place == 0 { 1.0 } else { self.steps[place - 1].1 };

@@ -1,10 +1,12 @@
 //! The jobs of a running system: the last ones, and whether they are as their tasks say.
 //!
-//! A job is remembered at its release, because a job that the scheduler abandons leaves without an event. Its execution time becomes known when it
-//! completes. Nothing here allocates between two starts, except where more jobs are active than ever before.
+//! A job is remembered at its release, because a job that the scheduler abandons leaves without an event. Its execution
+//! time becomes known when it completes. Nothing here allocates between two starts, except where more jobs are active
+//! than ever before.
 //!
-//! A *stretch* of the run is a time in which the latest jobs of every task are alike. It ends when a job has another wcet or relative deadline than the job of
-//! its task before it, as at a switch of the mode, or when a periodic task falls silent. Jobs of a list are never alike, so a list is one stretch.
+//! A *stretch* of the run is a time in which the latest jobs of every task are alike. It ends when a job has another
+//! wcet or relative deadline than the job of its task before it, as at a switch of the mode, or when a periodic task
+//! falls silent. Jobs of a list are never alike, so a list is one stretch.
 
 use rand::SeedableRng;
 use rand_pcg::Pcg32;
@@ -119,7 +121,8 @@ impl History {
         self.unlike > 0
     }
 
-    /// Whether every periodic task that has begun has shown in the present stretch how it behaves now: by a job, or by silence. Others come when they come.
+    /// Whether every periodic task that has begun has shown in the present stretch how it behaves now: by a job, or by
+    /// silence. Others come when they come.
     pub fn is_settled(&self, tasks: &[Task]) -> bool {
         let is_periodic = |task: &Task| matches!(task.arrival, Arrival::Periodic { .. });
         let mut periodic = tasks.iter().zip(&self.latest).filter(|(task, _)| is_periodic(task));
@@ -162,7 +165,8 @@ impl History {
         }
     }
 
-    /// Compares a released job with the description of its task and with the job before it, and looks whether another task has fallen silent.
+    /// Compares a released job with the description of its task and with the job before it, and looks whether another
+    /// task has fallen silent.
     fn check(&mut self, view: &SystemView<'_>, job: &Job) {
         let place = job.task as usize;
         let Some(task) = view.system.tasks().get(place) else { return };
@@ -200,8 +204,8 @@ impl History {
         }
     }
 
-    /// Returns the remembered jobs by task, as lists. Execution times that are not known are drawn from what the estimate of the job tells, or the others of
-    /// the task.
+    /// Returns the remembered jobs by task, as lists. Execution times that are not known are drawn from what the
+    /// estimate of the job tells, or the others of the task.
     pub fn jobs(&self, tasks: &[Task]) -> Vec<Vec<ListedJob>> {
         let mut lists = vec![Vec::new(); tasks.len()];
         let executions = self.executions(tasks.len());

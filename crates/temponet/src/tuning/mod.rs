@@ -1,17 +1,19 @@
 //! Tuning: which scheduler to follow on a system is found by simulating the system.
 //!
-//! A network that was trained on many systems is not the best scheduler of each of them. The simple schedulers of the catalog are cheap to simulate, so a
-//! [`Portfolio`] holds the network together with them, lets all of them run the described tasks ([`choose`]), and follows the one that serves the system's goal
-//! best.
+//! A network that was trained on many systems is not the best scheduler of each of them. The simple schedulers of the
+//! catalog are cheap to simulate, so a [`Portfolio`] holds the network together with them, lets all of them run the
+//! described tasks ([`choose`]), and follows the one that serves the system's goal best.
 //!
 //! - `candidates.rs` lists the schedulers that take part, and `contest.rs` runs them side by side, block by block.
-//! - `race.rs` compares the blocks, drops the worse ones, and returns a [`Choice`]; `temponet_sim::statistics::margin` says which differences are more than chance.
-//! - `history.rs` remembers the jobs of a running system and notices when tasks change. `online.rs` simulates the changed tasks, or the remembered jobs, whose
-//!   unknown execution times are estimated in `executions.rs`.
+//! - `race.rs` compares the blocks, drops the worse ones, and returns a [`Choice`]; `temponet_sim::statistics::margin`
+//!   says which differences are more than chance.
+//! - `history.rs` remembers the jobs of a running system and notices when tasks change. `online.rs` simulates the
+//!   changed tasks, or the remembered jobs, whose unknown execution times are estimated in `executions.rs`.
 //! - `cache.rs` keeps a choice for the system that it was made for, by the system's fingerprint.
 //!
-//! No clock is read: effort is counted in decisions, and a choice is a function of system, model and settings alone. It stops paying off where the
-//! description is wrong, and where a set is so large that few jobs of each task fit into the effort.
+//! No clock is read: effort is counted in decisions, and a choice is a function of system, model and settings alone. It
+//! stops paying off where the description is wrong, and where a set is so large that few jobs of each task fit into the
+//! effort.
 
 mod cache;
 mod candidates;
@@ -37,11 +39,13 @@ use temponet_task::Time;
 pub enum Tuning {
     /// Never: the network is followed on every system.
     Off,
-    /// When the scheduler starts, by simulating the described tasks. Decisions are never delayed: real-time programs should ask for this one.
+    /// When the scheduler starts, by simulating the described tasks. Decisions are never delayed: real-time programs
+    /// should ask for this one.
     AtStart,
-    /// When the scheduler starts, and again during the run where tasks change, as in modes, or where jobs are not known beforehand (lists of jobs, servers). A
-    /// review takes as long as the choice at the start, tenths of a second, within a decision: if possible in one that leaves nothing to choose. There are no
-    /// reviews if decisions have a budget. This is the default.
+    /// When the scheduler starts, and again during the run where tasks change, as in modes, or where jobs are not known
+    /// beforehand (lists of jobs, servers). A review takes as long as the choice at the start, tenths of a second,
+    /// within a decision: if possible in one that leaves nothing to choose. There are no reviews if decisions have a
+    /// budget. This is the default.
     #[default]
     Online,
 }
@@ -49,11 +53,13 @@ pub enum Tuning {
 /// How a described system is simulated. Everything is counted, nothing is timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Total effort over all candidates. One unit is about a microsecond of one core in a release build: a decision of a simple scheduler.
+    /// Total effort over all candidates. One unit is about a microsecond of one core in a release build: a decision of
+    /// a simple scheduler.
     pub effort: u64,
     /// Simulated time per candidate that is not dropped, whatever the effort; `None` leaves it to the effort.
     pub horizon: Option<Time>,
-    /// Seed of the simulated jobs. The default is a constant, so that a choice is a function of the system, and it is no evaluation seed.
+    /// Seed of the simulated jobs. The default is a constant, so that a choice is a function of the system, and it is
+    /// no evaluation seed.
     pub seed: u64,
     /// Whether candidates run behind the shield, as they will later.
     pub is_shielded: bool,

@@ -1,12 +1,13 @@
 //! Tuning during a run.
 //!
-//! Jobs of a *list* are not known beforehand, so the remembered ones are simulated under every candidate ([`review`]). The run of jobs that really came is divided
-//! into blocks like any contest. Every job that came so far is used, as long as a review takes no more effort than the choice at the start, because a few hundred
-//! jobs tell little. Reviews are repeated, each on about twice as many jobs as the one before. A move needs so much evidence that at most one review in twenty moves
-//! away from a candidate that no other one is better than, however many rivals there are.
+//! Jobs of a *list* are not known beforehand, so the remembered ones are simulated under every candidate ([`review`]).
+//! The run of jobs that really came is divided into blocks like any contest. Every job that came so far is used, as
+//! long as a review takes no more effort than the choice at the start, because a few hundred jobs tell little. Reviews
+//! are repeated, each on about twice as many jobs as the one before. A move needs so much evidence that at most one
+//! review in twenty moves away from a candidate that no other one is better than, however many rivals there are.
 //!
-//! Tasks that *change*, as in modes, show in their jobs what they have become ([`present_tasks`]). The changed tasks are simulated like those of a description,
-//! which tells as much as the choice at the start does.
+//! Tasks that *change*, as in modes, show in their jobs what they have become ([`present_tasks`]). The changed tasks
+//! are simulated like those of a description, which tells as much as the choice at the start does.
 
 use std::sync::Arc;
 
@@ -19,8 +20,9 @@ use super::contest::{Contestant, Course};
 use super::history::History;
 use super::race::best;
 
-/// The measure of the goal that a move needs evidence in. A less important one never decides, even where candidates are equal in the first one: that none of a few
-/// hundred critical jobs was lost does not say that none will be, and no gain in another measure makes up for one.
+/// The measure of the goal that a move needs evidence in. A less important one never decides, even where candidates are
+/// equal in the first one: that none of a few hundred critical jobs was lost does not say that none will be, and no
+/// gain in another measure makes up for one.
 const FIRST_MEASURE: usize = 0;
 /// Probability that a review moves away from a candidate that no other one is better than.
 const CHANCE: f64 = 0.05;
@@ -28,7 +30,8 @@ const CHANCE: f64 = 0.05;
 const HOPELESS: f64 = 0.01;
 /// Greatest and smallest number of blocks, the warm-up included.
 const BLOCKS: (u64, u64) = (33, 5);
-/// Number of jobs before the first review. The distance between reviews doubles each time, until as many jobs have come as are remembered.
+/// Number of jobs before the first review. The distance between reviews doubles each time, until as many jobs have come
+/// as are remembered.
 const FIRST_REVIEW: u64 = 200;
 
 /// When the next review is due.
@@ -45,7 +48,8 @@ impl Schedule {
         Schedule { due: FIRST_REVIEW, distance: FIRST_REVIEW }
     }
 
-    /// Whether a review is due. A decision that leaves a choice is only used if there was no other one for as long as between two reviews.
+    /// Whether a review is due. A decision that leaves a choice is only used if there was no other one for as long as
+    /// between two reviews.
     pub fn is_due(&self, history: &History, leaves_choice: bool) -> bool {
         history.released >= self.due + if leaves_choice { self.distance } else { 0 }
     }
@@ -112,10 +116,12 @@ pub(super) fn review<'a>(history: &History, input: &Review<'a>) -> usize {
     best(goal, &scores, 0..scores.len()).map_or(input.followed, |best| places[best])
 }
 
-/// The remembered jobs as a course; `None` if they are too few to be divided into blocks. A block is at least as long as the longest relative deadline, so that
-/// what a candidate does in one block hardly reaches beyond the next, and blocks count as independent.
+/// The remembered jobs as a course; `None` if they are too few to be divided into blocks. A block is at least as long
+/// as the longest relative deadline, so that what a candidate does in one block hardly reaches beyond the next, and
+/// blocks count as independent.
 ///
-/// Where tasks follow each other, the followed candidate has decided on their releases, so they are no course for others.
+/// Where tasks follow each other, the followed candidate has decided on their releases, so they are no course for
+/// others.
 fn course<'a>(history: &History, system: &'a System, is_shielded: bool) -> Option<Course<'a>> {
     if system.tasks().iter().any(|task| !task.after.is_empty()) {
         return None;
@@ -144,7 +150,8 @@ fn course<'a>(history: &History, system: &'a System, is_shielded: bool) -> Optio
     })
 }
 
-/// Returns the tasks as they behave at present: as their latest jobs show them, and without jobs if they have fallen silent.
+/// Returns the tasks as they behave at present: as their latest jobs show them, and without jobs if they have fallen
+/// silent.
 pub(super) fn present_tasks(history: &History, outlook: &Outlook) -> Vec<Task> {
     let present = |(place, task): (usize, &Task)| match history.is_silent(place) {
         true => task.clone().with_arrival(Arrival::Listed([].into())),

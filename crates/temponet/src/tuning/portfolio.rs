@@ -1,4 +1,5 @@
-//! The portfolio: a scheduler that follows the candidate that serves the system best, and that can change its mind during the run.
+//! The portfolio: a scheduler that follows the candidate that serves the system best, and that can change its mind
+//! during the run.
 
 use std::sync::Arc;
 
@@ -32,7 +33,8 @@ pub struct Portfolio {
     follower: Option<Successor>,
     history: History,
     schedule: Schedule,
-    /// What the tasks have become, and the stretch of the run that the followed candidate was chosen for; none if the run is not reviewed for changes.
+    /// What the tasks have become, and the stretch of the run that the followed candidate was chosen for; none if the
+    /// run is not reviewed for changes.
     outlook: Option<Outlook>,
     stretch: Option<u64>,
     /// Whether the choice is reviewed during the run.
@@ -125,7 +127,8 @@ impl Portfolio {
         self.remembered(system, None, || choose(system, &self.candidates, self.settings))
     }
 
-    /// Returns a choice for a system that was made before, or makes it. `told` is the system that the candidates are told of, if it is another one.
+    /// Returns a choice for a system that was made before, or makes it. `told` is the system that the candidates are
+    /// told of, if it is another one.
     fn remembered(&self, system: &System, told: Option<&System>, make: impl FnOnce() -> Choice) -> Choice {
         let model: Option<&Arc<Model>> = self.network.as_ref().map(Learned::model);
         let options = self.network.as_ref().map(Learned::options);
@@ -189,7 +192,8 @@ impl Portfolio {
         }
     }
 
-    /// Chooses anew where the tasks have changed, and returns to the choice of the start where they are as described again.
+    /// Chooses anew where the tasks have changed, and returns to the choice of the start where they are as described
+    /// again.
     fn choose_for_present(&mut self, leaves_choice: bool) -> Option<usize> {
         let (Some(known), Some(outlook)) = (&self.known, &self.outlook) else { return None };
         if !self.history.is_unlike() {
@@ -244,7 +248,8 @@ impl Portfolio {
         self.known = known;
     }
 
-    /// Lets the followed candidate decide, or watch if someone else decides, after a review of the choice if one is due.
+    /// Lets the followed candidate decide, or watch if someone else decides, after a review of the choice if one is
+    /// due.
     fn pass_on(&mut self, view: &SystemView<'_>, assignment: &mut Assignment, only_watches: bool) {
         if self.reviews {
             self.tune(view);
@@ -259,7 +264,8 @@ impl Portfolio {
     }
 }
 
-/// Number of jobs per task after which tasks that have changed are simulated even within a decision that leaves a choice.
+/// Number of jobs per task after which tasks that have changed are simulated even within a decision that leaves a
+/// choice.
 const JOBS_PER_TASK: usize = 4;
 
 impl Scheduler for Portfolio {

@@ -12,19 +12,20 @@ use super::candidates::{CRITICAL_FIRST, Candidate, before_evidence, is_listed};
 use super::choice::{CandidateScore, Choice, Why};
 use super::contest::{Contestant, Course};
 
-/// Candidates drop out if leads like the leader's would come about by chance less often than this, for any of those that are racing.
+/// Candidates drop out if leads like the leader's would come about by chance less often than this, for any of those
+/// that are racing.
 const CLEAR: f64 = 0.01;
 /// Number of standard errors beyond which a measure is likely to differ.
 const EVIDENCE: f64 = 1.0;
-/// Share of the critical jobs of a level that a candidate may lose beyond the guard, with a confidence of 95%, and still serve them as well. Comparisons call
-/// schedulers level that differ by as much.
+/// Share of the critical jobs of a level that a candidate may lose beyond the guard, with a confidence of 95%, and
+/// still serve them as well. Comparisons call schedulers level that differ by as much.
 const NEGLIGIBLE: f64 = 1e-3;
 /// Number of blocks for which the effort would suffice if no candidate dropped out.
 const PLANNED: u64 = 12;
 /// Greatest number of blocks, the warm-up included.
 const MOST: usize = 97;
-/// Least number of blocks, without the warm-up, whatever the effort. With fewer, Student's t is too confident: whole numbers of jobs often differ by the same
-/// amount in two blocks.
+/// Least number of blocks, without the warm-up, whatever the effort. With fewer, Student's t is too confident: whole
+/// numbers of jobs often differ by the same amount in two blocks.
 const FEWEST: usize = 4;
 /// Number of blocks before candidates drop out, unless they are clearly worse. A single block has no standard error.
 const FEWEST_TO_HALVE: usize = 2;
@@ -34,9 +35,11 @@ const TASKS_PER_BLOCK: u64 = 3;
 /// Decisions per job: one at its release and one at its end.
 const DECISIONS: u64 = 2;
 
-/// Chooses the candidate to follow on a system, by simulating it. `candidates` must not be empty; ties go to the first one.
+/// Chooses the candidate to follow on a system, by simulating it. `candidates` must not be empty; ties go to the first
+/// one.
 ///
-/// Nothing is simulated where the shield guarantees every deadline, or where jobs are listed and so not known beforehand.
+/// Nothing is simulated where the shield guarantees every deadline, or where jobs are listed and so not known
+/// beforehand.
 ///
 /// ```
 /// use temponet::tuning::{Candidate, Settings, choose};
@@ -60,11 +63,13 @@ pub fn choose(system: &System, candidates: &[Candidate], settings: Settings) -> 
     choose_for(system, system.tasks(), candidates, settings)
 }
 
-/// Chooses the candidate to follow while the tasks behave like `tasks`. Candidates are started with `system`, which may describe the tasks otherwise.
+/// Chooses the candidate to follow while the tasks behave like `tasks`. Candidates are started with `system`, which may
+/// describe the tasks otherwise.
 ///
-/// The simple candidates race first. Where critical jobs lead the goal, the winner must then hold its own against the candidate that serves them by construction
-/// ([`Guard`]). The network runs last, against the simple candidate that is left, on other jobs: that one was chosen on the first ones, which flatter it. The
-/// network costs twenty times as much as a simple candidate, so most of the effort would otherwise tell the losers apart from it.
+/// The simple candidates race first. Where critical jobs lead the goal, the winner must then hold its own against the
+/// candidate that serves them by construction ([`Guard`]). The network runs last, against the simple candidate that is
+/// left, on other jobs: that one was chosen on the first ones, which flatter it. The network costs twenty times as much
+/// as a simple candidate, so most of the effort would otherwise tell the losers apart from it.
 pub(super) fn choose_for(system: &System, tasks: &[Task], candidates: &[Candidate], settings: Settings) -> Choice {
     let favourite = candidates.first().map_or("", Candidate::name);
     let goal = system.goal();
@@ -100,10 +105,12 @@ pub(super) fn choose_for(system: &System, tasks: &[Task], candidates: &[Candidat
         .map_or(choice.clone(), |last| last.decide(choice, &finalists, goal, guard.as_ref()))
 }
 
-/// The candidate that serves critical jobs by construction, on a system whose goal begins with critical jobs that the shield does not all guarantee.
+/// The candidate that serves critical jobs by construction, on a system whose goal begins with critical jobs that the
+/// shield does not all guarantee.
 ///
-/// That no critical job of a few thousand was lost under another candidate does not say that none will be. So the guard is only left for a candidate that is ahead
-/// of it in critical jobs, or whose possible loss is negligible by the number of jobs that were simulated.
+/// That no critical job of a few thousand was lost under another candidate does not say that none will be. So the guard
+/// is only left for a candidate that is ahead of it in critical jobs, or whose possible loss is negligible by the
+/// number of jobs that were simulated.
 struct Guard<'a> {
     candidate: &'a Candidate,
     /// Places of the measures of critical jobs that are not guaranteed, and their levels, in the order of the goal.
@@ -125,7 +132,8 @@ impl<'a> Guard<'a> {
         (!levels.is_empty()).then_some(Guard { candidate, levels })
     }
 
-    /// Whether the winner of the race may be followed: it runs against the guard, on other jobs than those on which it won.
+    /// Whether the winner of the race may be followed: it runs against the guard, on other jobs than those on which it
+    /// won.
     fn lets(&self, system: &System, tasks: &[Task], winner: &Contestant<'_>, settings: Settings) -> bool {
         if winner.name() == self.candidate.name() {
             return true;
@@ -139,8 +147,9 @@ impl<'a> Guard<'a> {
             .is_some_and(|(one, guard)| self.serves(system.goal(), one, guard))
     }
 
-    /// Whether a contestant serves the critical jobs as well as the guard did on the same jobs. The first level in which they differ decides. Levels in which
-    /// they do not differ count if what the contestant may lose beyond the guard is negligible; by the rule of three that takes three thousand jobs of the level.
+    /// Whether a contestant serves the critical jobs as well as the guard did on the same jobs. The first level in
+    /// which they differ decides. Levels in which they do not differ count if what the contestant may lose beyond the
+    /// guard is negligible; by the rule of three that takes three thousand jobs of the level.
     fn serves(&self, goal: &Goal, one: &Contestant<'_>, guard: &Contestant<'_>) -> bool {
         let (own, other) = (one.scores(goal, guard.blocks()), guard.scores(goal, one.blocks()));
         for (place, level) in &self.levels {
@@ -158,8 +167,8 @@ impl<'a> Guard<'a> {
     }
 }
 
-/// Whether the shield guarantees every deadline of the tasks that `are_wanted`, whatever the scheduler behind it chooses, while they release jobs like `tasks`. It
-/// guarantees tasks as the system describes them.
+/// Whether the shield guarantees every deadline of the tasks that `are_wanted`, whatever the scheduler behind it
+/// chooses, while they release jobs like `tasks`. It guarantees tasks as the system describes them.
 fn guarantees(system: &System, tasks: &[Task], are_wanted: impl Fn(&Task) -> bool) -> bool {
     let overruns = system.tasks().iter().any(|task| matches!(task.execution, ExecutionModel::Overrun { .. }));
     let mut wanted = (0..system.tasks().len()).filter(|place| are_wanted(&system.tasks()[*place]));
@@ -208,9 +217,9 @@ struct Race<'a> {
     out: Vec<Contestant<'a>>,
 }
 
-/// Runs a race until one candidate is left or the effort is spent. Half of the candidates drop out whenever an equal part of the effort is spent, so that the
-/// effort goes to the best ones, however dear the others are (sequential halving: Karnin, Koren and Somekh, 2013). Those that are clearly worse drop out before.
-/// The guard never drops out.
+/// Runs a race until one candidate is left or the effort is spent. Half of the candidates drop out whenever an equal
+/// part of the effort is spent, so that the effort goes to the best ones, however dear the others are (sequential
+/// halving: Karnin, Koren and Somekh, 2013). Those that are clearly worse drop out before. The guard never drops out.
 fn run<'a>(
     course: &Course<'_>,
     candidates: &[&'a Candidate],
@@ -311,7 +320,8 @@ fn clearly_worse(goal: &Goal, racing: &[Contestant<'_>]) -> Vec<usize> {
     (0..racing.len()).filter(|place| ranking::leads_for_good(goal, &scores[leader], &scores[*place], margin)).collect()
 }
 
-/// Returns the place of the best scores among `places`; the first of equal ones. The first measure that is likely to differ decides, and means where none is.
+/// Returns the place of the best scores among `places`; the first of equal ones. The first measure that is likely to
+/// differ decides, and means where none is.
 pub(super) fn best(goal: &Goal, scores: &[Vec<Vec<f64>>], places: impl Iterator<Item = usize>) -> Option<usize> {
     let is_ahead = |a: usize, b: usize| match ranking::first_beyond(goal, &scores[a], &scores[b], EVIDENCE) {
         Some(difference) => difference > 0.0,

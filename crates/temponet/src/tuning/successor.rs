@@ -2,8 +2,8 @@
 
 use temponet_task::{Assignment, Event, NotApplicable, Scheduler, System, SystemView};
 
-/// A scheduler that takes over in the middle of a run. It is started when it takes over, and its first view shows every active job as just released, because
-/// many schedulers keep the ready jobs by events alone.
+/// A scheduler that takes over in the middle of a run. It is started when it takes over, and its first view shows every
+/// active job as just released, because many schedulers keep the ready jobs by events alone.
 pub(super) struct Successor {
     scheduler: Box<dyn Scheduler>,
     /// Whether the scheduler has been told of every active job.
@@ -69,7 +69,8 @@ mod tests {
     use crate::tuning::Candidate;
     use crate::{Model, Options};
 
-    /// Candidates whose decisions depend on what happened before: past jobs of a task, a choice that they stick to, or a mode of theirs.
+    /// Candidates whose decisions depend on what happened before: past jobs of a task, a choice that they stick to, or
+    /// a mode of theirs.
     const WITH_HISTORY: [&str; 6] = ["d-over", "mk-dbp", "skip-over-bwp", "edf-vd", "cbs", "red"];
 
     /// Overload with every property that calls for a candidate of its own.
@@ -88,7 +89,8 @@ mod tests {
         set
     }
 
-    /// Runs EDF, then lets the candidate take over. Returns whether it then decided as one that was there from the beginning.
+    /// Runs EDF, then lets the candidate take over. Returns whether it then decided as one that was there from the
+    /// beginning.
     fn agrees(candidate: &Candidate, set: &TaskSet) -> bool {
         let mut engine = Engine::new(set, 3, Time::from_ms(400));
         let (mut before, mut always) = (temponet_sched::global_edf(), candidate.scheduler().unwrap());

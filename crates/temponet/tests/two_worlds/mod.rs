@@ -1,5 +1,5 @@
-//! Two worlds that differ only in what comes after a date, in arrivals and in execution times that no job has reached. A scheduler
-//! that knows no more than it may decides the same in both until then.
+//! Two worlds that differ only in what comes after a date, in arrivals and in execution times that no job has reached.
+//! A scheduler that knows no more than it may decides the same in both until then.
 
 use std::sync::Arc;
 

@@ -1,14 +1,15 @@
 //! Behavioral cloning with DAgger: learning to do what a teacher does.
 //!
-//! In the first phase the teacher acts. In later phases the learner acts most of the time and the teacher only says what it would have done, so
-//! that the learner also knows the states it gets itself into.
+//! In the first phase the teacher acts. In later phases the learner acts most of the time and the teacher only says
+//! what it would have done, so that the learner also knows the states it gets itself into.
 //!
-//! Paper: Ross, Gordon and Bagnell, "A Reduction of Imitation Learning and Structured Prediction to No-Regret Online Learning" (DAgger,
-//! AISTATS 2011). Deviations:
-//! - The learner's share of the choices is 0 in the first phase and constant afterwards, instead of growing from phase to phase.
+//! Paper: Ross, Gordon and Bagnell, "A Reduction of Imitation Learning and Structured Prediction to No-Regret Online
+//! Learning" (DAgger, AISTATS 2011). Deviations:
+//! - The learner's share of the choices is 0 in the first phase and constant afterwards, instead of growing from phase
+//!   to phase.
 //! - Old demonstrations are overwritten once the buffer is full, instead of aggregating all of them.
-//! - A teacher picks a set of jobs. The loss is the cross-entropy of picking one job against any job of that set, or that of the whole assignment under
-//!   a relaxed matching (`matching.rs`).
+//! - A teacher picks a set of jobs. The loss is the cross-entropy of picking one job against any job of that set, or
+//!   that of the whole assignment under a relaxed matching (`matching.rs`).
 
 use std::sync::Arc;
 
@@ -135,8 +136,8 @@ impl Cloning {
         Cloning { demonstrations: RingBuffer::new(settings.memory), settings }
     }
 
-    /// Collects a phase's demonstrations. The fleet must have a teacher. The learner makes a choice with probability `learner_share`, the
-    /// teacher makes the others.
+    /// Collects a phase's demonstrations. The fleet must have a teacher. The learner makes a choice with probability
+    /// `learner_share`, the teacher makes the others.
     pub fn collect<D: Device>(
         &mut self,
         learner: &mut Learner<D>,
@@ -172,8 +173,8 @@ impl Cloning {
         Ok(())
     }
 
-    /// Makes one update on a batch of demonstrations drawn at random. Idling is not among the picks, because the cross-entropy leaves the
-    /// idle row out.
+    /// Makes one update on a batch of demonstrations drawn at random. Idling is not among the picks, because the
+    /// cross-entropy leaves the idle row out.
     fn update<D: LearningLosses>(&self, learner: &mut Learner<D>, rng: &mut Pcg64, size: StepSize) -> PendingUpdate<D> {
         let batch = self.settings.batch;
         let drawn = self.demonstrations.draw(batch, rng);
@@ -197,7 +198,8 @@ impl Cloning {
         learner.step(losses, size)
     }
 
-    /// Returns the share of the demonstrations, 0 to 1, in which the jobs that a learner would run are those of the teacher.
+    /// Returns the share of the demonstrations, 0 to 1, in which the jobs that a learner would run are those of the
+    /// teacher.
     pub fn agreement<D: Device>(&self, learner: &mut Learner<D>) -> f64 {
         let states: Vec<&Sample> = self.demonstrations.iter().map(|(state, ..)| &**state).collect();
         let outputs = learner.outputs(None, &states);

@@ -1,14 +1,15 @@
 //! Deep Q-learning.
 //!
-//! An action is a set of jobs, one for each core. Its value is Q(s, jobs) = V(s) + Σ (A_job − A_idle), so the jobs with the highest outputs are
-//! the best action on any number of cores. A network with speeds adds to each A_job the gain of the speed that the job runs at, and the best action
-//! takes each job at its best speed.
+//! An action is a set of jobs, one for each core. Its value is Q(s, jobs) = V(s) + Σ (A_job − A_idle), so the jobs with
+//! the highest outputs are the best action on any number of cores. A network with speeds adds to each A_job the gain of
+//! the speed that the job runs at, and the best action takes each job at its best speed.
 //!
-//! Papers: Mnih et al., "Human-level control through deep reinforcement learning" (Nature, 2015), and the options Double
-//! DQN (van Hasselt et al., 2016), dueling networks (Wang et al., 2016), prioritized replay (Schaul et al., 2016), n-step
-//! returns, and the conservative penalty of CQL (Kumar et al., 2020). Further parts are variants ([`DqnVariant`]).
-//! Deviations:
-//! - A transition lasts from one choice to the next, and its discount is γ to the power of the time between them (a semi-Markov process).
+//! Papers: Mnih et al., "Human-level control through deep reinforcement learning" (Nature, 2015), and the options
+//! Double DQN (van Hasselt et al., 2016), dueling networks (Wang et al., 2016), prioritized replay (Schaul et al.,
+//! 2016), n-step returns, and the conservative penalty of CQL (Kumar et al., 2020). Further parts are variants
+//! ([`DqnVariant`]). Deviations:
+//! - A transition lasts from one choice to the next, and its discount is γ to the power of the time between them (a
+//!   semi-Markov process).
 //! - Advantages count relative to idling, not to their mean over the actions.
 //! - The target network follows the network a little at each update, instead of being copied once in a while.
 //! - The importance weights of prioritized replay correct the whole bias from the start (β = 1).
@@ -49,13 +50,14 @@ pub struct DqnSettings {
     /// Acting, learning and the replay buffer.
     #[serde(flatten)]
     pub replay: ReplaySettings,
-    /// Whole episodes, of all environments together, after which a phase ends if its steps are not used up before; at least 1. `None`, the
-    /// default, sets no such limit.
+    /// Whole episodes, of all environments together, after which a phase ends if its steps are not used up before; at
+    /// least 1. `None`, the default, sets no such limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub episodes: Option<u64>,
     /// Exponent of the replay priorities, 0 or more; 0, the default, draws uniformly.
     pub priority: f64,
-    /// Whether the network itself picks the next action and the target network only values it (Double DQN); default true.
+    /// Whether the network itself picks the next action and the target network only values it (Double DQN); default
+    /// true.
     pub double: bool,
     /// Whether V is a value head of its own (dueling); otherwise V is the output for idling. Default true.
     pub dueling: bool,
@@ -64,15 +66,15 @@ pub struct DqnSettings {
     /// Bound of the Huber loss, positive; `None`, in a file `inf`, is the squared error. Default 1.
     #[serde(with = "bound")]
     pub huber: Option<f64>,
-    /// Probability of a random choice at first and at last, each 0 to 1. It falls linearly over the first half of the stage's phases and then
-    /// stays. Default (1, 0.05).
+    /// Probability of a random choice at first and at last, each 0 to 1. It falls linearly over the first half of the
+    /// stage's phases and then stays. Default (1, 0.05).
     pub epsilon: (f64, f64),
     /// Bonus on the Q-values of rarely tried jobs while acting; default none.
     pub bonus: ExplorationBonus,
     /// Whether the policy may leave cores idle while jobs wait; default false.
     pub may_idle: bool,
-    /// Weight of the conservative penalty (CQL), 0 or more: the negative logarithm of the softmax likelihood of the jobs that ran. It raises
-    /// their Q-values above the others', which at the same time clones them. Default 0.
+    /// Weight of the conservative penalty (CQL), 0 or more: the negative logarithm of the softmax likelihood of the
+    /// jobs that ran. It raises their Q-values above the others', which at the same time clones them. Default 0.
     pub conservative: f64,
 }
 
@@ -124,7 +126,8 @@ impl Method for DqnSettings {
     }
 }
 
-/// A bound in a recipe file, where a missing key means the default: no bound is written as an infinite one, in JSON as null.
+/// A bound in a recipe file, where a missing key means the default: no bound is written as an infinite one, in JSON as
+/// null.
 mod bound {
     use serde::{Deserialize, Deserializer, Serializer};
 
@@ -137,8 +140,8 @@ mod bound {
     }
 }
 
-/// What Q-learning keeps in a checkpoint besides tensors: the replay buffer, the visit counter, the number of choices made, and the optimizer steps of
-/// its variant.
+/// What Q-learning keeps in a checkpoint besides tensors: the replay buffer, the visit counter, the number of choices
+/// made, and the optimizer steps of its variant.
 pub(crate) type DqnMemory = (ReplayBuffer, VisitCounter, u64, u64);
 
 /// Q-learning: its settings and what it remembers from phase to phase.
@@ -173,8 +176,8 @@ pub trait DqnVariant<D: Device>: Sync {
         weights: &[f32],
     ) -> Option<(f64, Vec<f32>)>;
 
-    /// Takes back what [`DqnVariant::perturb`] changed. After the gradients of an update it gets the target network, the
-    /// step size and the share that target networks move by, to learn from the gradients itself.
+    /// Takes back what [`DqnVariant::perturb`] changed. After the gradients of an update it gets the target network,
+    /// the step size and the share that target networks move by, to learn from the gradients itself.
     fn restore(&mut self, learner: &mut Learner<D>, update: Option<(&mut Tensors<D>, StepSize, f32)>);
 
     /// Tensors of its own that a checkpoint keeps.
@@ -268,8 +271,8 @@ impl<D: LearningLosses> Dqn<D> {
         }
     }
 
-    /// Acts for the steps or episodes of a phase, and makes an update every few choices. `epsilon` gives the probability of a random choice
-    /// for the share of the phase that is done, 0 to 1.
+    /// Acts for the steps or episodes of a phase, and makes an update every few choices. `epsilon` gives the
+    /// probability of a random choice for the share of the phase that is done, 0 to 1.
     pub fn act_and_learn(
         &mut self,
         learner: &mut Learner<D>,
@@ -311,7 +314,8 @@ impl<D: LearningLosses> Dqn<D> {
         updates.flush(learner)
     }
 
-    /// Adds an outcome to the open transitions of an environment, and moves those that span enough choices to the replay buffer.
+    /// Adds an outcome to the open transitions of an environment, and moves those that span enough choices to the
+    /// replay buffer.
     fn remember(&mut self, open: &mut VecDeque<OpenTransition>, outcome: ChoiceOutcome, next: &Arc<Sample>) {
         for earlier in open.iter_mut() {
             earlier.reward += earlier.discount * outcome.reward;
@@ -331,8 +335,8 @@ impl<D: LearningLosses> Dqn<D> {
         }
     }
 
-    /// Chooses jobs and their speeds for every environment: random ones with probability `epsilon`, otherwise those with the highest Q-value plus
-    /// bonus. The speeds are empty if the network has none.
+    /// Chooses jobs and their speeds for every environment: random ones with probability `epsilon`, otherwise those
+    /// with the highest Q-value plus bonus. The speeds are empty if the network has none.
     fn choose(
         &mut self,
         learner: &mut Learner<D>,
@@ -396,8 +400,8 @@ impl<D: LearningLosses> Dqn<D> {
         all
     }
 
-    /// Makes one update on a batch from the replay buffer, and moves the target network. It does not wait for the device, except for the
-    /// temporal-difference errors that priorities need, and for a network with atoms.
+    /// Makes one update on a batch from the replay buffer, and moves the target network. It does not wait for the
+    /// device, except for the temporal-difference errors that priorities need, and for a network with atoms.
     pub fn update(&mut self, learner: &mut Learner<D>, rng: &mut Pcg64, size: StepSize) -> PendingUpdate<D> {
         let draw = self.replay.draw(self.settings.replay.batch, 1.0, rng);
         if let Some(variant) = &mut self.variant {

@@ -1,11 +1,12 @@
 //! From the logits of a policy to Q-values: a map of outputs to returns.
 //!
-//! Cloning and policy optimization learn logits. Only their order and differences mean something, and their value head is missing or has
-//! another scale. Q-learning that begins with such weights takes the outputs for returns. Its first errors are as large as the scale is
-//! wrong, and destroy what was learned.
+//! Cloning and policy optimization learn logits. Only their order and differences mean something, and their value head
+//! is missing or has another scale. Q-learning that begins with such weights takes the outputs for returns. Its first
+//! errors are as large as the scale is wrong, and destroy what was learned.
 //!
-//! Therefore Q-learning first makes a few thousand choices, some of them at random, and maps the outputs to the returns of those choices:
-//! each output times one positive factor, plus a constant. The map keeps the order of the jobs, and thus every schedule.
+//! Therefore Q-learning first makes a few thousand choices, some of them at random, and maps the outputs to the returns
+//! of those choices: each output times one positive factor, plus a constant. The map keeps the order of the jobs, and
+//! thus every schedule.
 
 use rand::RngExt;
 use rand_pcg::Pcg64;
@@ -20,10 +21,11 @@ use crate::tape_network::OutputMap;
 
 /// Choices made by all environments together.
 const CHOICES: usize = 8_192;
-/// Probability of a random choice. The returns of random choices show what a difference in output is worth, because nothing about the state
-/// decided them.
+/// Probability of a random choice. The returns of random choices show what a difference in output is worth, because
+/// nothing about the state decided them.
 const RANDOM: f64 = 0.25;
-/// Greatest share of a return that may lie beyond the observed choices; returns with a larger one say little and are left out of the fits.
+/// Greatest share of a return that may lie beyond the observed choices; returns with a larger one say little and are
+/// left out of the fits.
 const UNSEEN: f64 = 0.5;
 
 /// One choice that was made to learn what outputs are worth.
@@ -181,7 +183,8 @@ mod tests {
             let OutputMap { job, idle, value } = map(&settings, trials(), 10.0);
             let q = |z: f32| (if dueling { value.1 } else { idle }) + (job.0 * z + job.1 - idle);
             assert!(job.0 > 0.0, "the better job stays the better one");
-            // A choice has a return of 4 on average, and the better job earns 1 more at once. What follows varies with the later choices.
+            // A choice has a return of 4 on average, and the better job earns 1 more at once. What follows varies with
+            // the later choices.
             assert!((0.5..1.5).contains(&(q(25.0) - q(15.0))), "{}", q(25.0) - q(15.0));
             assert!(((q(25.0) + q(15.0)) / 2.0 - 4.0).abs() < 0.1, "{} {}", q(25.0), q(15.0));
             assert!(!may_idle || job.0 * 10.0 + job.1 >= idle - 1e-4, "idling begins below every job");

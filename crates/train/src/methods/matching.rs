@@ -1,12 +1,13 @@
 //! Learning through a relaxed matching: the loss of a teacher's assignment under Sinkhorn's plan.
 //!
-//! The network's outputs are the gains of running jobs, less a price for each core that a job would have to migrate to. The plan of the deployed mapping
-//! (`temponet::Mapping::Sinkhorn`) is computed from them on the tape. The loss is the negative logarithm of the mass that the plan gives to the cells
-//! that the teacher's decision allows: the core of a job that stays, and any core for a job that starts or moves, because cores are alike. Gradients
-//! go back through the iterations to the outputs.
+//! The network's outputs are the gains of running jobs, less a price for each core that a job would have to migrate to.
+//! The plan of the deployed mapping (`temponet::Mapping::Sinkhorn`) is computed from them on the tape. The loss is the
+//! negative logarithm of the mass that the plan gives to the cells that the teacher's decision allows: the core of a
+//! job that stays, and any core for a job that starts or moves, because cores are alike. Gradients go back through the
+//! iterations to the outputs.
 //!
-//! As in the mapping, the jobs with the highest outputs take part, two for each core. The jobs that the teacher ran are added to them, so that their
-//! outputs have a gradient, too.
+//! As in the mapping, the jobs with the highest outputs take part, two for each core. The jobs that the teacher ran are
+//! added to them, so that their outputs have a gradient, too.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -104,8 +105,8 @@ impl TaughtMatching {
         })
     }
 
-    /// What is added to a job's output in each cell: the price of a migration, and the output of idling, which is below that of every job by more than a
-    /// migration, as in the deployed mapping of a model that never idles.
+    /// What is added to a job's output in each cell: the price of a migration, and the output of idling, which is below
+    /// that of every job by more than a migration, as in the deployed mapping of a model that never idles.
     fn offsets(&self, q: &[f32], migration: f64) -> impl Iterator<Item = f32> {
         let least = self.jobs.iter().map(|(row, _)| q[*row as usize]).fold(f32::INFINITY, f32::min);
         let idle = f64::from(least) - migration - 1.0;
@@ -157,7 +158,8 @@ pub(crate) fn matching_loss<D: Device>(
     (tape.loss(plan, loss, &slopes), loss)
 }
 
-/// Puts the logarithms of the plans of some decisions on the tape, one decision after the other, by job and then by core.
+/// Puts the logarithms of the plans of some decisions on the tape, one decision after the other, by job and then by
+/// core.
 fn log_plans<D: Device>(
     settings: &MatchingSettings,
     tape: &mut Tape<'_, D>,

@@ -1,14 +1,15 @@
 //! Offline learning: from logged runs of other schedulers alone, without acting.
 //!
-//! Two algorithms. Conservative Q-learning is [`Dqn`] with a penalty on actions that were not logged. Implicit Q-learning never values an action
-//! that was not logged: the first of two critics learns an upper expectile of the logged values, and the policy clones logged actions weighted by their
-//! advantage.
+//! Two algorithms. Conservative Q-learning is [`Dqn`] with a penalty on actions that were not logged. Implicit
+//! Q-learning never values an action that was not logged: the first of two critics learns an upper expectile of the
+//! logged values, and the policy clones logged actions weighted by their advantage.
 //!
-//! Papers: Kumar et al., "Conservative Q-Learning for Offline Reinforcement Learning" (2020); Kostrikov et al., "Offline Reinforcement Learning
-//! with Implicit Q-Learning" (2022). Deviations:
+//! Papers: Kumar et al., "Conservative Q-Learning for Offline Reinforcement Learning" (2020); Kostrikov et al.,
+//! "Offline Reinforcement Learning with Implicit Q-Learning" (2022). Deviations:
 //! - CQL: the penalty is the negative logarithm of the softmax likelihood of the jobs that ran, with a constant weight.
 //! - IQL: the expectile value is the value head of the first critic, and not a network of its own.
-//! - IQL: the exponent of the advantage weight is clamped to −10 … 3, which bounds the weight at about 20 instead of the paper's 100.
+//! - IQL: the exponent of the advantage weight is clamped to −10 … 3, which bounds the weight at about 20 instead of
+//!   the paper's 100.
 //! - IQL: critic and policy have the same learning rate.
 
 use std::sync::Arc;
@@ -35,8 +36,8 @@ use crate::updates::StepSize;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct OfflineSettings {
-    /// Names of the schedulers whose runs are logged, in equal parts; [`crate::OPTIMUM`] may be one. At least one; default `edf`, `edf-skip`
-    /// and `mh-edf`.
+    /// Names of the schedulers whose runs are logged, in equal parts; [`crate::OPTIMUM`] may be one. At least one;
+    /// default `edf`, `edf-skip` and `mh-edf`.
     pub teachers: Vec<String>,
     /// Transitions that are logged; at least 1, default 20,000.
     pub transitions: usize,
@@ -44,7 +45,8 @@ pub struct OfflineSettings {
     pub updates: u64,
     /// Algorithm that learns from the log; default conservative Q-learning with weight 1.
     pub algorithm: OfflineAlgorithm,
-    /// Settings of the Q-values. Those that concern acting are not used, except `environments`, in which the log is made, and `may_idle`.
+    /// Settings of the Q-values. Those that concern acting are not used, except `environments`, in which the log is
+    /// made, and `may_idle`.
     pub dqn: DqnSettings,
 }
 
@@ -57,7 +59,8 @@ pub enum OfflineAlgorithm {
         /// Weight of the penalty, 0 or more; see [`DqnSettings::conservative`].
         conservative: f64,
     },
-    /// Implicit Q-learning: state values by expectile regression, the policy by advantage-weighted cloning of what was logged.
+    /// Implicit Q-learning: state values by expectile regression, the policy by advantage-weighted cloning of what was
+    /// logged.
     Iql {
         /// Expectile of the logged values, 0 to 1; above 0.5, so that the value is that of good actions.
         expectile: f64,
@@ -248,8 +251,8 @@ impl<D: LearningLosses> ImplicitCritics<D> {
         ImplicitCritics { critics: [critic(2), critic(5)] }
     }
 
-    /// Makes one update of the critics and then one of the policy, on the same batch of the log. Returns the policy's loss and the norm of the
-    /// first critic's gradient.
+    /// Makes one update of the critics and then one of the policy, on the same batch of the log. Returns the policy's
+    /// loss and the norm of the first critic's gradient.
     fn update(
         &mut self,
         dqn: &Dqn<D>,

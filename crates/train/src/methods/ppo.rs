@@ -1,16 +1,20 @@
 //! Proximal policy optimization (PPO).
 //!
-//! The network's outputs are logits. A choice picks jobs for the cores one after the other without replacement (Plackett–Luce), which adding
-//! Gumbel noise to the logits and taking the highest does at once. The value head estimates the return of a state.
+//! The network's outputs are logits. A choice picks jobs for the cores one after the other without replacement
+//! (Plackett–Luce), which adding Gumbel noise to the logits and taking the highest does at once. The value head
+//! estimates the return of a state.
 //!
-//! A network with an actor gets its logits from the actor, and its critic has a Q-value for every row. The return of a state is then estimated as that of
-//! the policy's expected picks, q_idle + m · Σ π_k (q_k − q_idle), where m is the number of jobs that run and π the distribution of the first pick.
+//! A network with an actor gets its logits from the actor, and its critic has a Q-value for every row. The return of a
+//! state is then estimated as that of the policy's expected picks, q_idle + m · Σ π_k (q_k − q_idle), where m is the
+//! number of jobs that run and π the distribution of the first pick.
 //!
-//! Papers: Schulman et al., "Proximal Policy Optimization Algorithms" (2017), with generalized advantage estimation (Schulman et al., 2016);
-//! Kool et al., "Stochastic Beams and Where to Find Them" (2019) for the Gumbel trick. Deviations:
-//! - While a round is learned, the environments already act for the next one. A round is therefore acted with the weights from before the last
-//!   round's updates, and does not depend on how fast either side is.
-//! - λ counts per median wcet of time, not per choice: the more cores there are, the more choices are made in the same time.
+//! Papers: Schulman et al., "Proximal Policy Optimization Algorithms" (2017), with generalized advantage estimation
+//! (Schulman et al., 2016); Kool et al., "Stochastic Beams and Where to Find Them" (2019) for the Gumbel trick.
+//! Deviations:
+//! - While a round is learned, the environments already act for the next one. A round is therefore acted with the
+//!   weights from before the last round's updates, and does not depend on how fast either side is.
+//! - λ counts per median wcet of time, not per choice: the more cores there are, the more choices are made in the same
+//!   time.
 //! - Advantages are normalized over a whole round, not over each batch. The value loss is not clipped.
 //! - An episode that the horizon cuts off is not a terminal state: the value of the state it ends in still counts.
 
@@ -60,8 +64,8 @@ pub struct PpoSettings {
     pub lambda: f64,
     /// Factor from the value head's output to the return it estimates, positive; default 10.
     pub value_scale: f64,
-    /// Greatest number of decisions that the gradients of a recurrent network flow back through (truncated backpropagation through time); at least 1,
-    /// default 16.
+    /// Greatest number of decisions that the gradients of a recurrent network flow back through (truncated
+    /// backpropagation through time); at least 1, default 16.
     pub truncation: usize,
 }
 
@@ -308,8 +312,8 @@ impl Ppo {
         Ok(all)
     }
 
-    /// Fills in the generalized advantages and the targets of the value head, from the rewards and from the estimated returns of the states
-    /// that were reached.
+    /// Fills in the generalized advantages and the targets of the value head, from the rewards and from the estimated
+    /// returns of the states that were reached.
     fn estimate_advantages<D: Device>(&self, actor: &mut Learner<D>, fleet: &mut Fleet, choices: &mut [Vec<Choice>]) {
         let reached = fleet.samples();
         let ends: Vec<Arc<Sample>> =
@@ -361,8 +365,8 @@ fn state_value(outputs: &Outputs, index: usize, state: &Sample) -> f32 {
     }
 }
 
-/// Returns the weights of the idle row and of each job row in the estimated return: 1 − m and m · π, where m is the number of jobs that run and π the
-/// distribution of the first pick by these logits.
+/// Returns the weights of the idle row and of each job row in the estimated return: 1 − m and m · π, where m is the
+/// number of jobs that run and π the distribution of the first pick by these logits.
 fn policy_weights(logits: &[f32], state: &Sample) -> (f32, Vec<f32>) {
     let runs = state.cores.min(state.counts.iter().sum()) as f32;
     let most = logits[1..].iter().copied().fold(f32::NEG_INFINITY, f32::max);
@@ -372,7 +376,8 @@ fn policy_weights(logits: &[f32], state: &Sample) -> (f32, Vec<f32>) {
     (1.0 - runs, powers.iter().map(|power| runs * power / total).collect())
 }
 
-/// Squared error of the returns that the critic of a network with an actor estimates, for the policy as it is; `None` for other networks.
+/// Squared error of the returns that the critic of a network with an actor estimates, for the policy as it is; `None`
+/// for other networks.
 fn critic_loss<D: Device>(
     tape: &mut Tape<'_, D>,
     output: &TapeOutput,

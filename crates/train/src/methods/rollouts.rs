@@ -1,18 +1,22 @@
 //! Learning from rollouts: the planner's labels.
 //!
-//! At a state a [planner](temponet::planner) over the best simple scheduler for the set compares that scheduler's choice with others: each one
-//! is followed through the same futures, drawn from what an online scheduler knows. The network learns whether an exchange of one job for
-//! another pays on average, and clones what the planner chooses. The learner's own choice is among those that are compared.
+//! At a state a [planner](temponet::planner) over the best simple scheduler for the set compares that scheduler's
+//! choice with others: each one is followed through the same futures, drawn from what an online scheduler knows. The
+//! network learns whether an exchange of one job for another pays on average, and clones what the planner chooses. The
+//! learner's own choice is among those that are compared.
 //!
-//! Related: rollout algorithms (Bertsekas, Tsitsiklis and Wu, "Rollout Algorithms for Combinatorial Optimization", 1997), which improve a base
-//! heuristic by simulating it after each candidate action; expert iteration (Anthony, Tian and Barber, "Thinking Fast and Slow with Deep
-//! Learning and Tree Search", 2017), in which a network learns from a search and acts. Deviations:
-//! - The base stays a simple scheduler: a decision of the network takes many times as long, and a label takes thousands of decisions.
-//! - Only the sign of a gain is learned, by a logistic loss that is weighted by the size of the gain. Noise in a gain does not change which sign
-//!   is learned in the mean, so that a label needs few futures.
+//! Related: rollout algorithms (Bertsekas, Tsitsiklis and Wu, "Rollout Algorithms for Combinatorial Optimization",
+//! 1997), which improve a base heuristic by simulating it after each candidate action; expert iteration (Anthony, Tian
+//! and Barber, "Thinking Fast and Slow with Deep Learning and Tree Search", 2017), in which a network learns from a
+//! search and acts. Deviations:
+//! - The base stays a simple scheduler: a decision of the network takes many times as long, and a label takes thousands
+//!   of decisions.
+//! - Only the sign of a gain is learned, by a logistic loss that is weighted by the size of the gain. Noise in a gain
+//!   does not change which sign is learned in the mean, so that a label needs few futures.
 //! - A cross-entropy term clones the planner; its weight is the gain an exchange needs to be preferred.
 //!
-//! While a phase is learned, the comparisons of the next one are already simulated, with the weights from the start of the phase.
+//! While a phase is learned, the comparisons of the next one are already simulated, with the weights from the start of
+//! the phase.
 
 use std::sync::Arc;
 
@@ -45,8 +49,8 @@ pub struct RolloutSettings {
     pub environments: usize,
     /// Exchanges tried in each state; 0 compares whole choices only. Default 6.
     pub alternatives: usize,
-    /// Futures drawn in each state, from what an online scheduler knows, that gains are averaged over; at least 1, default 16. With
-    /// many ready jobs there are fewer.
+    /// Futures drawn in each state, from what an online scheduler knows, that gains are averaged over; at least 1,
+    /// default 16. With many ready jobs there are fewer.
     pub futures: usize,
     /// Length of a future in median wcets, positive. Default 15.
     pub length: f64,
@@ -56,16 +60,19 @@ pub struct RolloutSettings {
     pub updates: u64,
     /// Capacity of the buffer of states; at least 1, default 2,000,000.
     pub memory: usize,
-    /// Probability, 0 to 1, that the learner makes a choice, with the weights it had at the start of the phase before; from the third phase on if
-    /// nothing was learned before. The planner makes the others. Default 0.5.
+    /// Probability, 0 to 1, that the learner makes a choice, with the weights it had at the start of the phase before;
+    /// from the third phase on if nothing was learned before. The planner makes the others. Default 0.5.
     pub own_share: f64,
-    /// Probability, 0 to 1, that one job of a choice is exchanged for a random one before it is carried out. Default 0.1.
+    /// Probability, 0 to 1, that one job of a choice is exchanged for a random one before it is carried out. Default
+    /// 0.1.
     pub random: f64,
-    /// Weight of cloning the planner, 0 or more: the gain that an exchange must have on average to be preferred. Default 0.02.
+    /// Weight of cloning the planner, 0 or more: the gain that an exchange must have on average to be preferred.
+    /// Default 0.02.
     pub cloning: f64,
 }
 
-/// Effort of one plan: some milliseconds. Without a limit, a plan with a hundred ready jobs takes seconds, and all others wait for it.
+/// Effort of one plan: some milliseconds. Without a limit, a plan with a hundred ready jobs takes seconds, and all
+/// others wait for it.
 const EFFORT: usize = 50_000;
 
 impl RolloutSettings {
@@ -189,8 +196,8 @@ impl<D: LearningLosses> Algorithm<D> for Rollouts {
     }
 }
 
-/// Makes one update on a batch of comparisons drawn at random: a logistic loss on whether to make each exchange, weighted by the size of its
-/// gain or loss, and cloning of the planner.
+/// Makes one update on a batch of comparisons drawn at random: a logistic loss on whether to make each exchange,
+/// weighted by the size of its gain or loss, and cloning of the planner.
 fn update<D: LearningLosses>(
     settings: &RolloutSettings,
     comparisons: &RingBuffer<Comparison>,
@@ -255,8 +262,8 @@ fn compare_choices<D: Device>(
 fn exchange(compared: &Compared, member: &FleetMember) -> Option<Exchange> {
     let (&[inward], &[outward]) = (&compared.inward[..], &compared.outward[..]) else { return None };
     let [inward, outward] = member.rows_of(&[inward, outward])[..] else { return None };
-    // A share of the worth, so that a critical or dear job does not make all other exchanges vanish, and at most all of it:
-    // what the exchange does to dearer jobs says only that it matters.
+    // A share of the worth, so that a critical or dear job does not make all other exchanges vanish, and at most all of
+    // it: what the exchange does to dearer jobs says only that it matters.
     let share = (compared.gain / compared.worth.max(f64::MIN_POSITIVE)).clamp(-1.0, 1.0);
     (inward != outward).then_some((inward, outward, share as f32))
 }

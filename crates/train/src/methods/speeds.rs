@@ -17,7 +17,8 @@ pub(crate) struct AtBestSpeed {
 }
 
 impl AtBestSpeed {
-    /// Reads the outputs of all rows of a batch. The speeds are those of `chosen`, or else the best ones by these outputs.
+    /// Reads the outputs of all rows of a batch. The speeds are those of `chosen`, or else the best ones by these
+    /// outputs.
     pub(crate) fn of<D: Device>(
         tape: &mut Tape<'_, D>,
         output: &TapeOutput,

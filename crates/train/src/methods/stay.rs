@@ -1,8 +1,9 @@
-//! Search for the stay bonus: the greatest Q-value bonus that a running job gets for keeping its core. How much of it counts at a decision
-//! depends on what moving jobs costs ([`temponet::stages::Staying`]).
+//! Search for the stay bonus: the greatest Q-value bonus that a running job gets for keeping its core. How much of it
+//! counts at a decision depends on what moving jobs costs ([`temponet::stages::Staying`]).
 //!
-//! Nothing is learned and no parameter moves. Each phase proposes the best weights so far with another bonus, the validation scores the
-//! proposal, and the best one is kept with the model. The grid is 0, `step`, 2 · `step`, …, one value for each phase of the stage.
+//! Nothing is learned and no parameter moves. Each phase proposes the best weights so far with another bonus, the
+//! validation scores the proposal, and the best one is kept with the model. The grid is 0, `step`, 2 · `step`, …, one
+//! value for each phase of the stage.
 
 use serde::{Deserialize, Serialize};
 use temponet::Model;
@@ -20,7 +21,8 @@ use crate::recipe::Recipe;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct StaySettings {
-    /// Step between the bonuses that consecutive phases try, in units of Q; the first phase tries 0. Positive; default 2.
+    /// Step between the bonuses that consecutive phases try, in units of Q; the first phase tries 0. Positive; default
+    /// 2.
     pub step: f64,
 }
 
