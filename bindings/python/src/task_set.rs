@@ -10,8 +10,8 @@ use temponet_formats::{Format, Loaded};
 use temponet_lab::drawing::{self, SetShape, draw};
 use temponet_lab::horizon::default_horizon;
 use temponet_sim::generate::text;
-use temponet_wording::did_you_mean;
 use temponet_task::{OnMiss, Time};
+use temponet_wording::did_you_mean;
 
 use crate::errors;
 
