@@ -1,5 +1,5 @@
-//! Time of a training step of the paper's encoder (d = 128, two layers, four heads, feed-forward 512) on one thread of the CPU and on the GPU: forward,
-//! backward, clipping and Adam. Prints JSON.
+//! Time of a training step of the paper's encoder (d = 128, two layers, four heads, feed-forward 512) on one thread of
+//! the CPU and on the GPU: forward, backward, clipping and Adam. Prints JSON.
 //!
 //!     cargo run --release -p temponet-grad --features cuda --example training_step_cuda [-- ROWS BATCH]
 
@@ -19,7 +19,8 @@ const TOKENS: usize = 130;
 /// Time for which steps are repeated.
 const LENGTH: Duration = Duration::from_secs(2);
 
-/// Shapes of a layer's parameters: queries, keys, values, output, two norms, and the feed-forward maps up and down with their biases.
+/// Shapes of a layer's parameters: queries, keys, values, output, two norms, and the feed-forward maps up and down with
+/// their biases.
 const LAYER: [(usize, usize); 12] = [
     (WIDTH, WIDTH),
     (WIDTH, WIDTH),

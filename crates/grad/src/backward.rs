@@ -1,7 +1,8 @@
-//! The backward pass: walks a tape from its end to its beginning and passes gradients from each operation to its operands.
+//! The backward pass: walks a tape from its end to its beginning and passes gradients from each operation to its
+//! operands.
 //!
-//! A matrix that several operations use gets the sum of their gradients. Gradients of parameters are added to the tensors that the caller gives, so
-//! that several tapes can contribute to one step.
+//! A matrix that several operations use gets the sum of their gradients. Gradients of parameters are added to the
+//! tensors that the caller gives, so that several tapes can contribute to one step.
 
 use crate::tape::{Loss, Node, Op, Operand, RowTerm, Tape, Var};
 use crate::{AttentionShape, Device, Product, Real, Segments, TensorId, Tensors};
@@ -12,7 +13,8 @@ impl<D: Device> Tape<'_, D> {
         self.pass_backward(losses, parameters, None);
     }
 
-    /// The same as [`Tape::backward`]; returns the gradient with respect to an input of the tape, too, in row-major order. Waits for the device.
+    /// The same as [`Tape::backward`]; returns the gradient with respect to an input of the tape, too, in row-major
+    /// order. Waits for the device.
     pub fn backward_to(
         &mut self,
         losses: impl IntoIterator<Item = Loss<D>>,
@@ -30,7 +32,8 @@ impl<D: Device> Tape<'_, D> {
         }
     }
 
-    /// Goes through the tape and returns the gradient with respect to an input, if one is asked for and the losses depend on it.
+    /// Goes through the tape and returns the gradient with respect to an input, if one is asked for and the losses
+    /// depend on it.
     fn pass_backward(
         &mut self,
         losses: impl IntoIterator<Item = Loss<D>>,
@@ -60,7 +63,8 @@ impl<D: Device> Tape<'_, D> {
     }
 }
 
-/// A backward pass under way. `dy` is always the gradient with respect to an operation's result, `dx` that with respect to its operand.
+/// A backward pass under way. `dy` is always the gradient with respect to an operation's result, `dx` that with respect
+/// to its operand.
 struct BackwardPass<'a, D: Device> {
     device: &'a mut D,
     nodes: &'a [Node<D>],

@@ -1,7 +1,7 @@
 //! The interface of a processor with memory of its own, and the shapes that its operations take.
 //!
-//! A [`Device`] provides plain tensor operations, forward and backward, and Adam. It knows nothing of reinforcement learning; the losses are in
-//! [`crate::LearningLosses`].
+//! A [`Device`] provides plain tensor operations, forward and backward, and Adam. It knows nothing of reinforcement
+//! learning; the losses are in [`crate::LearningLosses`].
 
 use crate::Real;
 
@@ -93,8 +93,8 @@ impl AttentionShape<'_> {
 
 /// A processor with memory of its own.
 ///
-/// Matrices are stored in row-major order. A parameter `out` is overwritten unless the method's name or documentation says that it is added to. Backward
-/// methods add to the gradients that they are given.
+/// Matrices are stored in row-major order. A parameter `out` is overwritten unless the method's name or documentation
+/// says that it is added to. Backward methods add to the gradients that they are given.
 pub trait Device: Send {
     /// Buffer of numbers in the device's memory.
     type Buffer: Send + Sync;
@@ -113,10 +113,12 @@ pub trait Device: Send {
     }
     /// Waits for a scalar result and returns it.
     fn number(&self, number: &Self::Number) -> f64;
-    /// Number of rows of a batch that each device should have when a batch is split among several. `usize::MAX` means that a batch is never split.
+    /// Number of rows of a batch that each device should have when a batch is split among several. `usize::MAX` means
+    /// that a batch is never split.
     fn shard_rows(&self) -> usize;
-    /// Number of pairs of rows of the same sample up to which a batch that is not split by rows is computed at once. A larger batch is computed in parts,
-    /// one after the other, because attention needs memory for every pair. No limit by default.
+    /// Number of pairs of rows of the same sample up to which a batch that is not split by rows is computed at once. A
+    /// larger batch is computed in parts, one after the other, because attention needs memory for every pair. No limit
+    /// by default.
     fn most_pairs(&self) -> usize {
         usize::MAX
     }
@@ -186,8 +188,9 @@ pub trait Device: Send {
             self.adam(rates, gradient, first, second, parameter);
         }
     }
-    /// One step of Adam with gradient clipping: the gradients are scaled down to a Euclidean norm of `most` if theirs is greater. If the norm is not
-    /// finite, nothing changes. Returns the norm before scaling. A device need not write the scaled gradients back.
+    /// One step of Adam with gradient clipping: the gradients are scaled down to a Euclidean norm of `most` if theirs
+    /// is greater. If the norm is not finite, nothing changes. Returns the norm before scaling. A device need not write
+    /// the scaled gradients back.
     fn clipped_adam_all(
         &mut self,
         most: f64,
@@ -207,11 +210,12 @@ pub trait Device: Send {
 
     /// out = max(x, 0).
     fn relu(&mut self, x: &Self::Buffer, out: &mut Self::Buffer);
-    /// Turns the gradient with respect to the result of [`Device::relu`] into the gradient with respect to `x`. Consumes the buffer so that it can be reused.
+    /// Turns the gradient with respect to the result of [`Device::relu`] into the gradient with respect to `x`.
+    /// Consumes the buffer so that it can be reused.
     fn relu_backward(&mut self, x: &Self::Buffer, gradient: Self::Buffer) -> Self::Buffer;
 
-    /// Adds row `from[k]` of `x` to row `to[k]` of `out` for every `k` below the row count. `shape` is the row count and the number of columns. A
-    /// missing list stands for row `k` itself.
+    /// Adds row `from[k]` of `x` to row `to[k]` of `out` for every `k` below the row count. `shape` is the row count
+    /// and the number of columns. A missing list stands for row `k` itself.
     fn add_rows(
         &mut self,
         shape: (usize, usize),
@@ -227,8 +231,8 @@ pub trait Device: Send {
         self.add_rows(shape, x, Some(from), out, None);
     }
 
-    /// Layer norm of the rows of `x`, or of x + change. `normal` receives the rows with mean 0 and variance 1, `scales` the reciprocal standard deviation of
-    /// each row, and `out` the result normal ∘ weight + bias.
+    /// Layer norm of the rows of `x`, or of x + change. `normal` receives the rows with mean 0 and variance 1, `scales`
+    /// the reciprocal standard deviation of each row, and `out` the result normal ∘ weight + bias.
     #[allow(clippy::too_many_arguments)]
     fn layer_norm(
         &mut self,
@@ -240,7 +244,8 @@ pub trait Device: Send {
         scales: &mut Self::Buffer,
         out: &mut Self::Buffer,
     );
-    /// Backward pass of [`Device::layer_norm`], given its `normal` and `scales`. `dx` is overwritten; `dweight` and `dbias` are added to.
+    /// Backward pass of [`Device::layer_norm`], given its `normal` and `scales`. `dx` is overwritten; `dweight` and
+    /// `dbias` are added to.
     #[allow(clippy::too_many_arguments)]
     fn layer_norm_backward(
         &mut self,
@@ -253,8 +258,8 @@ pub trait Device: Send {
         dbias: &mut Self::Buffer,
     );
 
-    /// Softmax attention within each sample. `bias` is added to the logits of each key. `weights` receives the attention weights, which the backward pass
-    /// needs.
+    /// Softmax attention within each sample. `bias` is added to the logits of each key. `weights` receives the
+    /// attention weights, which the backward pass needs.
     #[allow(clippy::too_many_arguments)]
     fn attention(
         &mut self,

@@ -1,4 +1,5 @@
-//! Contract: the gradient of every operation agrees with finite differences in double precision, which is what [`crate::Real`] is in the crate's own tests.
+//! Contract: the gradient of every operation agrees with finite differences in double precision, which is what
+//! [`crate::Real`] is in the crate's own tests.
 
 use std::sync::Arc;
 
@@ -270,7 +271,8 @@ fn losses() {
     });
 }
 
-/// Bootstrapped targets: the best rows by either network, up to the number of places and, where places may stay empty, not below the first row.
+/// Bootstrapped targets: the best rows by either network, up to the number of places and, where places may stay empty,
+/// not below the first row.
 #[test]
 fn targets() {
     let (rows, counts) = (Segments::of_lengths([3, 4]), [2, 1, 1, 1, 3]);
@@ -292,7 +294,8 @@ fn targets() {
     assert_eq!(target(false, false, false), [1.0 + 0.5 * (0.5 + 1.5 + 0.5), -1.0 + 3.0 * 17.0]);
 }
 
-/// Gradients through lists of kept keys, whose rows overlap, and the same result as attention with a mask in plain loops.
+/// Gradients through lists of kept keys, whose rows overlap, and the same result as attention with a mask in plain
+/// loops.
 #[test]
 fn attention_to_lists() {
     let groups: [(usize, &[u32]); 5] =

@@ -1,11 +1,12 @@
-//! Reverse-mode automatic differentiation over coarse matrix operations, and the Adam optimizer. The crate knows nothing of tasks or schedulers.
+//! Reverse-mode automatic differentiation over coarse matrix operations, and the Adam optimizer. The crate knows
+//! nothing of tasks or schedulers.
 //!
-//! A [`Tape`] records operations as they are computed on a [`Device`] and then walks them backwards. Parameters and their gradients live outside the
-//! tape, in [`Tensors`]. Batches are ragged: the rows of all samples are stacked into one matrix, and [`Segments`] says which rows belong to which
-//! sample, so no work is spent on padding.
+//! A [`Tape`] records operations as they are computed on a [`Device`] and then walks them backwards. Parameters and
+//! their gradients live outside the tape, in [`Tensors`]. Batches are ragged: the rows of all samples are stacked into
+//! one matrix, and [`Segments`] says which rows belong to which sample, so no work is spent on padding.
 //!
-//! There are two devices: [`Cpu`], one thread with vector instructions, and `Cuda` (feature `cuda`), an NVIDIA GPU. The losses of reinforcement
-//! learning are a second trait, [`LearningLosses`], which both devices implement.
+//! There are two devices: [`Cpu`], one thread with vector instructions, and `Cuda` (feature `cuda`), an NVIDIA GPU. The
+//! losses of reinforcement learning are a second trait, [`LearningLosses`], which both devices implement.
 //!
 //! ```
 //! use temponet_grad::{Adam, AdamSettings, Cpu, Tape, Tensors};

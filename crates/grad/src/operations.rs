@@ -1,8 +1,8 @@
 //! The operations of a tape without the type of its device.
 //!
-//! A network that is written against [`Operations`] is compiled once, in its own crate, and runs on every device. A call through it costs nothing beside an
-//! operation on a batch. Row numbers are copied to the device at each call, so a network that uses the same many numbers in every layer is better written
-//! against [`Tape`].
+//! A network that is written against [`Operations`] is compiled once, in its own crate, and runs on every device. A
+//! call through it costs nothing beside an operation on a batch. Row numbers are copied to the device at each call, so
+//! a network that uses the same many numbers in every layer is better written against [`Tape`].
 
 use std::sync::Arc;
 

@@ -41,7 +41,8 @@ pub struct AdamSettings {
     pub beta2: f64,
     /// Term added to the denominator, which keeps quotients finite. Default 1e-8.
     pub epsilon: f64,
-    /// Decoupled weight decay: the fraction of a parameter that decays in a step, in units of the learning rate. Default 0.
+    /// Decoupled weight decay: the fraction of a parameter that decays in a step, in units of the learning rate.
+    /// Default 0.
     pub weight_decay: f64,
 }
 
@@ -69,9 +70,9 @@ impl<D: Device> Adam<D> {
         Adam { settings, steps: 0, first: parameters.zeros_like(device), second: parameters.zeros_like(device) }
     }
 
-    /// One step with learning rate `rate` and gradient clipping: gradients with a Euclidean norm above `most` are scaled down to it. With an infinite `most`
-    /// nothing is clipped. If the norm is not finite, the parameters stay as they are. Returns the norm before scaling, which may not have been computed
-    /// yet.
+    /// One step with learning rate `rate` and gradient clipping: gradients with a Euclidean norm above `most` are
+    /// scaled down to it. With an infinite `most` nothing is clipped. If the norm is not finite, the parameters stay as
+    /// they are. Returns the norm before scaling, which may not have been computed yet.
     pub fn clipped_step(
         &mut self,
         device: &mut D,
@@ -89,7 +90,8 @@ impl<D: Device> Adam<D> {
     fn next_rates(&mut self, rate: f64) -> AdamRates {
         self.steps += 1;
         let AdamSettings { beta1, beta2, epsilon, weight_decay } = self.settings;
-        // The bias corrections must use the betas as the device rounds them: in single precision, 1 − 0.999 is off by 1e-5.
+        // The bias corrections must use the betas as the device rounds them: in single precision, 1 − 0.999 is off by
+        // 1e-5.
         let power = |beta: f64| 1.0 - double(rounded(beta)).powf(self.steps as f64);
         AdamRates {
             beta1: rounded(beta1),

@@ -1,7 +1,8 @@
 //! The number type of the crate, and functions of it that loops can be vectorized with.
 //!
-//! Everything is computed in single precision. The crate's own tests are compiled in double precision, so that finite differences can check gradients to
-//! seven digits; a type parameter would do the same, but would have every kernel compiled in the crates that use it.
+//! Everything is computed in single precision. The crate's own tests are compiled in double precision, so that finite
+//! differences can check gradients to seven digits; a type parameter would do the same, but would have every kernel
+//! compiled in the crates that use it.
 
 /// Floating-point number that matrices consist of: `f32`.
 #[cfg(not(test))]
@@ -47,8 +48,8 @@ pub(crate) fn exp(x: Real) -> Real {
     x.exp()
 }
 
-/// Exponential function that loops can be vectorized with: a power of two times a polynomial of the rest, with a relative error below 2e-7. Adding a large
-/// number rounds the exponent.
+/// Exponential function that loops can be vectorized with: a power of two times a polynomial of the rest, with a
+/// relative error below 2e-7. Adding a large number rounds the exponent.
 #[inline(always)]
 pub(crate) fn exp_of_single(x: f32) -> f32 {
     const ROUND: f32 = 12_582_912.0;
@@ -68,8 +69,8 @@ pub(crate) fn exp_of_single(x: f32) -> f32 {
     fraction * f32::from_bits((shifted.to_bits() << 23).wrapping_add(0x3f80_0000))
 }
 
-/// Computes out (m × n, row-major) = beta · out + alpha · left (m × k) · right (k × n). `out` is given with the distance between consecutive rows. If
-/// `beta` is zero, `out` is not read.
+/// Computes out (m × n, row-major) = beta · out + alpha · left (m × k) · right (k × n). `out` is given with the
+/// distance between consecutive rows. If `beta` is zero, `out` is not read.
 ///
 /// # Safety
 ///
@@ -84,7 +85,8 @@ pub(crate) unsafe fn multiply(
     beta: f32,
     (out, out_row): (*mut f32, isize),
 ) {
-    // The kernel prefers columns, so a row-major product is computed as the transposed product of the transposed matrices.
+    // The kernel prefers columns, so a row-major product is computed as the transposed product of the transposed
+    // matrices.
     let is_transposed = out_row > 1;
     let turned = |(data, row, column): MatrixPointer| (data, column, row);
     let (rows, columns, out_column, out_row) = if is_transposed { (n, m, out_row, 1) } else { (m, n, 1, out_row) };

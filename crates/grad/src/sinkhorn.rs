@@ -1,11 +1,12 @@
 //! Sinkhorn iterations and their derivative: the relaxed matching of the rows and columns of a matrix of gains.
 //!
-//! Every row and every column has a mass of one. A slack row and a slack column of zero gain take what stays unmatched: the slack row has as much mass as
-//! there are columns, the slack column as much as there are rows. The iterations are computed in logarithms and in double precision, so that a low
-//! temperature neither overflows nor underflows. The derivative is that of the iterations as they were computed, not of their limit.
+//! Every row and every column has a mass of one. A slack row and a slack column of zero gain take what stays unmatched:
+//! the slack row has as much mass as there are columns, the slack column as much as there are rows. The iterations are
+//! computed in logarithms and in double precision, so that a low temperature neither overflows nor underflows. The
+//! derivative is that of the iterations as they were computed, not of their limit.
 //!
-//! Reference: Cuturi, Sinkhorn Distances: Lightspeed Computation of Optimal Transport, NIPS 2013; Mena et al., Learning Latent Permutations with
-//! Gumbel-Sinkhorn Networks, ICLR 2018.
+//! Reference: Cuturi, Sinkhorn Distances: Lightspeed Computation of Optimal Transport, NIPS 2013; Mena et al., Learning
+//! Latent Permutations with Gumbel-Sinkhorn Networks, ICLR 2018.
 
 use std::ops::Range;
 use std::sync::Arc;

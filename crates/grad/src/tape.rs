@@ -58,7 +58,8 @@ pub(crate) enum Op<D: Device> {
     OnProcessor { operands: Vec<Var>, function: Arc<dyn ProcessorFunction> },
 }
 
-/// Function of matrices that is computed on the processor, whatever the device. It pays for small matrices alone: the device has to wait.
+/// Function of matrices that is computed on the processor, whatever the device. It pays for small matrices alone: the
+/// device has to wait.
 pub trait ProcessorFunction: Send + Sync {
     /// Result, given the operands; all matrices are in row-major order.
     fn value(&self, operands: &[Vec<Real>]) -> Vec<Real>;
@@ -66,8 +67,8 @@ pub trait ProcessorFunction: Send + Sync {
     fn gradients(&self, operands: &[Vec<Real>], dy: &[Real]) -> Vec<Vec<Real>>;
 }
 
-/// One term of [`Tape::embedding`]: a table, the row of it to add for each entry, and the row of the result that each entry is added to. Without the last
-/// list, entry `k` is added to row `k`.
+/// One term of [`Tape::embedding`]: a table, the row of it to add for each entry, and the row of the result that each
+/// entry is added to. Without the last list, entry `k` is added to row `k`.
 pub type Embedding<'a, D> = (TensorId, &'a [u32], Option<&'a RowNumbers<D>>);
 
 /// Records operations on a device. Dropping a tape gives its memory back to the device.
@@ -235,8 +236,8 @@ impl<'a, D: Device> Tape<'a, D> {
         self.push(rows, columns, out, Op::Norm { x, change, weight, bias, normal, scales })
     }
 
-    /// Multi-head softmax attention within each sample. `bias`, one number per key, is added to the key's logits and gets no gradient. A key that stands for
-    /// c equal ones has the bias ln c, which is exactly attention over all c.
+    /// Multi-head softmax attention within each sample. `bias`, one number per key, is added to the key's logits and
+    /// gets no gradient. A key that stands for c equal ones has the bias ln c, which is exactly attention over all c.
     #[allow(clippy::too_many_arguments)]
     pub fn attention(
         &mut self,
@@ -269,15 +270,16 @@ impl<'a, D: Device> Tape<'a, D> {
         self.push(rows, columns, out, Op::Relu { x })
     }
 
-    /// Logarithms of the relaxed matchings of some matrices of gains, which stand one after the other in `x`, one number per row. The result is laid
-    /// out as `x`. Computed on the processor.
+    /// Logarithms of the relaxed matchings of some matrices of gains, which stand one after the other in `x`, one
+    /// number per row. The result is laid out as `x`. Computed on the processor.
     pub fn log_sinkhorn(&mut self, x: Var, shapes: &Arc<[MatchingShape]>) -> Var {
         let cells = shapes.iter().map(MatchingShape::cells).sum();
         assert_eq!(self.shape(x), (cells, 1));
         self.on_processor(&[x], (cells, 1), Arc::new(Matchings(shapes.clone())))
     }
 
-    /// Result of a function that is computed on the processor: a matrix with this number of rows and columns. Waits for the device.
+    /// Result of a function that is computed on the processor: a matrix with this number of rows and columns. Waits for
+    /// the device.
     pub fn on_processor(
         &mut self,
         operands: &[Var],

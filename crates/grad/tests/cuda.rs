@@ -1,4 +1,5 @@
-//! Contract: the GPU computes the same results as the CPU, within rounding, and the same numbers each time. Without a GPU there is an error and no panic.
+//! Contract: the GPU computes the same results as the CPU, within rounding, and the same numbers each time. Without a
+//! GPU there is an error and no panic.
 
 #![cfg(feature = "cuda")]
 
@@ -335,7 +336,8 @@ fn attention_to_lists() {
             parameters.add(device, &format!("p{place}"), rows, columns, &values);
         }
         let ids: Vec<TensorId> = parameters.ids().collect();
-        // The first row attends to all; each block of 25 to the first row, to itself, and to some rows of every other block.
+        // The first row attends to all; each block of 25 to the first row, to itself, and to some rows of every other
+        // block.
         let all: Vec<u32> = (0..=jobs as u32).collect();
         let blocks: Vec<&[u32]> = all[1..].chunks(25).collect();
         let list = |own: &[u32]| -> Vec<u32> {

@@ -1,4 +1,5 @@
-//! The architecture of a network: its sizes, its features and its body, and from these the names and shapes of its tensors.
+//! The architecture of a network: its sizes, its features and its body, and from these the names and shapes of its
+//! tensors.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +28,8 @@ pub struct RealInput {
 }
 
 impl RealInput {
-    /// Number of units that are mapped to the row: the hidden units, or the inputs themselves if there is no hidden layer.
+    /// Number of units that are mapped to the row: the hidden units, or the inputs themselves if there is no hidden
+    /// layer.
     pub(crate) fn units(self) -> usize {
         if self.hidden > 0 { self.hidden } else { self.inputs }
     }
@@ -49,7 +51,8 @@ pub struct Architecture {
     pub job: Vec<Vocabulary>,
     /// Features of the idle row.
     pub idle: Vec<Vocabulary>,
-    /// Real-valued inputs of a job's row, whose linear map is added to the embeddings. With these a job may have no discrete feature at all.
+    /// Real-valued inputs of a job's row, whose linear map is added to the embeddings. With these a job may have no
+    /// discrete feature at all.
     pub real: Option<RealInput>,
     /// Body.
     pub body: Body,
@@ -189,8 +192,9 @@ impl Architecture {
         tensors
     }
 
-    /// Tensors that a weights file may hold besides those of [`Architecture::tensors`], for further training: the value head, which estimates state values.
-    /// A network with atoms also needs it to run: its logits are added to those of each job, less those of idling. Without it, they are those of idling.
+    /// Tensors that a weights file may hold besides those of [`Architecture::tensors`], for further training: the value
+    /// head, which estimates state values. A network with atoms also needs it to run: its logits are added to those of
+    /// each job, less those of idling. Without it, they are those of idling.
     pub fn training_tensors(&self) -> [(String, usize, usize); 2] {
         let outputs = match self.body {
             Body::Transformer(heads) => heads.outputs(),

@@ -1,8 +1,10 @@
-//! Atoms: the fixed values of a discrete distribution of returns, which a distributional network (C51) has a logit for each of.
+//! Atoms: the fixed values of a discrete distribution of returns, which a distributional network (C51) has a logit for
+//! each of.
 
 use serde::{Deserialize, Serialize};
 
-/// Values of a discrete distribution, evenly spaced. Returns are counted per core, so that one range fits systems with any number of cores.
+/// Values of a discrete distribution, evenly spaced. Returns are counted per core, so that one range fits systems with
+/// any number of cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Atoms {

@@ -1,8 +1,9 @@
 //! The body of a network: what stands between the embeddings of its rows and their outputs.
 //!
-//! The Transformer is the body of all networks of the product; its file is [`crate::transformer`]. Another crate brings a body of its own as a [`BodyKind`]
-//! and makes it known with [`register_body`], before it reads a weights file or a recipe that names it. That pays for bodies that only a study uses: a program
-//! without them does not compile them, and says what is missing.
+//! The Transformer is the body of all networks of the product; its file is [`crate::transformer`]. Another crate brings
+//! a body of its own as a [`BodyKind`] and makes it known with [`register_body`], before it reads a weights file or a
+//! recipe that names it. That pays for bodies that only a study uses: a program without them does not compile them, and
+//! says what is missing.
 
 use std::fmt;
 use std::sync::{PoisonError, RwLock};
@@ -65,7 +66,8 @@ impl OtherBody {
     }
 }
 
-/// Kind of body that another crate brings. Every method but the first two takes the size of the body, which is the value of its key in a weights file.
+/// Kind of body that another crate brings. Every method but the first two takes the size of the body, which is the
+/// value of its key in a weights file.
 pub trait BodyKind: Send + Sync {
     /// Key of the body in weights files and recipes, one of those of [`BodyKeys`].
     fn key(&self) -> &'static str;
@@ -110,7 +112,8 @@ pub fn register_body(kind: &'static dyn BodyKind) {
     kinds.push(kind);
 }
 
-/// Keys by which weights files and recipes say what the body is. Without any of them it is a Transformer with one head for jobs and one for idling.
+/// Keys by which weights files and recipes say what the body is. Without any of them it is a Transformer with one head
+/// for jobs and one for idling.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BodyKeys {
     /// Number of task slots of a feed-forward network.
@@ -166,7 +169,8 @@ impl TryFrom<BodyKeys> for Body {
 }
 
 impl Body {
-    /// Transformer with an actor head, if its hidden layer has a width, and with heads for this many speeds below full speed.
+    /// Transformer with an actor head, if its hidden layer has a width, and with heads for this many speeds below full
+    /// speed.
     pub fn transformer(actor: Option<usize>, speeds: usize) -> Body {
         Body::Transformer(Heads::Values { actor, speeds })
     }

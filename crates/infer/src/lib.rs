@@ -1,11 +1,12 @@
-//! Inference of the Q-network: the weights file, the kernels for different processors, and the forward pass from tokens to one Q-value per row. The crate
-//! knows nothing of tasks or schedulers.
+//! Inference of the Q-network: the weights file, the kernels for different processors, and the forward pass from tokens
+//! to one Q-value per row. The crate knows nothing of tasks or schedulers.
 //!
-//! [`Weights`] reads and writes weights files. A [`Network`] packs weights for the fastest kernel of the machine and runs forward passes. It allocates
-//! only when it is built and when it meets more rows than ever before. [`reference()`] computes the same in plain loops, with everything that diagnostics
-//! look at.
+//! [`Weights`] reads and writes weights files. A [`Network`] packs weights for the fastest kernel of the machine and
+//! runs forward passes. It allocates only when it is built and when it meets more rows than ever before.
+//! [`reference()`] computes the same in plain loops, with everything that diagnostics look at.
 //!
-//! Clones of a network share one immutable copy of the packed weights, and each has its own working memory, so every thread can have a clone:
+//! Clones of a network share one immutable copy of the packed weights, and each has its own working memory, so every
+//! thread can have a clone:
 //!
 //! ```
 //! use temponet_infer::{Architecture, Network, NetworkOptions, Rows, Vocabulary, Weights};

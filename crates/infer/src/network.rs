@@ -1,7 +1,7 @@
 //! The network that schedulers run: computes what [`crate::reference()`] computes, fast and without allocating.
 //!
-//! A [`Network`] consists of the packed weights ([`Prepared`]), which are immutable and shared between clones, and the working memory ([`Scratch`]), which
-//! each clone has for itself.
+//! A [`Network`] consists of the packed weights ([`Prepared`]), which are immutable and shared between clones, and the
+//! working memory ([`Scratch`]), which each clone has for itself.
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ pub struct NetworkOptions {
     pub kernel: Option<Kernel>,
     /// Least precision that is allowed. Default [`Precision::Bf16`].
     pub precision: Precision,
-    /// Number of rows, including the idle row, that memory is allocated for when the network is built. Default 256. A forward pass with more rows
-    /// allocates once.
+    /// Number of rows, including the idle row, that memory is allocated for when the network is built. Default 256. A
+    /// forward pass with more rows allocates once.
     pub rows: usize,
 }
 
@@ -56,8 +56,8 @@ fn names(kernels: &[Kernel]) -> String {
 
 /// A network that is ready to run.
 ///
-/// Cloning is cheap: clones share the packed weights, which are immutable, and each has its own working memory. Give each thread a clone of its own; see the
-/// example of the [crate]. Networks are `Send` and `Sync`.
+/// Cloning is cheap: clones share the packed weights, which are immutable, and each has its own working memory. Give
+/// each thread a clone of its own; see the example of the [crate]. Networks are `Send` and `Sync`.
 pub struct Network {
     architecture: Arc<Architecture>,
     kernel: Kernel,
@@ -92,16 +92,17 @@ impl Network {
         &self.architecture
     }
 
-    /// Computes one Q-value per row into `q`, the idle row's first. If the architecture has speeds, the gains of each follow, one per job row. Feature
-    /// values out of range count as the feature's last value, missing ones as zero.
+    /// Computes one Q-value per row into `q`, the idle row's first. If the architecture has speeds, the gains of each
+    /// follow, one per job row. Feature values out of range count as the feature's last value, missing ones as zero.
     ///
-    /// Allocates only if there are more rows than ever before (see [`NetworkOptions::rows`]), if attention is sparse for the first time, or if the capacity
-    /// of `q` is too small.
+    /// Allocates only if there are more rows than ever before (see [`NetworkOptions::rows`]), if attention is sparse
+    /// for the first time, or if the capacity of `q` is too small.
     pub fn forward(&mut self, rows: &Rows<'_>, q: &mut Vec<f32>) {
         self.runner.forward(rows, q);
     }
 
-    /// Forgets all forward passes before, as at the start of a run. It concerns networks with memory alone; a clone of a network has forgotten them, too.
+    /// Forgets all forward passes before, as at the start of a run. It concerns networks with memory alone; a clone of
+    /// a network has forgotten them, too.
     pub fn reset(&mut self) {
         self.runner.reset();
     }

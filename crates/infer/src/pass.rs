@@ -9,7 +9,8 @@ use crate::{AttentionWork, Rows, Rule, Sparsity};
 
 /// Number of keys above which rows of logits are long, so that fewer are computed at a time.
 const LONG: usize = 256;
-/// Number of rows that go from one attention to the next together, so that intermediate results stay in the nearest cache.
+/// Number of rows that go from one attention to the next together, so that intermediate results stay in the nearest
+/// cache.
 const TOGETHER: usize = 4 * GROUP;
 
 /// Working memory of a forward pass. Padding inside rows is always zero.
@@ -123,8 +124,8 @@ impl<E: Engine> Scratch<E> {
         }
     }
 
-    /// Computes the rows and their triples for the first layer from the tables, with zeros up to a whole group. Features that have the same value in
-    /// all rows, as many have in plain task sets, are summed once.
+    /// Computes the rows and their triples for the first layer from the tables, with zeros up to a whole group.
+    /// Features that have the same value in all rows, as many have in plain task sets, are summed once.
     fn embed(&mut self, prepared: &Prepared<E>, rows: &Rows<'_>, count: usize) {
         let Widths { row_stride, triple_stride, .. } = self.widths;
         let of_job = |place: usize| rows.jobs.get((place - 1) * prepared.features..place * prepared.features);
@@ -322,7 +323,8 @@ impl<E: Engine> Scratch<E> {
     }
 }
 
-/// Returns the features that have the same value in all rows of `jobs`, one bit each; none if there are too few rows or features for that to pay.
+/// Returns the features that have the same value in all rows of `jobs`, one bit each; none if there are too few rows or
+/// features for that to pay.
 fn constant_features(jobs: &[u16], features: usize) -> u64 {
     if !(2..=64).contains(&features) || jobs.len() < 4 * features {
         return 0;

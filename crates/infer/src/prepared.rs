@@ -1,5 +1,5 @@
-//! Weights prepared for an engine: packed, padded, and with everything folded in that can be computed in advance. They are immutable, so that many threads
-//! can share them.
+//! Weights prepared for an engine: packed, padded, and with everything folded in that can be computed in advance. They
+//! are immutable, so that many threads can share them.
 
 use crate::aligned::Aligned;
 use crate::atoms::MOST_ATOMS;
@@ -66,8 +66,8 @@ pub(crate) struct Layer<E: Engine> {
     pub feed_forward_norm: OwnNorm,
 }
 
-/// For each value of a feature its embedding and its contribution to the first layer's query, key and value. Their bias is included in the first feature's
-/// table.
+/// For each value of a feature its embedding and its contribution to the first layer's query, key and value. Their bias
+/// is included in the first feature's table.
 pub(crate) struct Table {
     values: usize,
     stride: usize,
@@ -269,8 +269,8 @@ fn widths<E: Engine>(architecture: &Architecture) -> Widths {
     }
 }
 
-/// Weight and bias of query, key and value as one linear map. The query includes the attention's scale, the factor log₂ e, so that powers of two can replace
-/// those of e, and the engine's unit of logits.
+/// Weight and bias of query, key and value as one linear map. The query includes the attention's scale, the factor log₂
+/// e, so that powers of two can replace those of e, and the engine's unit of logits.
 fn triple<E: Engine>(weights: &Weights, layer: usize) -> (Vec<f32>, Vec<f32>) {
     let size = weights.architecture.width / weights.architecture.heads;
     let scale = E::UNIT * std::f32::consts::LOG2_E / (size as f32).sqrt();

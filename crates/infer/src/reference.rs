@@ -1,4 +1,5 @@
-//! The forward pass in plain loops, written for readability. Tests compare the fast one with it, and diagnostics read its attention maps. It allocates.
+//! The forward pass in plain loops, written for readability. Tests compare the fast one with it, and diagnostics read
+//! its attention maps. It allocates.
 
 use std::collections::HashMap;
 
@@ -30,7 +31,8 @@ pub struct Trace {
 /// Term added to the variance in layer norms.
 pub(crate) const EPSILON: f32 = 1e-5;
 
-/// Runs the network on some rows in plain loops, one with memory as at the first decision of a run. A body other than the Transformer runs as it always does.
+/// Runs the network on some rows in plain loops, one with memory as at the first decision of a run. A body other than
+/// the Transformer runs as it always does.
 ///
 /// # Panics
 ///
@@ -114,7 +116,8 @@ fn embed(weights: &Weights, rows: &Rows<'_>) -> Vec<Vec<f32>> {
     [idle].into_iter().chain((0..rows.count(features, inputs)).map(job)).collect()
 }
 
-/// Map of a job's real-valued inputs to a row. The weight has one row per input, or per hidden unit if there is a hidden layer.
+/// Map of a job's real-valued inputs to a row. The weight has one row per input, or per hidden unit if there is a
+/// hidden layer.
 fn embed_real(weights: &Weights, real: RealInput, numbers: &[f32]) -> Vec<f32> {
     let mut units = numbers.to_vec();
     if real.hidden > 0 {
@@ -168,8 +171,8 @@ fn attend(
     (0..architecture.heads).map(of_head).collect()
 }
 
-/// Returns for each query which rows it attends to. Row 0 is the idle row, which attends to all rows and which all rows attend to. Explicit top-k depends on
-/// the logits of a head and is not decided here.
+/// Returns for each query which rows it attends to. Row 0 is the idle row, which attends to all rows and which all rows
+/// attend to. Explicit top-k depends on the logits of a head and is not decided here.
 fn kept(sparsity: Sparsity, query: &[Vec<f32>], key: &[Vec<f32>]) -> Vec<Vec<bool>> {
     let jobs = query.len() - 1;
     let all = vec![vec![true; jobs + 1]; jobs + 1];

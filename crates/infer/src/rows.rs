@@ -1,6 +1,7 @@
 //! The input of a forward pass.
 
-/// Input of one forward pass: the idle row, then one row per job in any order. Sparse attention needs them in order of deadline.
+/// Input of one forward pass: the idle row, then one row per job in any order. Sparse attention needs them in order of
+/// deadline.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows<'a> {
     /// Value of each idle feature.
@@ -9,8 +10,8 @@ pub struct Rows<'a> {
     pub jobs: &'a [u16],
     /// Real-valued inputs of each job, in row-major order; empty if the network has none.
     pub real: &'a [f32],
-    /// Bias of each row, the idle row first, which is added to its attention logits as a key. A row that stands for c equal rows has the bias ln c, which is
-    /// exactly attention over c rows.
+    /// Bias of each row, the idle row first, which is added to its attention logits as a key. A row that stands for c
+    /// equal rows has the bias ln c, which is exactly attention over c rows.
     pub bias: &'a [f32],
     /// Sparse attention, or `None` for dense attention.
     pub sparsity: Option<Sparsity>,
@@ -26,13 +27,15 @@ impl Rows<'_> {
 /// Which keys sparse attention keeps. In all rules the idle row attends to all rows, and all rows attend to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Rule {
-    /// The paper's: all keys of the query's own chunk, all keys of the `keep` best blocks of other chunks, and of every chunk one representative, its middle
-    /// row. Blocks are chosen by the means of their keys, for all queries of a block together.
+    /// The paper's: all keys of the query's own chunk, all keys of the `keep` best blocks of other chunks, and of every
+    /// chunk one representative, its middle row. Blocks are chosen by the means of their keys, for all queries of a
+    /// block together.
     #[default]
     Chunks,
     /// Rival without chunks: all keys of the `keep` best blocks, and nothing of the others.
     BlockDrop,
-    /// Rival without chunks and blocks: of all keys the `keep` with the highest logits, for each query and head. All keys are scored.
+    /// Rival without chunks and blocks: of all keys the `keep` with the highest logits, for each query and head. All
+    /// keys are scored.
     TopKeys,
 }
 
@@ -50,7 +53,8 @@ pub struct Sparsity {
 }
 
 impl Sparsity {
-    /// The paper's parameters for n = `jobs`: ⌈ln n⌉ chunks, blocks of ⌈√n⌉, and k = max(1, ⌊0.1·B⌋) up to 100 jobs, ⌊log₂ B⌋ + 1 above.
+    /// The paper's parameters for n = `jobs`: ⌈ln n⌉ chunks, blocks of ⌈√n⌉, and k = max(1, ⌊0.1·B⌋) up to 100 jobs,
+    /// ⌊log₂ B⌋ + 1 above.
     pub fn paper(jobs: usize) -> Sparsity {
         let n = jobs.max(1) as f64;
         let chunks = (n.ln().ceil() as usize).max(1);
@@ -70,7 +74,7 @@ impl Sparsity {
 pub struct AttentionWork {
     /// Number of pairs of a query and a key that were scored, without padding.
     pub pairs: u64,
-    /// Bytes of keys and values that were read: once to pack them, once for each group of queries that is computed together, and keys once more where they
-    /// are summed up.
+    /// Bytes of keys and values that were read: once to pack them, once for each group of queries that is computed
+    /// together, and keys once more where they are summed up.
     pub bytes: u64,
 }

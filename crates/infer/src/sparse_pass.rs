@@ -1,7 +1,9 @@
-//! Sparse attention of a forward pass: the choice of blocks, then attention of each block of queries to the keys that it keeps.
+//! Sparse attention of a forward pass: the choice of blocks, then attention of each block of queries to the keys that
+//! it keeps.
 //!
-//! An engine may have a loop of its own over the [`Plan`]. The loop here serves all others: the units of keys and values of a head are packed once, those of
-//! a group of queries are put side by side, and the rest is as in dense attention.
+//! An engine may have a loop of its own over the [`Plan`]. The loop here serves all others: the units of keys and
+//! values of a head are packed once, those of a group of queries are put side by side, and the rest is as in dense
+//! attention.
 
 use crate::Sparsity;
 use crate::aligned::Aligned;
@@ -57,7 +59,8 @@ fn sums_stride(widths: Widths) -> usize {
 }
 
 impl<E: Engine> SparseScratch<E> {
-    /// Allocates what the paper's parameters need for any number of rows up to the capacity. Returns the greatest number of units that a query attends to.
+    /// Allocates what the paper's parameters need for any number of rows up to the capacity. Returns the greatest
+    /// number of units that a query attends to.
     fn reserve(&mut self, widths: Widths, capacity: usize) -> usize {
         let most = self.plan.reserve(capacity);
         grow(&mut self.sums, (most.blocks + 1) * sums_stride(widths));
@@ -111,7 +114,8 @@ impl<E: Engine> Scratch<E> {
         self.sparse = sparse;
     }
 
-    /// Enlarges the memory for the logits of some queries. Rows of logits may be longer than in dense attention, because units are padded.
+    /// Enlarges the memory for the logits of some queries. Rows of logits may be longer than in dense attention,
+    /// because units are padded.
     fn grow_logits(&mut self, keys: usize) {
         grow(&mut self.logits, QUERIES * keys);
         grow(&mut self.powers, QUERIES * keys);

@@ -1,4 +1,5 @@
-//! The Transformer as a body: its output heads, its limits and its tensors. Its forward pass is [`crate::pass`], over the weights of [`crate::prepared`].
+//! The Transformer as a body: its output heads, its limits and its tensors. Its forward pass is [`crate::pass`], over
+//! the weights of [`crate::prepared`].
 
 use crate::architecture::within;
 use crate::{Architecture, Atoms};
@@ -11,10 +12,12 @@ const MOST_SPEEDS: usize = 8;
 pub enum Heads {
     /// One number for each row.
     Values {
-        /// Width of the hidden layer of a two-layer actor head, 1 to 1,024. Its logits are the outputs of the job rows, and the job head, which is then
-        /// the critic of an actor–critic, is used in training only. `None` if the job head gives the outputs.
+        /// Width of the hidden layer of a two-layer actor head, 1 to 1,024. Its logits are the outputs of the job rows,
+        /// and the job head, which is then the critic of an actor–critic, is used in training only. `None` if the job
+        /// head gives the outputs.
         actor: Option<usize>,
-        /// Number of speeds below full speed that a job can run at, 0 to 8. Each has a head of its own, which gives the gain over full speed.
+        /// Number of speeds below full speed that a job can run at, 0 to 8. Each has a head of its own, which gives the
+        /// gain over full speed.
         speeds: usize,
     },
     /// Logits of a distribution of returns (C51). An output is then the mean return of running one job alone.

@@ -1,7 +1,8 @@
 //! The weights file: safetensors with the architecture, the tokenizer, the provenance and a checksum in its metadata.
 //!
-//! The checksum covers the whole file, with its own digits counted as zeros, so that any damaged bit is noticed, in the numbers as well as in the metadata.
-//! Files of older versions have a checksum of the numbers alone; they are read as well.
+//! The checksum covers the whole file, with its own digits counted as zeros, so that any damaged bit is noticed, in the
+//! numbers as well as in the metadata. Files of older versions have a checksum of the numbers alone; they are read as
+//! well.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -77,7 +78,8 @@ const OF_FILE: &str = "crc32-file:";
 const NO_DIGITS: &[u8; 8] = b"00000000";
 
 impl Weights {
-    /// Creates weights of an architecture. `fill` returns each tensor from its name, number of rows and number of columns; missing values are zero.
+    /// Creates weights of an architecture. `fill` returns each tensor from its name, number of rows and number of
+    /// columns; missing values are zero.
     pub fn new(architecture: Architecture, mut fill: impl FnMut(&str, usize, usize) -> Vec<f32>) -> Weights {
         let tensors = architecture.tensors();
         let tensors = tensors.into_iter().map(|(name, rows, columns)| {
@@ -89,7 +91,8 @@ impl Weights {
         Weights { architecture, metadata: Metadata::new(), tensors }
     }
 
-    /// Random initial weights for training. Embeddings and linear maps are uniform with the usual variances, biases zero, and norms neutral.
+    /// Random initial weights for training. Embeddings and linear maps are uniform with the usual variances, biases
+    /// zero, and norms neutral.
     pub fn random(architecture: Architecture, seed: u64) -> Weights {
         let mut rng = Pcg64::seed_from_u64(seed);
         let body = architecture.body;
@@ -115,13 +118,14 @@ impl Weights {
         })
     }
 
-    /// Values of a tensor in row-major order. All tensors of [`Architecture::tensors`] are present; for an unknown name the slice is empty.
+    /// Values of a tensor in row-major order. All tensors of [`Architecture::tensors`] are present; for an unknown name
+    /// the slice is empty.
     pub fn tensor(&self, name: &str) -> &[f32] {
         self.tensors.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// Replaces a tensor, or adds one of [`Architecture::training_tensors`]. Values beyond its size are dropped and missing values are zero. Unknown names are
-    /// ignored.
+    /// Replaces a tensor, or adds one of [`Architecture::training_tensors`]. Values beyond its size are dropped and
+    /// missing values are zero. Unknown names are ignored.
     pub fn set_tensor(&mut self, name: &str, mut values: Vec<f32>) {
         let known = self.architecture.tensors().into_iter().chain(self.architecture.training_tensors());
         if let Some((name, rows, columns)) = known.into_iter().find(|(known, ..)| known == name) {
@@ -212,8 +216,8 @@ impl Weights {
         write_tensors(views, metadata).map_err(format)
     }
 
-    /// Checksum of the values of all tensors and nothing else, in the order of [`Architecture::tensors`] and then of [`Architecture::training_tensors`]. It
-    /// tells whether two networks are the same.
+    /// Checksum of the values of all tensors and nothing else, in the order of [`Architecture::tensors`] and then of
+    /// [`Architecture::training_tensors`]. It tells whether two networks are the same.
     pub fn checksum(&self) -> String {
         let mut hasher = crc32fast::Hasher::new();
         for (name, ..) in self.held() {
@@ -223,7 +227,8 @@ impl Weights {
     }
 }
 
-/// Position of the digits of the whole-file checksum, if there is one. Quotes inside a JSON string are escaped, so nothing else can look like it.
+/// Position of the digits of the whole-file checksum, if there is one. Quotes inside a JSON string are escaped, so
+/// nothing else can look like it.
 fn digits_at(bytes: &[u8]) -> Option<usize> {
     let length = u64::from_le_bytes(bytes.get(..8)?.try_into().ok()?);
     let header = bytes.get(8..8usize.checked_add(usize::try_from(length).ok()?)?)?;
@@ -247,7 +252,8 @@ pub fn file_checksum(bytes: &[u8]) -> Option<String> {
     Some(format!("{OF_FILE}{}", String::from_utf8_lossy(&bytes[at..at + NO_DIGITS.len()])))
 }
 
-/// Verifies the whole-file checksum of a file of [`write_tensors`]. Returns `false` if there is none, and an error if it does not match.
+/// Verifies the whole-file checksum of a file of [`write_tensors`]. Returns `false` if there is none, and an error if
+/// it does not match.
 pub fn check_file(bytes: &[u8]) -> Result<bool, WeightsError> {
     match digits_at(bytes) {
         Some(at) if bytes[at..].starts_with(file_digits(bytes, at).as_bytes()) => Ok(true),
@@ -256,8 +262,8 @@ pub fn check_file(bytes: &[u8]) -> Result<bool, WeightsError> {
     }
 }
 
-/// Returns the content of a safetensors file with a checksum of the whole file. The same input gives the same bytes: the header, which the library writes in
-/// the arbitrary order of a hash table, is sorted.
+/// Returns the content of a safetensors file with a checksum of the whole file. The same input gives the same bytes:
+/// the header, which the library writes in the arbitrary order of a hash table, is sorted.
 pub fn write_tensors<'a>(
     tensors: Vec<(&'a str, TensorView<'a>)>,
     mut metadata: HashMap<String, String>,

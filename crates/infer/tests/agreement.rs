@@ -1,4 +1,5 @@
-//! Contract: kernels with less precise products choose the same row as single precision in at least 995 of 1000 random decisions.
+//! Contract: kernels with less precise products choose the same row as single precision in at least 995 of 1000 random
+//! decisions.
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;

@@ -1,4 +1,5 @@
-//! Contract: a forward pass allocates nothing unless it has more rows than ever before, or attention is sparse for the first time. This is a test binary of its own because it counts all allocations.
+//! Contract: a forward pass allocates nothing unless it has more rows than ever before, or attention is sparse for the
+//! first time. This is a test binary of its own because it counts all allocations.
 #![allow(unsafe_code, reason = "an allocator")]
 
 use std::alloc::{GlobalAlloc, Layout, System};

@@ -1,4 +1,5 @@
-//! Contract: every model file of the repository is written as it was read, and a network that this program does not have is named.
+//! Contract: every model file of the repository is written as it was read, and a network that this program does not
+//! have is named.
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +21,8 @@ fn models() -> Vec<PathBuf> {
     files
 }
 
-/// A file of the Transformer has the same metadata and the same numbers after it is read and written. The others' networks are in another crate.
+/// A file of the Transformer has the same metadata and the same numbers after it is read and written. The others'
+/// networks are in another crate.
 #[test]
 fn files_are_written_as_they_were_read() {
     let mut missing = Vec::new();

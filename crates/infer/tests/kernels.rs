@@ -1,4 +1,5 @@
-//! Contract: every kernel computes the same as the reference within its precision, and the same bits each time, for any architecture and number of rows.
+//! Contract: every kernel computes the same as the reference within its precision, and the same bits each time, for any
+//! architecture and number of rows.
 
 use std::sync::Barrier;
 
@@ -12,7 +13,8 @@ use temponet_infer::{
 /// Greatest differences of outputs, which are about one. Products of eight significant bits keep two or three digits.
 const CLOSE: f32 = 1e-4;
 const ROUGH: f32 = 0.04;
-/// Greatest mean difference with sparse attention. Rounding may swap two nearly equal keys, so single outputs may differ more.
+/// Greatest mean difference with sparse attention. Rounding may swap two nearly equal keys, so single outputs may
+/// differ more.
 const ROUGH_MEAN: f32 = 0.02;
 
 fn vocabularies(sizes: &[(&str, usize)]) -> Vec<Vocabulary> {
@@ -153,7 +155,8 @@ fn shapes_that_fit_no_vector() {
     }
 }
 
-/// The pairs that are scored are those of the lists of kept keys, counted by the reference: a key that is not kept has the weight zero.
+/// The pairs that are scored are those of the lists of kept keys, counted by the reference: a key that is not kept has
+/// the weight zero.
 #[test]
 fn only_kept_keys_are_scored() {
     let mut rng = Pcg64::seed_from_u64(21);

@@ -1,4 +1,5 @@
-//! Contract: the network is equivariant under permutations of jobs, equal rows may be counted instead of repeated, and a damaged weights file is refused.
+//! Contract: the network is equivariant under permutations of jobs, equal rows may be counted instead of repeated, and
+//! a damaged weights file is refused.
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;

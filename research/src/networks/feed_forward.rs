@@ -1,4 +1,5 @@
-//! The feed-forward network of the paper's FF-DQN: the rows stand side by side, each in the slot of its task, and hidden layers with ReLU read all of them.
+//! The feed-forward network of the paper's FF-DQN: the rows stand side by side, each in the slot of its task, and
+//! hidden layers with ReLU read all of them.
 //!
 //! It knows a fixed number of tasks. It is small enough for plain loops over whole rows.
 

@@ -1,11 +1,12 @@
 //! A graph network: message passing over the complete graph of the rows, in place of attention.
 //!
-//! In each layer a row receives from every row j, itself included, the message max(0, M x_j + e) as many times as there are equal jobs. The vector e is that
-//! of the relation between the two rows ([`Relations`]). The sum is normalized, so that its size does not depend on the number of jobs, and is mapped and
-//! added to the row as the result of an attention would be. The rest of a layer is that of a Transformer block.
+//! In each layer a row receives from every row j, itself included, the message max(0, M x_j + e) as many times as there
+//! are equal jobs. The vector e is that of the relation between the two rows ([`Relations`]). The sum is normalized, so
+//! that its size does not depend on the number of jobs, and is mapped and added to the row as the result of an
+//! attention would be. The rest of a layer is that of a Transformer block.
 //!
-//! Papers: Gilmer et al., "Neural Message Passing for Quantum Chemistry" (2017), with the messages of Hu et al., "Strategies for Pre-training Graph Neural
-//! Networks" (2020).
+//! Papers: Gilmer et al., "Neural Message Passing for Quantum Chemistry" (2017), with the messages of Hu et al.,
+//! "Strategies for Pre-training Graph Neural Networks" (2020).
 
 use std::sync::Arc;
 

@@ -1,11 +1,13 @@
-//! The two steps of an LSTM cell (Hochreiter and Schmidhuber, "Long Short-Term Memory", 1997, with the forget gate of Gers et al., 2000), and their
-//! gradients. A row of gates has four parts of the width of the state: input, forget, candidate and output, before their nonlinearities.
+//! The two steps of an LSTM cell (Hochreiter and Schmidhuber, "Long Short-Term Memory", 1997, with the forget gate of
+//! Gers et al., 2000), and their gradients. A row of gates has four parts of the width of the state: input, forget,
+//! candidate and output, before their nonlinearities.
 //!
 //! They are computed on the processor and in double precision, whatever the device: states are small.
 
 use temponet_grad::ProcessorFunction;
 
-/// Next cell states: σ(forget) ∘ cell + σ(input) ∘ tanh(candidate). The operands are the gates and the cell states before, one row per sequence.
+/// Next cell states: σ(forget) ∘ cell + σ(input) ∘ tanh(candidate). The operands are the gates and the cell states
+/// before, one row per sequence.
 pub(super) struct CellState {
     /// Width of the state.
     pub width: usize,

@@ -1,6 +1,8 @@
-//! Networks of the paper's rivals: a feed-forward network with one slot for each task, a graph network and a recurrent one.
+//! Networks of the paper's rivals: a feed-forward network with one slot for each task, a graph network and a recurrent
+//! one.
 //!
-//! Each file has one body: its limits and tensors, its forward pass, and its form on the tape. They are baselines, computed in plain loops.
+//! Each file has one body: its limits and tensors, its forward pass, and its form on the tape. They are baselines,
+//! computed in plain loops.
 
 mod feed_forward;
 mod graph;

@@ -1,10 +1,11 @@
 //! A recurrent network: an LSTM over the sequence of decisions, whose output joins each row.
 //!
-//! Each row goes through a hidden layer. The sum over all rows, each as many times as it stands for jobs, is normalized and is the input of the LSTM. Its
-//! output joins each row in a second hidden layer, which the heads read. The state is zero at the start of a run and changes with each forward pass.
+//! Each row goes through a hidden layer. The sum over all rows, each as many times as it stands for jobs, is normalized
+//! and is the input of the LSTM. Its output joins each row in a second hidden layer, which the heads read. The state is
+//! zero at the start of a run and changes with each forward pass.
 //!
-//! Papers: Hochreiter and Schmidhuber, "Long Short-Term Memory" (1997); Hausknecht and Stone, "Deep Recurrent Q-Learning for Partially Observable MDPs"
-//! (2015), which puts the LSTM between the encoder and the heads.
+//! Papers: Hochreiter and Schmidhuber, "Long Short-Term Memory" (1997); Hausknecht and Stone, "Deep Recurrent
+//! Q-Learning for Partially Observable MDPs" (2015), which puts the LSTM between the encoder and the heads.
 
 use std::sync::Arc;
 
@@ -193,8 +194,9 @@ impl Forward for Recurrent {
 
 /// Recurrent network on the tape. It computes what [`Recurrent`] computes.
 ///
-/// A sample carries its past: the LSTM's state some decisions ago, and the observations since. The pass goes through them again, so that gradients flow back
-/// to the first of them and no further (truncated backpropagation through time).
+/// A sample carries its past: the LSTM's state some decisions ago, and the observations since. The pass goes through
+/// them again, so that gradients flow back to the first of them and no further (truncated backpropagation through
+/// time).
 #[derive(Debug)]
 struct RecurrentOnTape {
     /// Width of the state.

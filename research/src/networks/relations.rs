@@ -1,4 +1,5 @@
-//! Relations between two rows of a graph network: the edge features of the complete graph over the ready jobs and the idle row.
+//! Relations between two rows of a graph network: the edge features of the complete graph over the ready jobs and the
+//! idle row.
 //!
 //! They are read from the tokens, so that jobs with equal tokens have equal relations and can share a row.
 
@@ -27,8 +28,8 @@ impl Relations {
         Some(Relations { due: find(DUE)?, core: find(CORE)? })
     }
 
-    /// Returns the relation of a source of a message to its target. `None` stands for the idle row. Between jobs, it says whether the deadline of the source
-    /// is earlier, in the same bin, or later, and which of the two is running.
+    /// Returns the relation of a source of a message to its target. `None` stands for the idle row. Between jobs, it
+    /// says whether the deadline of the source is earlier, in the same bin, or later, and which of the two is running.
     pub fn between(&self, source: Option<&[u16]>, target: Option<&[u16]>) -> usize {
         let (Some(source), Some(target)) = (source, target) else {
             return if source.is_none() { 12 } else { 13 };

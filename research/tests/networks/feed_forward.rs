@@ -1,4 +1,5 @@
-//! Contract: a feed-forward network computes the same as the reference, distinguishes its slots, and is saved and read like any other network.
+//! Contract: a feed-forward network computes the same as the reference, distinguishes its slots, and is saved and read
+//! like any other network.
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;

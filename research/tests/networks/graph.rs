@@ -1,5 +1,5 @@
-//! Contract of a graph network: it computes the same as the reference, its rows may stand in any order, equal jobs may share a row, and its messages tell
-//! the order of deadlines and who holds a core.
+//! Contract of a graph network: it computes the same as the reference, its rows may stand in any order, equal jobs may
+//! share a row, and its messages tell the order of deadlines and who holds a core.
 
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};

@@ -1,4 +1,5 @@
-//! Contract of the feed-forward network in training: it computes what the deployed one computes, its gradients are right, and it learns.
+//! Contract of the feed-forward network in training: it computes what the deployed one computes, its gradients are
+//! right, and it learns.
 
 use std::sync::Arc;
 
@@ -40,7 +41,8 @@ fn set(tasks: &[(u64, u64)], cores: usize) -> TaskSet {
     TaskSet::new("test", tasks.iter().enumerate().map(task).collect(), cores)
 }
 
-/// A short job, and a long one with an earlier deadline: shortest remaining time first misses, least laxity first does not.
+/// A short job, and a long one with an earlier deadline: shortest remaining time first misses, least laxity first does
+/// not.
 fn counterexample() -> TaskSet {
     let mut set = set(&[(10, 2), (10, 7)], 1);
     set.system.tasks_mut()[1].deadline = Time::from_ms(8);

@@ -1,4 +1,5 @@
-//! Contract of a recurrent network: its first decision is that of the reference, later ones depend on those before, and a reset or a clone forgets them.
+//! Contract of a recurrent network: its first decision is that of the reference, later ones depend on those before, and
+//! a reset or a clone forgets them.
 
 use temponet_infer::{Architecture, Body, BodyKeys, Network, NetworkOptions, Rows, Vocabulary, Weights};
 use temponet_paper::networks;

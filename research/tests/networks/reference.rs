@@ -1,4 +1,5 @@
-//! The rivals' networks in plain loops over whole vectors, written from their definitions and not from the networks themselves.
+//! The rivals' networks in plain loops over whole vectors, written from their definitions and not from the networks
+//! themselves.
 
 use temponet_infer::{RealInput, Rows, Vocabulary, Weights};
 
@@ -7,8 +8,8 @@ fn multiplicity(bias: f32) -> f32 {
     bias.exp().round()
 }
 
-/// Relation of the source of a message to its target, for tokens of slack, due and core: 12 from the idle row, 13 to it, and else by the order of deadlines
-/// and by who is running.
+/// Relation of the source of a message to its target, for tokens of slack, due and core: 12 from the idle row, 13 to
+/// it, and else by the order of deadlines and by who is running.
 fn relation(source: Option<&[u16]>, target: Option<&[u16]>) -> usize {
     match (source, target) {
         (None, _) => 12,
@@ -48,8 +49,8 @@ pub fn graph(weights: &Weights, rows: &Rows<'_>) -> Vec<f32> {
     x.iter().enumerate().map(head).collect()
 }
 
-/// Sums of the messages that each row of a graph network receives: from every row its own message plus the vector of the relation, without negative numbers, as
-/// many times as the row stands for jobs.
+/// Sums of the messages that each row of a graph network receives: from every row its own message plus the vector of
+/// the relation, without negative numbers, as many times as the row stands for jobs.
 fn exchange(weights: &Weights, layer: usize, rows: &Rows<'_>, messages: &[Vec<f32>]) -> Vec<Vec<f32>> {
     let features = weights.architecture.job.len();
     let table = weights.tensor(&format!("layers.{layer}.relation"));
@@ -149,7 +150,8 @@ fn embed(weights: &Weights, rows: &Rows<'_>) -> Vec<Vec<f32>> {
     [idle].into_iter().chain((0..rows.count(features, inputs)).map(job)).collect()
 }
 
-/// Map of a job's real-valued inputs to a row. The weight has one row per input, or per hidden unit if there is a hidden layer.
+/// Map of a job's real-valued inputs to a row. The weight has one row per input, or per hidden unit if there is a
+/// hidden layer.
 fn embed_real(weights: &Weights, real: RealInput, numbers: &[f32]) -> Vec<f32> {
     let mut units = numbers.to_vec();
     if real.hidden > 0 {

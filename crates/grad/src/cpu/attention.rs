@@ -15,7 +15,8 @@ const LARGE: usize = 400;
 /// Number of attention weights that stay in the nearest caches between the steps of a large sample.
 const NEAR: usize = 1 << 17;
 
-/// Some queries of one head of one sample: the first row and the number of queries and of keys, and the head's first column and number of columns.
+/// Some queries of one head of one sample: the first row and the number of queries and of keys, and the head's first
+/// column and number of columns.
 struct Part {
     query: usize,
     queries: usize,

@@ -15,7 +15,8 @@ pub fn add(from: &[Real], out: &mut [Real]) {
     zip(from, out, |from, out| *out += from);
 }
 
-/// Number of partial sums, which vector instructions compute at once. It is fixed, so the order of additions does not depend on the processor.
+/// Number of partial sums, which vector instructions compute at once. It is fixed, so the order of additions does not
+/// depend on the processor.
 const LANES: usize = 16;
 
 #[inline(always)]
@@ -69,8 +70,8 @@ pub fn greatest(values: &[Real]) -> Real {
     joined(values, -1e30, max)
 }
 
-/// Softmax of each row in place, after adding `bias` to it. The exponentials of all rows are computed in one loop, because single rows may be too short for
-/// vector instructions.
+/// Softmax of each row in place, after adding `bias` to it. The exponentials of all rows are computed in one loop,
+/// because single rows may be too short for vector instructions.
 #[inline(always)]
 pub fn softmax(values: &mut [Real], columns: usize, bias: Option<&[Real]>) {
     for row in values.chunks_exact_mut(columns) {

@@ -1,5 +1,5 @@
-//! The CPU as a device: one thread. Loops are plain Rust; `pulp` compiles them for the vector instructions that the processor has, and `gemm-f32` multiplies
-//! matrices.
+//! The CPU as a device: one thread. Loops are plain Rust; `pulp` compiles them for the vector instructions that the
+//! processor has, and `gemm-f32` multiplies matrices.
 
 /// Runs an expression that is compiled for the vector instructions that the processor has.
 macro_rules! vectorized {
@@ -22,8 +22,8 @@ use crate::device::AdamRates;
 use crate::real::{self, double, max, rounded};
 use crate::{AttentionShape, Device, Product, Real};
 
-/// Work that is inlined into the function that `pulp` compiles for the vector instructions. A bare closure would be called through `FnOnce::call_once`, which
-/// the compiler may leave as a separate function for the baseline processor.
+/// Work that is inlined into the function that `pulp` compiles for the vector instructions. A bare closure would be
+/// called through `FnOnce::call_once`, which the compiler may leave as a separate function for the baseline processor.
 struct Vectorized<F>(F);
 
 impl<Real, F: FnMut() -> Real> pulp::NullaryFnOnce for Vectorized<F> {

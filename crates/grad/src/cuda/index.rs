@@ -1,4 +1,5 @@
-//! Row numbers on the GPU. Where several rows are added to the same row, their places are grouped, so that they are always added in the same order.
+//! Row numbers on the GPU. Where several rows are added to the same row, their places are grouped, so that they are
+//! always added in the same order.
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,11 +15,11 @@ pub struct Index {
     groups: OnceLock<Option<Groups>>,
 }
 
-/// Places of a list, grouped by the row number in them. A group is summed in chunks, so that one large group does not take longer than several small
-/// ones.
+/// Places of a list, grouped by the row number in them. A group is summed in chunks, so that one large group does not
+/// take longer than several small ones.
 pub struct Groups {
-    /// Four lists, one after the other: the places in the order of the groups; the start of each chunk in that list, and its end; the first chunk of each
-    /// group, and the number of chunks; the row number of each group.
+    /// Four lists, one after the other: the places in the order of the groups; the start of each chunk in that list,
+    /// and its end; the first chunk of each group, and the number of chunks; the row number of each group.
     pub memory: Memory,
     /// Number of groups.
     pub len: usize,

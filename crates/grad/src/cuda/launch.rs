@@ -87,7 +87,8 @@ impl Grid {
         Grid::each(32 * count)
     }
 
-    /// One block for each group of rows and each 32 or 128 columns. A block has as many rows of threads as leave each thread a few rows to add.
+    /// One block for each group of rows and each 32 or 128 columns. A block has as many rows of threads as leave each
+    /// thread a few rows to add.
     pub fn groups(groups: usize, rows: usize, columns: usize) -> Grid {
         let deep = (rows / groups / 4).clamp(1, 16).next_power_of_two();
         let wide = if deep > 1 { 32 } else { 128 };
@@ -124,8 +125,8 @@ union Parameter {
     pointer: CUdeviceptr,
 }
 
-/// Starts a kernel, unless the grid is empty. The caller must pass the arguments that the kernel takes, and buffers that are large enough for what it
-/// reads and writes.
+/// Starts a kernel, unless the grid is empty. The caller must pass the arguments that the kernel takes, and buffers
+/// that are large enough for what it reads and writes.
 #[allow(unsafe_code)]
 pub fn launch(pool: &Arc<Pool>, kernel: &CudaFunction, grid: Grid, arguments: &[Argument<'_>]) {
     let Grid { blocks, threads, shared } = grid;
@@ -155,7 +156,8 @@ pub fn launch(pool: &Arc<Pool>, kernel: &CudaFunction, grid: Grid, arguments: &[
             _ => std::ptr::from_mut(parameter).cast(),
         })
         .collect();
-    // SAFETY: the pointers are valid until the call returns, which copies the parameters; the caller promises that they fit the kernel.
+    // SAFETY: the pointers are valid until the call returns, which copies the parameters; the caller promises that they
+    // fit the kernel.
     pool.ask(|| unsafe {
         result::launch_kernel(
             kernel.cu_function(),

@@ -8,7 +8,8 @@ use crate::Segments;
 /// Number of layouts that are kept: enough for the forward and backward passes of a few networks over one batch.
 const KEPT: usize = 16;
 
-/// Samples of an attention on the GPU: the first query of each, the first key of each, and the running sum of queries × keys.
+/// Samples of an attention on the GPU: the first query of each, the first key of each, and the running sum of queries ×
+/// keys.
 pub struct Layout {
     queries: Segments,
     keys: Segments,

@@ -10,7 +10,8 @@ use crate::{Device, ImitationBatch, LearningLosses, NextStates, PolicyBatch, Pol
 const LOSS_BLOCKS: usize = 1024;
 
 impl Cuda {
-    /// Uploads selected rows in the layout of the kernels, followed by the words of `more`. Returns the memory and the place where those begin.
+    /// Uploads selected rows in the layout of the kernels, followed by the words of `more`. Returns the memory and the
+    /// place where those begin.
     fn upload_selected(&self, selected: &SelectedRows<'_>, more: impl IntoIterator<Item = u32>) -> (Memory, usize) {
         let mut words =
             [selected.rows.starts(), selected.picked_segments.starts(), &selected.picked, selected.counts].concat();

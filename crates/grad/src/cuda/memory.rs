@@ -1,5 +1,6 @@
-//! Pool of GPU memory. Dropped buffers are kept in lists by the power of two that they hold, and reused. All work of a pool is on one stream, so the next
-//! user of a buffer runs after its last user. A training step like the one before it allocates nothing.
+//! Pool of GPU memory. Dropped buffers are kept in lists by the power of two that they hold, and reused. All work of a
+//! pool is on one stream, so the next user of a buffer runs after its last user. A training step like the one before it
+//! allocates nothing.
 
 use std::fmt::Display;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +11,8 @@ use cudarc::driver::{CudaSlice, CudaStream, DevicePtr, DeviceRepr, DriverError, 
 
 use super::staging::Staging;
 
-/// Greatest number of values in a buffer: kernels count with 32-bit integers and may step beyond the end by less than the margin.
+/// Greatest number of values in a buffer: kernels count with 32-bit integers and may step beyond the end by less than
+/// the margin.
 const MOST: usize = i32::MAX as usize - (1 << 20);
 
 /// The first error on a GPU, after which no more work is done there.
@@ -46,7 +48,8 @@ impl Pool {
         Arc::new(Pool { stream, free, taken: AtomicUsize::new(0), staging: Mutex::default(), failure })
     }
 
-    /// Bytes allocated from the driver. They are released when the pool is dropped, or when the driver has no other memory left.
+    /// Bytes allocated from the driver. They are released when the pool is dropped, or when the driver has no other
+    /// memory left.
     pub fn taken(&self) -> usize {
         self.taken.load(Ordering::Relaxed)
     }
@@ -136,7 +139,8 @@ impl Pool {
         }
     }
 
-    /// Copies values to the GPU. The caller may change them once this returns, although the GPU may read its copy later.
+    /// Copies values to the GPU. The caller may change them once this returns, although the GPU may read its copy
+    /// later.
     pub fn upload<T: DeviceRepr>(self: &Arc<Self>, values: &[T]) -> Memory {
         let memory = self.blank::<T>(values.len());
         if !values.is_empty() {
@@ -170,7 +174,8 @@ impl Memory {
             assert_eq!(size_of_val(values.as_slice()), self.bytes);
             let stream = &self.pool.stream;
             self.pool.ask(|| {
-                // SAFETY: both sides have the same number of bytes, and the values outlive the copy, which is waited for.
+                // SAFETY: both sides have the same number of bytes, and the values outlive the copy, which is waited
+                // for.
                 unsafe { result::memcpy_dtoh_async(&mut values, self.pointer, stream.cu_stream()) }?;
                 stream.synchronize()
             });
@@ -198,7 +203,8 @@ impl Memory {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        // Memory must not be released while queued work may still read it. If this fails, all work before it has failed as well.
+        // Memory must not be released while queued work may still read it. If this fails, all work before it has failed
+        // as well.
         let _ = self.stream.synchronize();
     }
 }

@@ -1,8 +1,9 @@
-//! An NVIDIA GPU as a device. cuBLAS computes matrix products; our own kernels, which are compiled for the GPU when it is opened, compute everything else.
-//! All work is queued on one stream, and the CPU waits for it only where values are downloaded. The same input gives the same numbers on the same model of GPU.
+//! An NVIDIA GPU as a device. cuBLAS computes matrix products; our own kernels, which are compiled for the GPU when it
+//! is opened, compute everything else. All work is queued on one stream, and the CPU waits for it only where values are
+//! downloaded. The same input gives the same numbers on the same model of GPU.
 //!
-//! The CUDA libraries are loaded at run time, so a program with this device starts on machines without them. Starting an operation takes a few
-//! microseconds, so small batches are faster on the CPU.
+//! The CUDA libraries are loaded at run time, so a program with this device starts on machines without them. Starting
+//! an operation takes a few microseconds, so small batches are faster on the CPU.
 
 mod error;
 mod index;
@@ -31,7 +32,8 @@ use crate::{AdamRates, AttentionShape, Segments};
 
 /// Greatest number of columns per attention head.
 const WIDEST_HEAD: usize = 128;
-/// Limit of short samples: with at most this many queries, keys and columns per head, one warp computes one head of one sample.
+/// Limit of short samples: with at most this many queries, keys and columns per head, one warp computes one head of one
+/// sample.
 const SHORT: usize = 32;
 /// Greatest number of warps per block for short samples, and bytes of shared memory that they must fit into.
 const SHORT_WARPS: usize = 8;
@@ -88,8 +90,8 @@ impl Cuda {
         self.context.name().unwrap_or_else(|error| format!("unknown ({error})"))
     }
 
-    /// Allows or forbids TF32: matrix products then round their factors to 10 bits of mantissa, which the GPU multiplies several times faster. Forbidden by
-    /// default.
+    /// Allows or forbids TF32: matrix products then round their factors to 10 bits of mantissa, which the GPU
+    /// multiplies several times faster. Forbidden by default.
     pub fn allow_tf32(&mut self, is_allowed: bool) {
         let mode = match is_allowed {
             true => blas_sys::cublasMath_t::CUBLAS_TF32_TENSOR_OP_MATH,
@@ -118,7 +120,8 @@ impl Cuda {
         launch(&self.pool, kernel(&self.kernels), grid, arguments);
     }
 
-    /// Starts a kernel for lists of matrices: list `k` holds the `k`-th matrix of each row. All matrices of a list have the same length.
+    /// Starts a kernel for lists of matrices: list `k` holds the `k`-th matrix of each row. All matrices of a list have
+    /// the same length.
     fn for_all<const N: usize>(
         &self,
         kernel: impl Fn(&Kernels) -> &CudaFunction,
@@ -132,7 +135,8 @@ impl Cuda {
         }
     }
 
-    /// Adds the sum of the rows of `x` to `plain` and, if `y` is given, the sum of the rows of x∘y to the vector beside it.
+    /// Adds the sum of the rows of `x` to `plain` and, if `y` is given, the sum of the rows of x∘y to the vector beside
+    /// it.
     fn add_sums(&mut self, x: &Memory, plain: &mut Memory, y: Option<(&Memory, &mut Memory)>) {
         let columns = plain.len();
         let rows = x.len().checked_div(columns).unwrap_or(0);
@@ -181,8 +185,9 @@ impl Cuda {
         self.for_all(|kernels| &kernels.adam_all, rows, &arguments);
     }
 
-    /// Grid of the attention kernels for short samples, with one warp per sample and head, and the greatest numbers of queries and keys of a sample as
-    /// arguments. `copies` is the number of matrices with the rows of queries and of keys in shared memory. `None` if a sample is too long.
+    /// Grid of the attention kernels for short samples, with one warp per sample and head, and the greatest numbers of
+    /// queries and keys of a sample as arguments. `copies` is the number of matrices with the rows of queries and of
+    /// keys in shared memory. `None` if a sample is too long.
     fn short_grid(shape: AttentionShape<'_>, copies: (usize, usize)) -> Option<(Grid, [Argument<'static>; 2])> {
         let longest = |rows: &Segments| rows.ranges().map(|range| range.len()).max().unwrap_or(0);
         let (queries, keys, size) = (longest(shape.queries), longest(shape.keys), shape.columns / shape.heads);
@@ -198,8 +203,8 @@ impl Cuda {
         ))
     }
 
-    /// Grid of the attention kernels for long samples: one block per sample, head and 32 of the `rows`. `tiles` is the number of 32 × 32 tiles in shared
-    /// memory.
+    /// Grid of the attention kernels for long samples: one block per sample, head and 32 of the `rows`. `tiles` is the
+    /// number of 32 × 32 tiles in shared memory.
     fn attention_grid(&self, shape: AttentionShape<'_>, rows: &Segments, tiles: usize) -> Grid {
         let size = shape.columns / shape.heads;
         if size > WIDEST_HEAD {

@@ -1,4 +1,5 @@
-//! The tensor operations of a [`Device`] on an NVIDIA GPU: each checks its shapes and starts kernels or a product of cuBLAS.
+//! The tensor operations of a [`Device`] on an NVIDIA GPU: each checks its shapes and starts kernels or a product of
+//! cuBLAS.
 
 use std::slice;
 
@@ -17,8 +18,8 @@ impl Device for Cuda {
     type Index = Index;
     type Number = Number;
 
-    /// The new device's stream has a higher priority: it is meant for acting or evaluating, whose results are waited for, while this device works off a
-    /// queue.
+    /// The new device's stream has a higher priority: it is meant for acting or evaluating, whose results are waited
+    /// for, while this device works off a queue.
     fn another(&self) -> Self {
         let (context, kernels, priority) = (self.context.clone(), self.kernels.clone(), self.priority - 1);
         let failure = self.pool.failure().clone();

@@ -1,4 +1,5 @@
-//! Recording of work as a CUDA graph and repeated execution of it, which shows what starting each kernel separately costs.
+//! Recording of work as a CUDA graph and repeated execution of it, which shows what starting each kernel separately
+//! costs.
 
 use std::sync::Arc;
 
@@ -12,8 +13,9 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Records what `work` queues on the device instead of running it, then runs it `times` times and waits for the end. `work` must not download values,
-    /// and must have run before, so that it allocates no memory. Anything that cannot be recorded makes the device fail.
+    /// Records what `work` queues on the device instead of running it, then runs it `times` times and waits for the
+    /// end. `work` must not download values, and must have run before, so that it allocates no memory. Anything that
+    /// cannot be recorded makes the device fail.
     pub fn repeat<T>(&self, times: usize, work: impl FnOnce() -> T) -> T {
         let stream = self.pool.stream();
         self.pool.settle();

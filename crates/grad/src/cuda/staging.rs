@@ -1,11 +1,13 @@
-//! Uploads to the GPU through pinned memory, which the GPU reads by itself. The CPU does not wait for the copies and can be several batches ahead.
+//! Uploads to the GPU through pinned memory, which the GPU reads by itself. The CPU does not wait for the copies and
+//! can be several batches ahead.
 
 use std::sync::Arc;
 
 use cudarc::driver::sys::CUdeviceptr;
 use cudarc::driver::{CudaEvent, CudaStream, DriverError, PinnedHostSlice, result};
 
-/// Bytes of each of the two halves: one is filled while the GPU reads the other. Larger uploads are copied synchronously.
+/// Bytes of each of the two halves: one is filled while the GPU reads the other. Larger uploads are copied
+/// synchronously.
 const HALF: usize = 8 << 20;
 /// Alignment of each upload in bytes.
 const ALIGNMENT: usize = 256;
@@ -26,7 +28,8 @@ impl Staging {
     /// Queues a copy of these bytes to the GPU's memory, which must hold as many.
     pub fn upload(&mut self, stream: &Arc<CudaStream>, bytes: &[u8], to: CUdeviceptr) -> Result<(), DriverError> {
         if bytes.len() > HALF {
-            // SAFETY: the memory holds as many bytes. The source is pageable, so it has been read when the call returns.
+            // SAFETY: the memory holds as many bytes. The source is pageable, so it has been read when the call
+            // returns.
             return unsafe { result::memcpy_htod_async(to, bytes, stream.cu_stream()) };
         }
         let place = self.room(stream, bytes.len())?;
@@ -37,7 +40,8 @@ impl Staging {
         };
         let staged = &mut memory.as_mut_slice()?[place..][..bytes.len()];
         staged.copy_from_slice(bytes);
-        // SAFETY: the memory holds as many bytes, and `room` makes sure that the staged bytes are not overwritten before the GPU has read them.
+        // SAFETY: the memory holds as many bytes, and `room` makes sure that the staged bytes are not overwritten
+        // before the GPU has read them.
         unsafe { result::memcpy_htod_async(to, staged, stream.cu_stream()) }
     }
 

@@ -1,10 +1,11 @@
-//! Imitation losses: the cross-entropy of the rows that a teacher selected, and a logistic loss of exchanging one row for another, weighted by the known
-//! gain of the exchange.
+//! Imitation losses: the cross-entropy of the rows that a teacher selected, and a logistic loss of exchanging one row
+//! for another, weighted by the known gain of the exchange.
 
 use crate::real::{double, exp, max, rounded, sigmoid};
 use crate::{Real, Segments, SelectedRows};
 
-/// Exchange of one selected row for another: the row that comes in, the row that goes out, and the gain, which is negative for a loss.
+/// Exchange of one selected row for another: the row that comes in, the row that goes out, and the gain, which is
+/// negative for a loss.
 pub type Exchange = (u32, u32, f32);
 
 /// Rows that should have been selected, sample by sample.
@@ -23,13 +24,15 @@ pub struct ImitationBatch<'a> {
 }
 
 impl<'a> ImitationBatch<'a> {
-    /// Creates a batch of a teacher's selections without exchanges. The cross-entropy of each sample is multiplied by `share`.
+    /// Creates a batch of a teacher's selections without exchanges. The cross-entropy of each sample is multiplied by
+    /// `share`.
     pub fn new(selected: SelectedRows<'a>, share: f32) -> ImitationBatch<'a> {
         let exchange_segments = Segments::of_lengths(selected.rows.ranges().map(|_| 0));
         ImitationBatch { selected, share, exchange_segments, exchanges: Vec::new(), gain_share: 0.0 }
     }
 
-    /// Adds exchanges, one list per sample, with rows counted from the sample's first row. The loss of each exchange is multiplied by `share`.
+    /// Adds exchanges, one list per sample, with rows counted from the sample's first row. The loss of each exchange is
+    /// multiplied by `share`.
     ///
     /// # Panics
     ///
@@ -53,8 +56,8 @@ impl<'a> ImitationBatch<'a> {
     }
 }
 
-/// Cross-entropy of one sample, times `share`: the target is the uniform distribution over the rows that the teacher picked. Writes the gradient to `by_q`.
-/// The first row cannot be selected and takes no part.
+/// Cross-entropy of one sample, times `share`: the target is the uniform distribution over the rows that the teacher
+/// picked. Writes the gradient to `by_q`. The first row cannot be selected and takes no part.
 pub(crate) fn cross_entropy(q: &[Real], counts: &[u32], picked: &[u32], share: Real, by_q: &mut [Real]) -> f64 {
     let most = q[1..].iter().fold(Real::NEG_INFINITY, |most, q| max(most, *q));
     by_q[0] = 0.0;
@@ -73,7 +76,8 @@ pub(crate) fn cross_entropy(q: &[Real], counts: &[u32], picked: &[u32], share: R
     loss
 }
 
-/// Logistic loss of one sample, times `share`: whether each exchange should be made, weighted by the magnitude of its gain. Adds the gradient to `by_q`.
+/// Logistic loss of one sample, times `share`: whether each exchange should be made, weighted by the magnitude of its
+/// gain. Adds the gradient to `by_q`.
 pub(crate) fn logistic(q: &[Real], exchanges: &[Exchange], share: Real, by_q: &mut [Real]) -> f64 {
     let mut loss = 0.0;
     for (inward, outward, gain) in exchanges {

@@ -1,4 +1,5 @@
-//! The loss of proximal policy optimization (PPO): clipped policy gain, entropy bonus and squared error of the state value.
+//! The loss of proximal policy optimization (PPO): clipped policy gain, entropy bonus and squared error of the state
+//! value.
 
 use crate::real::{double, rounded};
 use crate::{Likelihood, Real, SelectedRows};
@@ -39,7 +40,8 @@ pub struct PolicyWeights {
     pub share: f32,
 }
 
-/// Loss of one sample, given the likelihood of its choice under the current policy. Writes the gradients to `by_q` and `by_value`.
+/// Loss of one sample, given the likelihood of its choice under the current policy. Writes the gradients to `by_q` and
+/// `by_value`.
 pub(crate) fn loss_of_one(
     weights: &PolicyWeights,
     sample: &PolicySample,

@@ -1,10 +1,12 @@
-//! Q-learning over selections of rows. The Q-value of a selection is V + Σ (q of the row − q of the first row), so the best selection is the greedy one.
-//! Here are the bootstrapped targets of choices and the loss of their Q-values against targets.
+//! Q-learning over selections of rows. The Q-value of a selection is V + Σ (q of the row − q of the first row), so the
+//! best selection is the greedy one. Here are the bootstrapped targets of choices and the loss of their Q-values
+//! against targets.
 
 use crate::real::double;
 use crate::{Real, Segments, SelectedRows, best_rows, likelihood};
 
-/// States that n-step targets are bootstrapped from: for each sample the state that was reached n choices later, and the rewards on the way there.
+/// States that n-step targets are bootstrapped from: for each sample the state that was reached n choices later, and
+/// the rewards on the way there.
 #[derive(Clone, Copy, Debug)]
 pub struct NextStates<'a> {
     /// Rows of each state. The first stands for selecting none, the others can be selected.
@@ -13,7 +15,8 @@ pub struct NextStates<'a> {
     pub counts: &'a [u32],
     /// Rewards and discount of each sample.
     pub returns: &'a [NStepReturn],
-    /// Whether the state value V is an output of its own (dueling network). Otherwise V is the Q-value of the first row.
+    /// Whether the state value V is an output of its own (dueling network). Otherwise V is the Q-value of the first
+    /// row.
     pub is_dueling: bool,
     /// Whether places may stay empty: if `true`, only rows with at least the first row's Q-value are selected.
     pub may_idle: bool,
@@ -44,7 +47,8 @@ pub struct QValueBatch<'a> {
     pub selected: SelectedRows<'a>,
     /// Factor on the loss of each sample.
     pub weights: &'a [f32],
-    /// Whether the state value V is an output of its own (dueling network). Otherwise V is the Q-value of the first row.
+    /// Whether the state value V is an output of its own (dueling network). Otherwise V is the Q-value of the first
+    /// row.
     pub is_dueling: bool,
     /// Bound of the Huber loss. `None` means half the squared error.
     pub bound: Option<f32>,
@@ -52,7 +56,8 @@ pub struct QValueBatch<'a> {
     pub likelihood: f32,
 }
 
-/// Q-value of selecting the rows `picked`: V plus the advantage of each row over the first. V is `value` for a dueling network and `q[0]` otherwise.
+/// Q-value of selecting the rows `picked`: V plus the advantage of each row over the first. V is `value` for a dueling
+/// network and `q[0]` otherwise.
 pub fn q_value_of(is_dueling: bool, q: &[Real], value: Real, picked: &[u32]) -> Real {
     let v = if is_dueling { value } else { q[0] };
     v + picked.iter().map(|row| q[*row as usize] - q[0]).sum::<Real>()
@@ -82,7 +87,8 @@ pub(crate) fn huber(bound: Option<Real>, error: Real) -> (Real, Real) {
     }
 }
 
-/// Loss of one sample's Q-value, whose temporal-difference error is `error`. Writes the gradients to `by_q` and `by_value`.
+/// Loss of one sample's Q-value, whose temporal-difference error is `error`. Writes the gradients to `by_q` and
+/// `by_value`.
 pub(crate) fn loss_of_one(
     values: &QValueBatch<'_>,
     weight: f32,

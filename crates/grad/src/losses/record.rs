@@ -4,7 +4,8 @@ use crate::real::rounded;
 use crate::{ImitationBatch, LearningLosses, Loss, NextStates, PolicyBatch, QValueBatch, Real, Tape, Var};
 
 impl<D: LearningLosses> Tape<'_, D> {
-    /// Weighted sum of regression losses of `x` against `target`: half the squared error, or the Huber loss with bound `delta`.
+    /// Weighted sum of regression losses of `x` against `target`: half the squared error, or the Huber loss with bound
+    /// `delta`.
     pub fn regression(&mut self, x: Var, delta: Option<f64>, target: &[Real], weights: &[Real]) -> Loss<D> {
         let (rows, columns) = self.shape(x);
         assert!(target.len() == rows * columns && weights.len() == target.len());
@@ -17,8 +18,8 @@ impl<D: LearningLosses> Tape<'_, D> {
         Loss { value, var: x, gradient }
     }
 
-    /// Imitation loss of the Q-values `q`, one per row. Returns the losses to pass to [`Tape::backward`], and their total, which may not have been computed
-    /// yet.
+    /// Imitation loss of the Q-values `q`, one per row. Returns the losses to pass to [`Tape::backward`], and their
+    /// total, which may not have been computed yet.
     pub fn imitation_loss(&mut self, q: Var, imitation: &ImitationBatch<'_>) -> (Vec<Loss<D>>, D::Number) {
         let rows = imitation.selected.rows.rows();
         assert_eq!(self.shape(q), (rows, 1));
@@ -27,8 +28,8 @@ impl<D: LearningLosses> Tape<'_, D> {
         (vec![Loss { value: 0.0, var: q, gradient: by_q }], total)
     }
 
-    /// Policy loss of the Q-values `q`, one per row, and the state values `value`, one per sample. Returns the losses to pass to [`Tape::backward`], and
-    /// their total, which may not have been computed yet.
+    /// Policy loss of the Q-values `q`, one per row, and the state values `value`, one per sample. Returns the losses
+    /// to pass to [`Tape::backward`], and their total, which may not have been computed yet.
     pub fn policy_loss(&mut self, q: Var, value: Var, choices: &PolicyBatch<'_>) -> (Vec<Loss<D>>, D::Number) {
         let rows = choices.selected.rows;
         assert_eq!((self.shape(q), self.shape(value)), ((rows.rows(), 1), (rows.len(), 1)));
@@ -40,8 +41,8 @@ impl<D: LearningLosses> Tape<'_, D> {
         (vec![loss(q, by_q), loss(value, by_value)], total)
     }
 
-    /// Bootstrapped targets of choices, from the Q-values `q` and the state values `value` of the next states. `chooser` selects the best rows there; without
-    /// it `q` does.
+    /// Bootstrapped targets of choices, from the Q-values `q` and the state values `value` of the next states.
+    /// `chooser` selects the best rows there; without it `q` does.
     pub fn bootstrap_targets(
         &mut self,
         next_states: &NextStates<'_>,
@@ -56,8 +57,8 @@ impl<D: LearningLosses> Tape<'_, D> {
         out
     }
 
-    /// Loss of the choices' Q-values against `target`. Returns the losses to pass to [`Tape::backward`], their total, which may not have been computed yet,
-    /// and the temporal-difference error of each sample.
+    /// Loss of the choices' Q-values against `target`. Returns the losses to pass to [`Tape::backward`], their total,
+    /// which may not have been computed yet, and the temporal-difference error of each sample.
     pub fn q_value_loss(
         &mut self,
         q: Var,

@@ -1,4 +1,5 @@
-//! Selection of rows one after the other, without replacement: the best selection, the likelihood of a selection under a softmax policy, and its gradients.
+//! Selection of rows one after the other, without replacement: the best selection, the likelihood of a selection under
+//! a softmax policy, and its gradients.
 //!
 //! Equal items share one row with a count, so a row that stands for c items is c times as likely to be picked.
 
@@ -21,8 +22,9 @@ pub struct SelectedRows<'a> {
 }
 
 impl<'a> SelectedRows<'a> {
-    /// Creates a batch of selections. `counts` holds the multiplicity of each row except the first of each sample, which is never picked; `picked` holds the
-    /// rows of each sample in the order of picking, counted from its first row.
+    /// Creates a batch of selections. `counts` holds the multiplicity of each row except the first of each sample,
+    /// which is never picked; `picked` holds the rows of each sample in the order of picking, counted from its first
+    /// row.
     ///
     /// # Panics
     ///
@@ -60,8 +62,8 @@ pub(crate) fn counts_of<'a>(counts: &'a [u32], sample: usize, rows: &Range<usize
     &counts[rows.start - sample..rows.end - sample - 1]
 }
 
-/// Rows with the highest Q-values that are at least `threshold`, best first, for up to `places` places. A row is repeated up to its count. The first row
-/// of `q` is never selected and has no count.
+/// Rows with the highest Q-values that are at least `threshold`, best first, for up to `places` places. A row is
+/// repeated up to its count. The first row of `q` is never selected and has no count.
 pub fn best_rows(q: &[Real], counts: &[u32], places: u32, threshold: Real) -> Vec<u32> {
     let mut rows: Vec<u32> = (1..q.len() as u32).filter(|row| q[*row as usize] >= threshold).collect();
     rows.sort_by(|a, b| q[*b as usize].total_cmp(&q[*a as usize]).then(a.cmp(b)));

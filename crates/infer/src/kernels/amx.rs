@@ -1,7 +1,8 @@
 //! Products of bfloat16 numbers by matrix tiles (AMX), in assembly, because Rust has no stable intrinsics for them.
 //!
-//! There are eight tiles of one kilobyte. Four hold sums, which are independent of each other because the latency of a product is several times its
-//! throughput; the other four hold factors. Tiles belong to a thread. They are configured for a pass, reconfigured for its attention, and released after it.
+//! There are eight tiles of one kilobyte. Four hold sums, which are independent of each other because the latency of a
+//! product is several times its throughput; the other four hold factors. Tiles belong to a thread. They are configured
+//! for a pass, reconfigured for its attention, and released after it.
 #![allow(unsafe_code, reason = "assembly and a system call")]
 
 use std::arch::asm;
@@ -10,7 +11,8 @@ use std::mem::MaybeUninit;
 
 use super::bf16::{Product, TILE};
 
-/// One instruction on tiles, given by their numbers. Strides are in bytes. The compiler itself does not use tiles, and keeps these instructions in order.
+/// One instruction on tiles, given by their numbers. Strides are in bytes. The compiler itself does not use tiles, and
+/// keeps these instructions in order.
 macro_rules! tile {
     (zero $to:literal) => {
         asm!(concat!("tilezero tmm", $to), options(nostack, nomem, preserves_flags))
@@ -33,7 +35,8 @@ pub(super) use tile;
 pub(super) const LINE: usize = 64;
 pub(super) const SAME: usize = 0;
 
-/// Right to compute with tiles: it exists only if the processor has bfloat16 tiles and the operating system lets this process use them.
+/// Right to compute with tiles: it exists only if the processor has bfloat16 tiles and the operating system lets this
+/// process use them.
 #[derive(Clone, Copy)]
 pub(super) struct Tiles(());
 
@@ -53,7 +56,8 @@ fn is_permitted() -> bool {
     const ARCH_REQ_XCOMP_PERM: i64 = 0x1023;
     const TILE_DATA: i64 = 18;
     let result: i64;
-    // SAFETY: the system call does not access the memory of this process; it overwrites the two registers that are declared.
+    // SAFETY: the system call does not access the memory of this process; it overwrites the two registers that are
+    // declared.
     unsafe {
         asm!(
             "syscall",
@@ -147,8 +151,8 @@ impl Tiles {
         }
     }
 
-    /// Calls `take` with each row, each 32nd column, and the 32 sums from there on, which include the bias if there is one. The columns of a row come in
-    /// order. Must be inlined into a function with the target features.
+    /// Calls `take` with each row, each 32nd column, and the 32 sums from there on, which include the bias if there is
+    /// one. The columns of a row come in order. Must be inlined into a function with the target features.
     ///
     /// # Safety
     /// All pointers must be valid for the product's rows and columns; rows must be a multiple of [`super::GROUP`].
@@ -159,7 +163,8 @@ impl Tiles {
         bias: Option<*const f32>,
         mut take: impl FnMut(usize, usize, __m512, __m512),
     ) {
-        // The sums of the previous block are taken between the products of a block, so that neither waits for the other.
+        // The sums of the previous block are taken between the products of a block, so that neither waits for the
+        // other.
         let mut sums = MaybeUninit::<Sums>::uninit();
         let sums = sums.as_mut_ptr().cast::<f32>();
         let mut before: Option<Stored> = None;
@@ -167,7 +172,8 @@ impl Tiles {
         loop {
             let block = blocks.next();
             let steps = if block.is_some() { product.depth / 32 } else { 1 };
-            // SAFETY: blocks are within the product, which the caller guarantees; `sums` holds the sums of a block; tiles are configured.
+            // SAFETY: blocks are within the product, which the caller guarantees; `sums` holds the sums of a block;
+            // tiles are configured.
             unsafe {
                 match (block, before) {
                     (Some(block), _) => {
@@ -254,7 +260,8 @@ impl Shape {
     }
 }
 
-/// Iterator over all blocks of a product: first pairs of row tiles, 32 columns after 32, then the last tile of rows if their number is odd.
+/// Iterator over all blocks of a product: first pairs of row tiles, 32 columns after 32, then the last tile of rows if
+/// their number is odd.
 struct Blocks {
     rows: usize,
     columns: usize,
@@ -299,8 +306,8 @@ impl Iterator for Blocks {
 /// # Safety
 /// Tiles must be configured, and all pointers must be valid for the block.
 impl Block {
-    /// Stores the sums of the previous block, and starts those of this one with the bias and the first products. This is done tile by tile, because
-    /// storing a sum right after its last product would wait for it.
+    /// Stores the sums of the previous block, and starts those of this one with the bias and the first products. This
+    /// is done tile by tile, because storing a sum right after its last product would wait for it.
     #[inline(always)]
     unsafe fn start(&self, product: &Product, bias: *const f32, before: Option<Stored>) {
         // SAFETY: the caller's guarantees are passed on.

@@ -1,9 +1,10 @@
-//! Attention of small heads by matrix tiles, from logits to mixed values in one loop, so that powers never leave the nearest cache. This module packs the
-//! queries, keys and values; [`super::amx_pipeline`] has the loop.
+//! Attention of small heads by matrix tiles, from logits to mixed values in one loop, so that powers never leave the
+//! nearest cache. This module packs the queries, keys and values; [`super::amx_pipeline`] has the loop.
 //!
-//! Everything is transposed: a tile of logits has sixteen keys as rows and sixteen queries as columns. So keys are multiplied in the layout that they have
-//! in memory, interleaving two rows of powers gives the layout of the next product, and the sums of a query's powers are one more row of values, which
-//! consists of ones. A key that stands for several equal ones has its multiplicity in that row, and as a factor of its values.
+//! Everything is transposed: a tile of logits has sixteen keys as rows and sixteen queries as columns. So keys are
+//! multiplied in the layout that they have in memory, interleaving two rows of powers gives the layout of the next
+//! product, and the sums of a query's powers are one more row of values, which consists of ones. A key that stands for
+//! several equal ones has its multiplicity in that row, and as a factor of its values.
 #![allow(unsafe_code, reason = "assembly on checked memory")]
 
 use std::arch::x86_64::*;
@@ -13,7 +14,8 @@ use super::amx_pipeline::{PackedHeads, Unit, ValueTiles};
 use super::bf16::{self, FRACTIONS, TILE, narrow};
 use super::{GROUP, Heads, PAD, ViewMut};
 
-/// Greatest exponent of a power of two for which sums over any number of rows, and mixed values unless they are huge, stay finite.
+/// Greatest exponent of a power of two for which sums over any number of rows, and mixed values unless they are huge,
+/// stay finite.
 pub(super) const MODERATE: f32 = 100.0;
 /// Greatest width of a head: the depth of a tile.
 pub(super) const WIDEST: usize = 32;
@@ -58,14 +60,16 @@ pub(super) fn attend(heads: &Heads<'_, u16>, room: &mut [u16], mut to: ViewMut<u
             count,
             mask: bf16::lanes(size),
         });
-        // SAFETY: the processor has the instructions; the views hold all rows, and the working memory has room for them.
+        // SAFETY: the processor has the instructions; the views hold all rows, and the working memory has room for
+        // them.
         let most = unsafe { packed.pack(head, own, weights) };
         if most + heads.most_bias > MODERATE * FRACTIONS as f32 || most.is_nan() {
             return false;
         }
     }
     Configuration::of(shape.rows as u8).load();
-    // SAFETY: the processor has the instructions; everything has been packed, tiles are configured, and `to` has room for the result.
+    // SAFETY: the processor has the instructions; everything has been packed, tiles are configured, and `to` has room
+    // for the result.
     unsafe {
         match shape.tiles {
             2 => packed.attend::<Unit, 2>(Unit::first(&packed)),
@@ -116,7 +120,8 @@ pub(super) fn greatest(most: __m512i, rows: &[__m512i]) -> __m512i {
 }
 
 impl PackedHeads {
-    /// Packs the rows of one head. Returns an upper bound of all products of a query and a key: the product of the greatest magnitudes of each column.
+    /// Packs the rows of one head. Returns an upper bound of all products of a query and a key: the product of the
+    /// greatest magnitudes of each column.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
     unsafe fn pack(&self, head: usize, [queries, keys, values]: [HeadRows; 3], weights: &[u16]) -> f32 {
         let mut most = [_mm512_setzero_si512(); 2];
@@ -143,7 +148,8 @@ impl PackedHeads {
         _mm512_reduce_add_ps(_mm512_dpbf16_ps(_mm512_setzero_ps(), queries, keys))
     }
 
-    /// Packs the values of 32 keys, which are block `place` of all, as columns, and the keys' multiplicities as one more row.
+    /// Packs the values of 32 keys, which are block `place` of all, as columns, and the keys' multiplicities as one
+    /// more row.
     ///
     /// # Safety
     /// The working memory must have room for the block.

@@ -1,7 +1,8 @@
 //! The pipeline of [`super::amx_attention`]: from packed queries, keys and values to the result of the attention.
 //!
-//! The work is cut into units of 32 keys and 16 queries. Three stages run side by side on different units, so that none waits for what another has just
-//! written: logits by tiles, powers by vectors, and mixing of values by tiles. In step `s` of the loop:
+//! The work is cut into units of 32 keys and 16 queries. Three stages run side by side on different units, so that none
+//! waits for what another has just written: logits by tiles, powers by vectors, and mixing of values by tiles. In step
+//! `s` of the loop:
 //!
 //! ```text
 //!           tiles                        vectors                      tiles
@@ -25,7 +26,8 @@ use super::bf16::{self, FRACTIONS, TILE};
 use super::{GROUP, PAD};
 use crate::sparse::plan::Step;
 
-/// Number of blocks of 32 keys that all queries attend to before the next blocks are taken: as many as stay in the nearest cache.
+/// Number of blocks of 32 keys that all queries attend to before the next blocks are taken: as many as stay in the
+/// nearest cache.
 const CHUNK: usize = 7;
 /// Number of units whose logits and powers are buffered between the stages.
 const RING: usize = 4;
@@ -33,14 +35,15 @@ const RING: usize = 4;
 const POWERS_LATER: usize = 2;
 const MIXED_LATER: usize = 4;
 
-/// Initial value of the logits. It is the sum of 128 times the exponent of one, which makes whole numbers the bit patterns of elements except for
-/// [`bf16::EXCESS`]; 2^15, which leaves eight bits of fraction below the whole number; and one half of the last bit of the whole number, which rounds.
+/// Initial value of the logits. It is the sum of 128 times the exponent of one, which makes whole numbers the bit
+/// patterns of elements except for [`bf16::EXCESS`]; 2^15, which leaves eight bits of fraction below the whole number;
+/// and one half of the last bit of the whole number, which rounds.
 #[repr(C, align(64))]
 struct Start([f32; 16]);
 static START: Start = Start([(1 << 15) as f32 + (127 * FRACTIONS) as f32 + 0.5; 16]);
 
-/// Layout of values in tiles: one row per column of a head, one row of multiplicities, and up to whole tiles rows of arbitrary content, whose sums are never
-/// read.
+/// Layout of values in tiles: one row per column of a head, one row of multiplicities, and up to whole tiles rows of
+/// arbitrary content, whose sums are never read.
 #[derive(Clone, Copy)]
 pub(super) struct ValueTiles {
     pub(super) tiles: usize,
@@ -60,7 +63,8 @@ impl ValueTiles {
     }
 }
 
-/// Powers of two of logits as the tiles leave them: bits 8 to 23 are the element's bit pattern, except for the excess of its fraction.
+/// Powers of two of logits as the tiles leave them: bits 8 to 23 are the element's bit pattern, except for the excess
+/// of its fraction.
 #[derive(Clone, Copy)]
 struct PairPowers {
     excess: __m512i,
@@ -79,7 +83,8 @@ impl PairPowers {
         }
     }
 
-    /// Powers of the logits of two consecutive keys, interleaved in pairs. This is assembly because the compiler chooses slower instructions.
+    /// Powers of the logits of two consecutive keys, interleaved in pairs. This is assembly because the compiler
+    /// chooses slower instructions.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
     fn of(self, even: __m512i, odd: __m512i) -> __m512i {
@@ -153,7 +158,8 @@ pub(super) trait Walk: Copy {
     fn is_last_chunk(&self, of: &PackedHeads) -> bool;
 }
 
-/// Unit of work of dense attention. Units are ordered by head, chunk of keys, tile of queries, and block of keys within the chunk.
+/// Unit of work of dense attention. Units are ordered by head, chunk of keys, tile of queries, and block of keys within
+/// the chunk.
 #[derive(Clone, Copy)]
 pub(super) struct Unit {
     head: usize,
@@ -317,8 +323,9 @@ struct Between {
 
 /// State of the three stages while they run through all units. See the diagram in the module's documentation.
 ///
-/// Tiles 0 and 1 hold logits, 2 queries, 3 keys or powers, 4 to 6 mixed values, and 7 values. `TILES` is the number of tiles of values.
-/// Each stage is divided into parts that are inlined into one loop, where tile instructions alternate with vector instructions.
+/// Tiles 0 and 1 hold logits, 2 queries, 3 keys or powers, 4 to 6 mixed values, and 7 values. `TILES` is the number of
+/// tiles of values. Each stage is divided into parts that are inlined into one loop, where tile instructions alternate
+/// with vector instructions.
 struct Pipeline<'a, W, const TILES: usize> {
     heads: &'a PackedHeads,
     powers: PairPowers,
@@ -329,8 +336,8 @@ struct Pipeline<'a, W, const TILES: usize> {
     mixed: W,
     /// Last unit of sixteen queries, whose mixed values were stored in the step before.
     finished: Option<W>,
-    /// Number of elements of a block of values and of a tile of values, and of sums in a tile of mixed values. They are copied here so that the loop need
-    /// not reload them.
+    /// Number of elements of a block of values and of a tile of values, and of sums in a tile of mixed values. They are
+    /// copied here so that the loop need not reload them.
     value_block: usize,
     value_tile: usize,
     mixed_tile: usize,
@@ -505,7 +512,8 @@ impl PackedHeads {
     /// Computes the attention of all units, from `first` on.
     ///
     /// # Safety
-    /// All units must be packed, the destination must have room for the result, and tiles must be configured for the layout of the values.
+    /// All units must be packed, the destination must have room for the result, and tiles must be configured for the
+    /// layout of the values.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
     pub(super) unsafe fn attend<W: Walk, const TILES: usize>(&self, first: W) {
         let mut between = MaybeUninit::<Between>::uninit();

@@ -1,6 +1,8 @@
-//! Attention of kept keys by matrix tiles: the loop of [`super::amx_pipeline`] over the units of a [`Plan`] instead of over all keys.
+//! Attention of kept keys by matrix tiles: the loop of [`super::amx_pipeline`] over the units of a [`Plan`] instead of
+//! over all keys.
 //!
-//! The heads are computed one after the other, because the units of one head fit in a cache where those of all heads do not.
+//! The heads are computed one after the other, because the units of one head fit in a cache where those of all heads do
+//! not.
 #![allow(unsafe_code, reason = "assembly on checked memory")]
 
 use std::arch::x86_64::*;
@@ -52,13 +54,15 @@ pub(super) fn attend(heads: &Heads<'_, u16>, plan: &Plan, room: &mut [u16], mut 
         };
         let mask = bf16::lanes(size);
         let own = rows.map(|(from, stride)| PlannedRows { from: from.wrapping_add(head * size), stride, mask });
-        // SAFETY: the processor has the instructions; all rows of the plan are within the views, and the working memory has room for them.
+        // SAFETY: the processor has the instructions; all rows of the plan are within the views, and the working memory
+        // has room for them.
         let most = unsafe { pack(&packed, plan, own, weights) };
         if most + heads.most_bias > MODERATE * FRACTIONS as f32 || most.is_nan() {
             return false;
         }
         Configuration::of(shape.rows as u8).load();
-        // SAFETY: the processor has the instructions; everything has been packed, tiles are configured, and `to` has room for the result.
+        // SAFETY: the processor has the instructions; everything has been packed, tiles are configured, and `to` has
+        // room for the result.
         unsafe {
             match shape.tiles {
                 2 => packed.attend::<Listed<'_>, 2>(Listed::first(steps)),

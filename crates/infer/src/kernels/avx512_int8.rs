@@ -1,7 +1,8 @@
 //! Linear maps in 8-bit integers by AVX-512 VNNI, which adds four products at a time. [`Avx512`] does everything else.
 //!
-//! Weights are quantized with one scale per output. Each row of inputs is quantized with its own scale and zero point, value = scale · (whole − zero), so that
-//! rows without negative numbers can use all eight bits. Sums of integers are exact.
+//! Weights are quantized with one scale per output. Each row of inputs is quantized with its own scale and zero point,
+//! value = scale · (whole − zero), so that rows without negative numbers can use all eight bits. Sums of integers are
+//! exact.
 #![allow(unsafe_code, reason = "vector instructions on checked pointers")]
 
 use std::arch::x86_64::*;
@@ -205,7 +206,8 @@ impl Quantized {
         let Matrix { depth, columns, .. } = *matrix;
         for column in (0..columns).step_by(PAD) {
             for first in (0..GROUP).step_by(ROWS) {
-                // SAFETY: rows are below sixteen and columns within the matrix, whose panels of 32 have depth × 32 bytes.
+                // SAFETY: rows are below sixteen and columns within the matrix, whose panels of 32 have depth × 32
+                // bytes.
                 unsafe {
                     let panel = matrix.data.as_ptr().add(column * depth);
                     let mut sums = [[_mm512_setzero_si512(); 2]; ROWS];

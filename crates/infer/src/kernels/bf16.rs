@@ -1,7 +1,7 @@
 //! Engine with bfloat16 elements: everything but the products in tiles and the attention, which [`super::amx`] adds.
 //!
-//! A packed matrix is a sequence of tiles of one kilobyte: 32 rows deep and 16 columns wide, with two consecutive numbers of a column adjacent. A panel is two
-//! tiles wide.
+//! A packed matrix is a sequence of tiles of one kilobyte: 32 rows deep and 16 columns wide, with two consecutive
+//! numbers of a column adjacent. A panel is two tiles wide.
 #![allow(unsafe_code, reason = "vector instructions on checked pointers")]
 
 use std::arch::x86_64::*;
@@ -25,7 +25,8 @@ pub(crate) struct Product {
     pub columns: usize,
 }
 
-/// Engine with bfloat16 products in tiles. It exists only if the processor has tiles, AVX-512 BF16 and VBMI, and what [`Avx512`] needs.
+/// Engine with bfloat16 products in tiles. It exists only if the processor has tiles, AVX-512 BF16 and VBMI, and what
+/// [`Avx512`] needs.
 #[derive(Clone, Copy)]
 pub(crate) struct Amx {
     plain: Avx512,
@@ -101,7 +102,8 @@ impl Engine for Amx {
         let product = product(rows, a, map.matrix.view());
         assert!(map.bias.len() >= product.columns, "a bias for every column");
         let (bias, to, stride) = (map.bias.as_ptr(), c.pointer(rows, product.columns), c.stride);
-        // SAFETY: the engine exists, so the processor has the instructions; the bounds are checked above and by `product`.
+        // SAFETY: the engine exists, so the processor has the instructions; the bounds are checked above and by
+        // `product`.
         unsafe {
             match relu {
                 true => multiply_elements::<true>(self.tiles, &product, bias, to, stride),
@@ -174,7 +176,8 @@ impl Engine for Amx {
     fn mix(self, rows: usize, columns: usize, attention: &mut Attention<'_, u16>, b: Packed<u16>, mut c: ViewMut<u16>) {
         let product = product(rows, View { data: attention.powers, stride: b.depth }, b);
         let (to, stride) = (c.pointer(rows, columns), c.stride);
-        // SAFETY: the engine exists, so the processor has the instructions; the bounds are checked by the views and by `product`.
+        // SAFETY: the engine exists, so the processor has the instructions; the bounds are checked by the views and by
+        // `product`.
         unsafe { mix(self.tiles, &product, columns, &attention.factors[..rows], to, stride) }
     }
 
@@ -393,16 +396,18 @@ pub(super) fn narrow_pairs(even: __m512, odd: __m512) -> __m512i {
     _mm512_permutexvar_epi16(order, narrow(even, odd))
 }
 
-/// Place of one of sixteen pairs of keys. Instructions pack two vectors by quarters, four numbers of the first and four of the second. The powers and the
-/// values of keys are both in this order, so it does not change their sums.
+/// Place of one of sixteen pairs of keys. Instructions pack two vectors by quarters, four numbers of the first and four
+/// of the second. The powers and the values of keys are both in this order, so it does not change their sums.
 fn in_packs(pair: usize) -> usize {
     pair % 8 / 2 * 4 + pair / 8 * 2 + pair % 2
 }
 
-/// Unit of logits: this many double the attention weight. It is the number of fractions between two powers of two that an element can hold.
+/// Unit of logits: this many double the attention weight. It is the number of fractions between two powers of two that
+/// an element can hold.
 pub(super) const FRACTIONS: usize = 128;
 
-/// By how much the fraction k/64 of an exponent exceeds the fraction of its power of two, in units of an element's last bit.
+/// By how much the fraction k/64 of an exponent exceeds the fraction of its power of two, in units of an element's last
+/// bit.
 pub(super) static EXCESS: [u8; 64] = excess();
 
 const fn excess() -> [u8; 64] {
@@ -416,8 +421,9 @@ const fn excess() -> [u8; 64] {
     excess
 }
 
-/// Powers of two as elements, 32 at a time. Elements have eight significant bits, so exponents are rounded to multiples of 1/128. The rounded exponent, as a
-/// whole number, is already the element's bit pattern except for a small excess of the fraction, since 2^f is nearly 1 + f for f from 0 to 1.
+/// Powers of two as elements, 32 at a time. Elements have eight significant bits, so exponents are rounded to multiples
+/// of 1/128. The rounded exponent, as a whole number, is already the element's bit pattern except for a small excess of
+/// the fraction, since 2^f is nearly 1 + f for f from 0 to 1.
 #[derive(Clone, Copy)]
 struct Powers {
     excess: __m512i,

@@ -4,7 +4,8 @@
 use super::{Norm, PAD};
 use crate::reference::EPSILON;
 
-/// A vector of `N` numbers. Its functions may be called only if the processor has the instructions, and with pointers to memory that holds a vector.
+/// A vector of `N` numbers. Its functions may be called only if the processor has the instructions, and with pointers
+/// to memory that holds a vector.
 pub(crate) trait Lanes: Copy {
     const N: usize;
     unsafe fn load(from: *const f32) -> Self;
@@ -78,7 +79,8 @@ pub(crate) struct Product {
     pub relu: bool,
 }
 
-/// c = a·b + bias, or max(·, 0) of it, computed for R rows and two vectors of columns at a time. A panel of b is two vectors wide.
+/// c = a·b + bias, or max(·, 0) of it, computed for R rows and two vectors of columns at a time. A panel of b is two
+/// vectors wide.
 ///
 /// # Safety
 /// All pointers must be valid for the product's rows and columns.
@@ -346,7 +348,8 @@ macro_rules! f32_engine {
                 assert!(columns % PAD == 0, "padded rows");
                 let rows = logits.chunks_exact(columns).zip(powers.chunks_exact_mut(columns)).zip(&mut factors[..rows]);
                 for ((logits, powers), factor) in rows {
-                    // SAFETY: the engine exists, so the processor has the instructions; both rows have this many columns.
+                    // SAFETY: the engine exists, so the processor has the instructions; both rows have this many
+                    // columns.
                     *factor = unsafe { softmax(columns, logits.as_ptr(), powers.as_mut_ptr()) };
                 }
             }

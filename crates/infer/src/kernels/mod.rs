@@ -1,8 +1,9 @@
-//! The arithmetic, with one file for each instruction set. A [`Kernel`] is chosen once, when a network is built. It computes with an [`Engine`], a value
-//! that exists only if the processor has the instructions.
+//! The arithmetic, with one file for each instruction set. A [`Kernel`] is chosen once, when a network is built. It
+//! computes with an [`Engine`], a value that exists only if the processor has the instructions.
 //!
-//! Every engine multiplies rows by *packed* matrices: columns in panels of [`Engine::COLUMNS`], padded with zeros to whole panels. Rows are computed sixteen
-//! at a time ([`GROUP`]), and everything is padded to that, so the inner loops have no remainders.
+//! Every engine multiplies rows by *packed* matrices: columns in panels of [`Engine::COLUMNS`], padded with zeros to
+//! whole panels. Rows are computed sixteen at a time ([`GROUP`]), and everything is padded to that, so the inner loops
+//! have no remainders.
 
 #[cfg(target_arch = "x86_64")]
 mod amx;
@@ -45,8 +46,8 @@ pub(crate) const PAD: usize = 32;
 /// Attention logit of a key that is not attended to. It stands for minus infinity, but differences of it are never NaN.
 pub(crate) const NEVER: f32 = -1e30;
 
-/// Precision of the factors of products, least precise first. Norms, activations between layers, and sums (except those of integers) are always in single
-/// precision.
+/// Precision of the factors of products, least precise first. Norms, activations between layers, and sums (except those
+/// of integers) are always in single precision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Precision {
     /// Products of 8-bit integers in linear maps, and of single-precision numbers elsewhere.
@@ -291,7 +292,8 @@ pub(crate) trait Engine: Copy + Send + Sync + 'static {
     fn add_scaled(self, sum: &mut [f32], other: &[f32], factor: f32);
     /// Converts numbers to elements. Their count is a multiple of [`PAD`].
     fn convert(self, from: &[f32], to: &mut [Self::Element]);
-    /// Packs rows as the columns of a matrix, whose depth is their width. Accepts any number of rows and pads with zeros.
+    /// Packs rows as the columns of a matrix, whose depth is their width. Accepts any number of rows and pads with
+    /// zeros.
     fn pack_keys(self, rows: usize, columns: usize, from: View<Self::Element>, to: PackedMut<Self::Element>);
     /// Packs rows as the rows of a matrix. Accepts any number of rows and pads with zeros.
     fn pack_values(self, rows: usize, columns: usize, from: View<Self::Element>, to: PackedMut<Self::Element>);
@@ -301,7 +303,8 @@ pub(crate) trait Engine: Copy + Send + Sync + 'static {
     fn attention_room(_heads: usize, _size: usize, _rows: usize) -> usize {
         0
     }
-    /// Computes the attention of all heads at once and returns `true`, if the engine can do so for this input. Otherwise returns `false` without a result.
+    /// Computes the attention of all heads at once and returns `true`, if the engine can do so for this input.
+    /// Otherwise returns `false` without a result.
     fn attend(
         self,
         _heads: &Heads<'_, Self::Element>,
@@ -310,8 +313,8 @@ pub(crate) trait Engine: Copy + Send + Sync + 'static {
     ) -> bool {
         false
     }
-    /// Elements of working memory that [`Engine::attend_plan`] needs for this many tiles of [`GROUP`] queries and units of keys; 0 if the engine does not
-    /// implement it for this shape.
+    /// Elements of working memory that [`Engine::attend_plan`] needs for this many tiles of [`GROUP`] queries and units
+    /// of keys; 0 if the engine does not implement it for this shape.
     fn plan_room(_size: usize, _tiles: usize, _units: usize) -> usize {
         0
     }
@@ -325,7 +328,8 @@ pub(crate) trait Engine: Copy + Send + Sync + 'static {
     ) -> bool {
         false
     }
-    /// For each row of logits computes the powers 2^((logit − greatest) / [`Engine::UNIT`]), and one divided by their sum.
+    /// For each row of logits computes the powers 2^((logit − greatest) / [`Engine::UNIT`]), and one divided by their
+    /// sum.
     fn softmax(self, rows: usize, columns: usize, attention: &mut Attention<'_, Self::Element>);
     /// Computes the first `columns` columns of powers · b as elements, each row times its factor.
     fn mix(

@@ -1,5 +1,6 @@
-//! Layer norms of sixteen rows at a time in AVX-512, for engines with bfloat16 elements. The divisions and square roots, one per row, are computed for all
-//! sixteen rows at once. The variance is the mean square minus the squared mean, whose rounding error is smaller than that of bfloat16 elements.
+//! Layer norms of sixteen rows at a time in AVX-512, for engines with bfloat16 elements. The divisions and square
+//! roots, one per row, are computed for all sixteen rows at once. The variance is the mean square minus the squared
+//! mean, whose rounding error is smaller than that of bfloat16 elements.
 #![allow(unsafe_code, reason = "vector instructions on checked pointers")]
 
 use std::arch::x86_64::*;
@@ -28,7 +29,8 @@ fn sums(rows: &[__m512; GROUP]) -> __m512 {
 /// See [`super::Engine::add_norm`].
 ///
 /// # Safety
-/// All pointers must be valid for `rows` rows, a multiple of [`GROUP`]; `stride` must be a multiple of 32, and the norm must have as many parameters.
+/// All pointers must be valid for `rows` rows, a multiple of [`GROUP`]; `stride` must be a multiple of 32, and the norm
+/// must have as many parameters.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
 pub(crate) unsafe fn add_norm(
     rows: usize,

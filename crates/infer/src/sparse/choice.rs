@@ -53,9 +53,10 @@ impl Choice {
         &self.looked_into[self.starts[place] as usize..self.starts[place + 1] as usize]
     }
 
-    /// Chooses the blocks. `queries` and `keys` are the sums of the queries and of the keys of each block, `width` numbers that begin `stride` numbers after
-    /// those of the block before. A key block's score is the product of its mean key and the sum of the queries, over all heads together. The highest scores
-    /// win; of equal ones the earlier block. The blocks of the queries' own chunk need no choice.
+    /// Chooses the blocks. `queries` and `keys` are the sums of the queries and of the keys of each block, `width`
+    /// numbers that begin `stride` numbers after those of the block before. A key block's score is the product of its
+    /// mean key and the sum of the queries, over all heads together. The highest scores win; of equal ones the earlier
+    /// block. The blocks of the queries' own chunk need no choice.
     pub(crate) fn pick(&mut self, keep: usize, width: usize, stride: usize, queries: &[f32], keys: &[f32]) {
         self.looked_into.clear();
         self.starts.clear();

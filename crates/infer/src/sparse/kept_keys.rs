@@ -5,8 +5,8 @@ use std::ops::Range;
 use super::choice::Choice;
 use crate::Sparsity;
 
-/// The rows that each block of queries attends to: lists one after the other, and where each begins (compressed sparse rows). The first list is that of the
-/// idle row, which attends to all rows. The queries of a block share a list.
+/// The rows that each block of queries attends to: lists one after the other, and where each begins (compressed sparse
+/// rows). The first list is that of the idle row, which attends to all rows. The queries of a block share a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptKeys {
     queries: Vec<Range<usize>>,
@@ -15,8 +15,8 @@ pub struct KeptKeys {
 }
 
 impl KeptKeys {
-    /// Chooses the keys of a layer. `query_sums` and `key_sums` are the sums of the queries and of the keys of each of [`Sparsity::blocks`], `width` numbers
-    /// each, all heads together.
+    /// Chooses the keys of a layer. `query_sums` and `key_sums` are the sums of the queries and of the keys of each of
+    /// [`Sparsity::blocks`], `width` numbers each, all heads together.
     ///
     /// # Panics
     ///

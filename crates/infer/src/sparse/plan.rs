@@ -1,7 +1,9 @@
-//! The kept keys of a layer as the kernels take them: units of up to 32 keys, and for each group of queries the units that it attends to.
+//! The kept keys of a layer as the kernels take them: units of up to 32 keys, and for each group of queries the units
+//! that it attends to.
 //!
-//! Each block begins a unit of its own, so that a unit is packed once for all queries that look into the block. The rows that all queries attend to are in
-//! units of their own, and not in those of their blocks. The price is padding: a block of 25 rows takes a unit of 32.
+//! Each block begins a unit of its own, so that a unit is packed once for all queries that look into the block. The
+//! rows that all queries attend to are in units of their own, and not in those of their blocks. The price is padding: a
+//! block of 25 rows takes a unit of 32.
 
 use std::ops::Range;
 
@@ -137,7 +139,8 @@ impl Plan {
         }
     }
 
-    /// Reserves memory for the paper's parameters and up to this many jobs, so that later plans allocate nothing. Returns what it needs at most.
+    /// Reserves memory for the paper's parameters and up to this many jobs, so that later plans allocate nothing.
+    /// Returns what it needs at most.
     pub(crate) fn reserve(&mut self, jobs: usize) -> PlanSize {
         let most = (0..=jobs).fold(PlanSize::default(), |most, jobs| most.max(PlanSize::of(jobs)));
         fn reserve<T>(list: &mut Vec<T>, len: usize) {

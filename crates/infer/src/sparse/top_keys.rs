@@ -2,11 +2,11 @@
 
 use crate::kernels::NEVER;
 
-/// Masks all but the `keep` greatest logits of the job keys; of equal ones the earlier stay. The idle row's key, the first, always stays. `order` is working
-/// memory with room for the logits.
+/// Masks all but the `keep` greatest logits of the job keys; of equal ones the earlier stay. The idle row's key, the
+/// first, always stays. `order` is working memory with room for the logits.
 ///
-/// The least kept logit is found bit by bit: each step counts the logits above a candidate, which vectors do. That is several times faster than to sort or
-/// to partition them.
+/// The least kept logit is found bit by bit: each step counts the logits above a candidate, which vectors do. That is
+/// several times faster than to sort or to partition them.
 pub(crate) fn keep_top(logits: &mut [f32], keep: usize, order: &mut [i32]) {
     let Some((_, jobs)) = logits.split_first_mut() else { return };
     if keep >= jobs.len() {
@@ -19,7 +19,8 @@ pub(crate) fn keep_top(logits: &mut [f32], keep: usize, order: &mut [i32]) {
     let order = &mut order[..jobs.len()];
     order.iter_mut().zip(&*jobs).for_each(|(rank, logit)| *rank = rank_of(*logit));
     let at_least = |least: i32| order.iter().map(|rank| i32::from(*rank >= least)).sum::<i32>() as usize;
-    // Greatest number that at least `keep` ranks reach. Flipping the highest bit turns the order of signed numbers into that of unsigned ones.
+    // Greatest number that at least `keep` ranks reach. Flipping the highest bit turns the order of signed numbers into
+    // that of unsigned ones.
     let (mut prefix, mut kept) = (0u32, jobs.len());
     for bit in (0..u32::BITS).rev() {
         let candidate = prefix | 1 << bit;
