@@ -136,7 +136,8 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             self.jobs.push(job);
             self.hidden.push(hidden);
         } else {
-            (self.jobs[id.index()], self.hidden[id.index()]) = (job, hidden);
+            self.jobs[id.index()] = job;
+            self.hidden[id.index()] = hidden;
         }
         if self.sections.is_some() {
             self.enter_sections(id);
