@@ -6,7 +6,8 @@ use alloc::{format, string::String};
 
 use crate::{Assignment, JobId, Speed, SystemView, Time};
 
-/// What is wrong with an [`Assignment`]. Jobs are named by their ids; [`AssignmentProblem::named`] has the names of tasks.
+/// What is wrong with an [`Assignment`]. Jobs are named by their ids; [`AssignmentProblem::named`] has the names of
+/// tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AssignmentProblem {
@@ -53,8 +54,8 @@ pub enum AssignmentProblem {
 }
 
 impl AssignmentProblem {
-    /// Returns the problem in words, with the names of tasks, cores and resources. `view` is the one that the assignment was
-    /// made for.
+    /// Returns the problem in words, with the names of tasks, cores and resources. `view` is the one that the
+    /// assignment was made for.
     pub fn named(self, view: &SystemView<'_>) -> String {
         let missing = |id: JobId, action: &str| match view.jobs.get(id.index()) {
             Some(_) => format!("{} {action} after it left", view.job_name(id)),

@@ -122,11 +122,11 @@ pub use temponet_infer::NetworkOptions;
 pub use temponet_sched::shield::{Guarantee, NoGuarantee, Role, ShieldCounters, WhyNot};
 pub use temponet_task::ready_jobs::ReleaseProblem;
 pub use temponet_task::{
-    Aim, Arrival, Assignment, AssignmentProblem, Chain, Communication, Core, CoreSet, Costs, Decision, DueDates, Estimate, Event,
-    ExecutionModel, Gap, Goal, InvalidSystem, Job, JobHandle, JobId, JobTable, ListedJob, Locks, Machine, Measure, Mode,
-    NotApplicable, OnMiss, PrecedenceProblem, Preemption, Protocol, ReadyJobs, ReadyJobsError, Release, Scheduler,
-    Section, SectionProblem, Server, Speed, StoppedJob, System, SystemView, Task, TaskSet, TaskSettingProblem,
-    TasksMut, Tie, Time, TimeError, TimeUnit, Worths, Wrapper,
+    Aim, Arrival, Assignment, AssignmentProblem, Chain, Communication, Core, CoreSet, Costs, Decision, DueDates,
+    Estimate, Event, ExecutionModel, Gap, Goal, InvalidSystem, Job, JobHandle, JobId, JobTable, ListedJob, Locks,
+    Machine, Measure, Mode, NotApplicable, OnMiss, PrecedenceProblem, Preemption, Protocol, ReadyJobs, ReadyJobsError,
+    Release, Scheduler, Section, SectionProblem, Server, Speed, StoppedJob, System, SystemView, Task, TaskSet,
+    TaskSettingProblem, TasksMut, Tie, Time, TimeError, TimeUnit, Worths, Wrapper,
 };
 pub use tokenizer_error::TokenizerError;
 pub use tuning::Tuning;

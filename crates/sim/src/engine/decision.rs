@@ -1,6 +1,6 @@
-//! The second half of a step: a scheduler's decision is checked and carried out. Abandoned jobs leave, cores change their
-//! jobs and speeds, and overheads are charged. An illegal decision
-//! ([`Assignment::check`]) is an error that names the job or core.
+//! The second half of a step: a scheduler's decision is checked and carried out. Abandoned jobs leave, cores change
+//! their jobs and speeds, and overheads are charged. An illegal decision ([`Assignment::check`]) is an error that names
+//! the job or core.
 
 use std::ops::Deref;
 
