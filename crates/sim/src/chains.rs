@@ -1,14 +1,16 @@
 //! Reaction time and data age of chains, measured while a run goes on.
 //!
-//! Every job of a chain carries the number and the arrival of the source job whose value it works on. A job that follows the step before takes both from its
-//! predecessor; a job that reads takes them from the newest value, the one of the job with the largest number, that it can see when it reads. Two times are
-//! measured:
+//! Every job of a chain carries the number and the arrival of the source job whose value it works on. A job that
+//! follows the step before takes both from its predecessor; a job that reads takes them from the newest value, the one
+//! of the job with the largest number, that it can see when it reads. Two times are measured:
 //!
-//! - *reaction time* of a source job: from its arrival to the first output of the chain that carries its value or a newer one;
+//! - *reaction time* of a source job: from its arrival to the first output of the chain that carries its value or a
+//!   newer one;
 //! - *data age* of an output: from the arrival of the source job whose value it carries.
 //!
-//! In a chain whose every step follows the one before, an instance is one job of each task. Both times are then the response time from the arrival of the
-//! source to the completion of the last job. An instance whose last job does not complete has none and is *lost*: newer data does not stand in for it.
+//! In a chain whose every step follows the one before, an instance is one job of each task. Both times are then the
+//! response time from the arrival of the source to the completion of the last job. An instance whose last job does not
+//! complete has none and is *lost*: newer data does not stand in for it.
 //!
 //! The meter is an observer of a run, so sets without chains do not pay for it.
 
@@ -20,7 +22,8 @@ use crate::histogram::Histogram;
 use crate::metrics::{Count, End};
 use crate::trace::Observer;
 
-/// Whether jobs of `reader` read the value of `read` when they start, and not only at the dates of LET: unless every chain over this step is LET.
+/// Whether jobs of `reader` read the value of `read` when they start, and not only at the dates of LET: unless every
+/// chain over this step is LET.
 pub fn is_read_at_start(set: &TaskSet, read: usize, reader: usize) -> bool {
     let mut over =
         set.chains().iter().filter(|chain| chain.tasks.windows(2).any(|step| step == [read, reader])).peekable();
@@ -30,11 +33,11 @@ pub fn is_read_at_start(set: &TaskSet, read: usize, reader: usize) -> bool {
 /// Metrics of the instances of one chain.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ChainMetrics {
-    /// Source jobs that count, and those of them whose reaction time is within the chain's deadline. Without a deadline, every source job with a reaction
-    /// time counts and is met.
+    /// Source jobs that count, and those of them whose reaction time is within the chain's deadline. Without a
+    /// deadline, every source job with a reaction time counts and is met.
     pub instances: Count,
-    /// Instances without an output in a chain whose every step follows the one before: a job of theirs did not complete. Only those count whose
-    /// end-to-end deadline, if there is one, is within the horizon.
+    /// Instances without an output in a chain whose every step follows the one before: a job of theirs did not
+    /// complete. Only those count whose end-to-end deadline, if there is one, is within the horizon.
     pub lost: u64,
     /// Whether the chain has an end-to-end deadline.
     pub has_deadline: bool,
@@ -217,7 +220,8 @@ pub struct ChainMeter {
 }
 
 impl ChainMeter {
-    /// Creates a meter for a run of `set` until `horizon`. An instance counts if its end-to-end deadline is within the horizon.
+    /// Creates a meter for a run of `set` until `horizon`. An instance counts if its end-to-end deadline is within the
+    /// horizon.
     pub fn new(set: &TaskSet, horizon: Time) -> ChainMeter {
         let mut places = vec![Vec::new(); set.tasks().len()];
         for (index, chain) in set.chains().iter().enumerate() {
@@ -239,7 +243,8 @@ impl ChainMeter {
         ChainMeter { horizon, chains: set.chains().iter().map(meter).collect(), places }
     }
 
-    /// Returns what has been measured up to `now` since the last call. Instances that are late by then are counted as missed.
+    /// Returns what has been measured up to `now` since the last call. Instances that are late by then are counted as
+    /// missed.
     pub fn take(&mut self, now: Time) -> Vec<ChainMetrics> {
         let horizon = self.horizon;
         let taken = self.chains.iter_mut().map(|chain| {

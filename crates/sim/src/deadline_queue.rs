@@ -1,8 +1,8 @@
 //! Queue of future deadlines.
 //!
 //! Most jobs complete long before their deadline. A new deadline is therefore first kept in an unsorted list, of which
-//! only a lower bound is known. When time reaches that bound, the deadlines of jobs that are still active move to a heap;
-//! most deadlines never get there.
+//! only a lower bound is known. When time reaches that bound, the deadlines of jobs that are still active move to a
+//! heap; most deadlines never get there.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -51,8 +51,8 @@ impl DeadlineQueue {
         None
     }
 
-    /// Removes a job whose deadline is at or before `now`, the lowest id first. [`DeadlineQueue::next`] must have been called with a
-    /// time of at least `now` before.
+    /// Removes a job whose deadline is at or before `now`, the lowest id first. [`DeadlineQueue::next`] must have been
+    /// called with a time of at least `now` before.
     #[inline]
     pub fn pop_due(&mut self, now: Time) -> Option<(JobId, u32)> {
         let Reverse((deadline, job, generation)) = self.heap.peek().copied()?;

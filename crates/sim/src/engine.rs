@@ -5,13 +5,15 @@
 //! instant, the order is always the same:
 //!
 //! - running jobs without remaining work complete (`complete_jobs`);
-//! - jobs that reach a preemption point no longer hold their core (`reach_points` in `held.rs`);
-//! - jobs that reach the end of a critical section unlock, and those that reach a taken one give up their core (`sections.rs`);
+//! - jobs that reach a preemption point no longer hold their core (`reach_points` in `limited_preemption.rs`);
+//! - jobs that reach the end of a critical section unlock, and those that reach a taken one give up their core
+//!   (`sections.rs`);
 //! - unfinished jobs that reach their deadline are aborted or stay, by the set's rule (`pass_deadlines`);
 //! - new jobs are released (`release`), except at the horizon, where the run ends: those that arrive, and those whose
 //!   predecessors have completed (`waiting.rs`);
 //! - if any of this happened, or the scheduler asked for a decision at this time, it decides once (`apply`);
-//! - running jobs lock what they are about to use; one that comes too late gives up its core, and the scheduler decides again.
+//! - running jobs lock what they are about to use; one that comes too late gives up its core, and the scheduler decides
+//!   again.
 //!
 //! A completion exactly at the deadline therefore meets the deadline, and a job that is released when another one
 //! completes competes for that core. The engine reads no clock and draws no random numbers: all randomness comes from
@@ -36,29 +38,29 @@
 //!                              9
 //! ```
 //!
-//! A *pending* job is still in the [`Workload`], or waits for its predecessors. One that loses a predecessor is counted at
-//! once, as [`End::Unreleased`]. A *ready* job is active, without a core. A *running* job is in
-//! active and on a core. The other states are those of a job that has left, named by [`End`].
+//! A *pending* job is still in the [`Workload`], or waits for its predecessors. One that loses a predecessor is counted
+//! at once, as [`End::Unreleased`]. A *ready* job is active, without a core. A *running* job is in active and on a
+//! core. The other states are those of a job that has left, named by [`End`].
 //!
 //! 1. `advance` takes the job from the workload at its release time and calls `release`.
 //! 2. `apply` calls `reassign_cores`, which calls `dispatch` for every job that gets a core.
-//! 3. `reassign_cores` calls `vacate` for every job that loses its core: a preemption, or a migration if `dispatch` puts
-//!    the job on another core in the same decision.
+//! 3. `reassign_cores` calls `vacate` for every job that loses its core: a preemption, or a migration if `dispatch`
+//!    puts the job on another core in the same decision.
 //! 4. `complete_jobs` calls `vacate` and `leave` when the job has no remaining work. It may be late under
 //!    [`OnMiss::Continue`](temponet_task::OnMiss::Continue).
 //! 5. `deadline_passed` under `OnMiss::Continue` leaves the job where it is and reports [`Event::DeadlinePassed`].
-//! 6. `deadline_passed` under `OnMiss::Abort` calls `remove`. Its caller is `pass_deadlines`, or `release` for a job that
-//!    jitter releases at or after its own deadline. A job that holds its core leaves at its next preemption point.
+//! 6. `deadline_passed` under `OnMiss::Abort` calls `remove`. Its caller is `pass_deadlines`, or `release` for a job
+//!    that jitter releases at or after its own deadline. A job that holds its core leaves at its next preemption point.
 //! 7. `apply` calls `remove` for every job in [`Assignment::abandoned`]. A job that holds its core leaves as in 6.
 //! 8. `finish` counts the jobs that are still active at the horizon.
 //! 9. `count_unreleased`, called by `finish`, counts the jobs that are due by the horizon but that jitter would not
 //!    release before it.
 
 mod advance;
+mod continued;
 mod decision;
 mod error;
-mod held;
-mod resumed;
+mod limited_preemption;
 mod sections;
 mod waiting;
 
@@ -251,7 +253,8 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         }
     }
 
-    /// Counts jobs but does not keep the distributions of their response times and lateness; see [`Metrics::skip_histograms`].
+    /// Counts jobs but does not keep the distributions of their response times and lateness; see
+    /// [`Metrics::skip_histograms`].
     pub fn without_histograms(mut self) -> Engine<S> {
         self.metrics.skip_histograms();
         self

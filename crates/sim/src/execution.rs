@@ -1,8 +1,8 @@
 //! Sampling of true execution times from the model of each task.
 //!
 //! Weibull and Pareto times are drawn by inverting the truncated distribution, not by redrawing until a value is within
-//! bounds: the bounds may contain almost no probability mass, and redrawing would then never end. Normal times are redrawn
-//! a limited number of times, then drawn uniformly.
+//! bounds: the bounds may contain almost no probability mass, and redrawing would then never end. Normal times are
+//! redrawn a limited number of times, then drawn uniformly.
 
 use rand::{Rng, RngExt};
 use rand_distr::{Exp1, StandardNormal};
@@ -50,8 +50,8 @@ pub(crate) enum Sampler {
     },
 }
 
-/// Draws of a normal value before falling back to a uniform one. If none of them is within the bounds, the bounds contain
-/// almost no probability mass, and the distribution within them is nearly uniform.
+/// Draws of a normal value before falling back to a uniform one. If none of them is within the bounds, the bounds
+/// contain almost no probability mass, and the distribution within them is nearly uniform.
 pub(crate) const MOST_REDRAWS: usize = 64;
 
 impl Sampler {
@@ -143,8 +143,9 @@ impl Sampler {
 }
 
 impl Sampler {
-    /// Draws an execution time of a job that has executed for `executed` and is not complete: a draw under the condition
-    /// that it is longer. A job that has reached the longest time of its model is assumed to need one more nanosecond.
+    /// Draws an execution time of a job that has executed for `executed` and is not complete: a draw under the
+    /// condition that it is longer. A job that has reached the longest time of its model is assumed to need one more
+    /// nanosecond.
     pub fn draw_beyond(&self, executed: Time, rng: &mut impl Rng) -> Time {
         let next = executed + Time(1);
         let drawn = match self {
@@ -200,7 +201,8 @@ fn draw_from(law: &LogNormal, rng: &mut impl Rng) -> Time {
     Time(law.at(rng.sample(StandardNormal)).round() as u64)
 }
 
-/// Draws a time from a log-normal distribution under the condition that it is longer than `executed`. `None` if none is.
+/// Draws a time from a log-normal distribution under the condition that it is longer than `executed`. `None` if none
+/// is.
 fn draw_from_beyond(law: &LogNormal, executed: Time, rng: &mut impl Rng) -> Option<Time> {
     if law.beyond(executed.0 as f64) <= 0.0 {
         return None;
@@ -216,7 +218,8 @@ fn draw_from_beyond(law: &LogNormal, executed: Time, rng: &mut impl Rng) -> Opti
 /// Draws the execution time of a job that has executed for `executed` and is not complete, from what its estimate says.
 ///
 /// `None` means that the time is to be drawn as if the job had no estimate. It comes with the probability that is the
-/// [vagueness](Estimate::vagueness) of the estimate, and if the job has exceeded everything that the estimate considers possible.
+/// [vagueness](Estimate::vagueness) of the estimate, and if the job has exceeded everything that the estimate considers
+/// possible.
 pub fn draw_estimated(estimate: Estimate, executed: Time, bounds: [Time; 2], rng: &mut impl Rng) -> Option<Time> {
     let [least, most] = bounds;
     if rng.random::<f64>() < estimate.vagueness(least, most) {
@@ -225,8 +228,9 @@ pub fn draw_estimated(estimate: Estimate, executed: Time, bounds: [Time; 2], rng
     draw_from_beyond(&estimate.distribution(least, most), executed, rng)
 }
 
-/// Draws a standard normal number above `least`, which is positive, by rejection from an exponential distribution (Robert,
-/// "Simulation of truncated normal variables", 1995). `None` if nothing is accepted after [`MOST_REDRAWS`] draws.
+/// Draws a standard normal number above `least`, which is positive, by rejection from an exponential distribution
+/// (Robert, "Simulation of truncated normal variables", 1995). `None` if nothing is accepted after [`MOST_REDRAWS`]
+/// draws.
 fn normal_tail(least: f64, rng: &mut impl Rng) -> Option<f64> {
     let rate = (least + (least * least + 4.0).sqrt()) / 2.0;
     (0..MOST_REDRAWS).find_map(|_| {
@@ -235,11 +239,12 @@ fn normal_tail(least: f64, rng: &mut impl Rng) -> Option<f64> {
     })
 }
 
-/// Returns 1/k for the Weibull distribution of shape k with the given mean, of which a share `exceed` lies beyond `bound`.
+/// Returns 1/k for the Weibull distribution of shape k with the given mean, of which a share `exceed` lies beyond
+/// `bound`.
 ///
 /// With x = 1/k the condition is g(x) = x·ln ln(1/exceed) − ln Γ(1 + x) = ln(bound/mean). g rises from 0 to its peak,
-/// where digamma(1 + x) = ln ln(1/exceed), so the smallest solution is found by bisection. If no Weibull distribution of
-/// this mean reaches the bound with that share, the result is the peak, which has the heaviest tail.
+/// where digamma(1 + x) = ln ln(1/exceed), so the smallest solution is found by bisection. If no Weibull distribution
+/// of this mean reaches the bound with that share, the result is the peak, which has the heaviest tail.
 fn weibull_inverse_shape(mean: f64, bound: f64, exceed: f64) -> f64 {
     let level = (1.0 / exceed).ln().ln();
     let g = |x: f64| x * level - libm::lgamma(1.0 + x);

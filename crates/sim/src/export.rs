@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use temponet_task::{Job, Precedence, Speed, TaskSet, Time};
 
 use crate::chains::is_read_at_start;
-use crate::holders::Holders;
+use crate::core_history::CoreHistory;
 use crate::metrics::End;
 use crate::trace::Observer;
 
@@ -15,7 +15,7 @@ use crate::trace::Observer;
 pub struct JobsCsv<'a, W: Write> {
     set: &'a TaskSet,
     horizon: Time,
-    holders: Holders,
+    holders: CoreHistory,
     out: W,
     failed: Option<io::Error>,
 }
@@ -27,7 +27,7 @@ impl<'a, W: Write> JobsCsv<'a, W> {
             out,
             "task,job,release_ns,deadline_ns,start_ns,completion_ns,executed_ns,met,core,criticality,why_missed,ran_instead"
         )?;
-        Ok(JobsCsv { set, horizon, holders: Holders::default(), out, failed: None })
+        Ok(JobsCsv { set, horizon, holders: CoreHistory::default(), out, failed: None })
     }
 
     /// Flushes the output. Returns the first error that occurred during the run, if any.
@@ -103,9 +103,9 @@ impl<W: Write> Observer for JobsCsv<'_, W> {
 }
 
 /// Observer that writes the Chrome trace-event format (JSON): cores are threads, slices are complete events, and missed
-/// deadlines are instant events. Flows lead from a job to those that come after it, and from a value to the jobs that read it when they start. Resources are threads with the times in which jobs hold them, and so are the
-/// tasks that wait for them. Events are written when they end;
-/// viewers sort them.
+/// deadlines are instant events. Flows lead from a job to those that come after it, and from a value to the jobs that
+/// read it when they start. Resources are threads with the times in which jobs hold them, and so are the tasks that
+/// wait for them. Events are written when they end; viewers sort them.
 pub struct ChromeTrace<'a, W: Write> {
     set: &'a TaskSet,
     horizon: Time,
@@ -178,7 +178,8 @@ impl<'a, W: Write> ChromeTrace<'a, W> {
         self.out.flush().map(|()| self.out)
     }
 
-    /// Writes one end of the flow from a job of one task to the job with this number of another. `why` is the key of the second task that names the first.
+    /// Writes one end of the flow from a job of one task to the job with this number of another. `why` is the key of
+    /// the second task that names the first.
     fn flow(&mut self, phase: &str, why: &str, (from, to, number): (u32, u32, u64), core: u32, time: f64) {
         let id = format!("{from}-{to}-{number}");
         self.write(&json!({

@@ -86,8 +86,8 @@ impl Histogram {
     }
 }
 
-/// Returns the bucket of a magnitude. Below `STEPS` it is the magnitude itself; above, it consists of the exponent and the
-/// bits after the leading one.
+/// Returns the bucket of a magnitude. Below `STEPS` it is the magnitude itself; above, it consists of the exponent and
+/// the bits after the leading one.
 fn bucket_of(magnitude: u64) -> usize {
     if magnitude < STEPS as u64 {
         return magnitude as usize;

@@ -1,17 +1,17 @@
-//! The simulator: an event-driven [`engine`](Engine), the [`Workload`] that it runs, execution-time models, generators of
-//! random task sets, metrics and traces, and the order of schedulers by their metrics ([`ranking`]). [`Outlook`] draws
-//! futures from what an online scheduler knows.
+//! The simulator: an event-driven [`engine`](Engine), the [`Workload`] that it runs, execution-time models, generators
+//! of random task sets, metrics and traces, and the order of schedulers by their metrics ([`ranking`]). [`Outlook`]
+//! draws futures from what an online scheduler knows.
 //!
 //! The same task set and the same seed always give the same run: nothing in this crate reads a clock.
 
 mod chains;
+mod core_history;
 mod deadline_queue;
 mod engine;
 mod execution;
 mod export;
 pub mod generate;
 mod histogram;
-mod holders;
 mod metrics;
 mod outlook;
 pub mod ranking;

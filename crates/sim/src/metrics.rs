@@ -1,8 +1,8 @@
 //! Metrics of a run, accumulated job by job, so that memory does not grow with the horizon.
 //!
-//! *Jobs that count:* every job whose absolute deadline is within the horizon. *End of a job:* its completion. A job that
-//! never completes ends when it leaves the system, but not before its deadline, so that abandoning a job early does not
-//! make it look fast.
+//! *Jobs that count:* every job whose absolute deadline is within the horizon. *End of a job:* its completion. A job
+//! that never completes ends when it leaves the system, but not before its deadline, so that abandoning a job early
+//! does not make it look fast.
 
 use temponet_task::{Goal, Job, Measure, Task, Time};
 
@@ -137,8 +137,8 @@ impl Metrics {
         Metrics { tasks: vec![TaskMetrics::default(); tasks.len()], window_counters, ..Metrics::default() }
     }
 
-    /// Leaves the histograms of response times and lateness empty from now on. They take tens of kilobytes, which is most of a run's memory where many
-    /// runs are under way at once.
+    /// Leaves the histograms of response times and lateness empty from now on. They take tens of kilobytes, which is
+    /// most of a run's memory where many runs are under way at once.
     pub fn skip_histograms(&mut self) {
         self.skips_histograms = true;
     }

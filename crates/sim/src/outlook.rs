@@ -3,19 +3,19 @@
 //! Known are the description of the tasks and the jobs that have been seen: progress and completion, never the hidden
 //! execution time of a job, nor an arrival that has not happened. From this follow
 //!
-//! - the remaining execution of a ready job: drawn from its estimate if it has one, otherwise from its task's model, under
-//!   the condition that the job is not complete after what it has executed;
-//! - the next arrival of each task: its last one plus the period, or plus a gap drawn under the condition that it has not
-//!   ended yet, delayed by a jitter that has not ended yet;
+//! - the remaining execution of a ready job: drawn from its estimate if it has one, otherwise from its task's model,
+//!   under the condition that the job is not complete after what it has executed;
+//! - the next arrival of each task: its last one plus the period, or plus a gap drawn under the condition that it has
+//!   not ended yet, delayed by a jitter that has not ended yet;
 //! - everything later: as the simulator draws it.
 //!
-//! A task whose jobs come with another wcet or relative deadline than described has changed its mode; its coming jobs are
-//! assumed to be like the last one. A task that has not released a job when it was due is assumed to be silent until it
-//! does. The list of a task that is a list of jobs is never read: its coming jobs are drawn from those seen lately, and so
-//! are execution times of its jobs.
+//! A task whose jobs come with another wcet or relative deadline than described has changed its mode; its coming jobs
+//! are assumed to be like the last one. A task that has not released a job when it was due is assumed to be silent
+//! until it does. The list of a task that is a list of jobs is never read: its coming jobs are drawn from those seen
+//! lately, and so are execution times of its jobs.
 //!
-//! A job that follows others arrives with its sources and waits, as in the simulator. Which jobs wait is concluded from the
-//! ready ones; a predecessor that has left is assumed to have completed.
+//! A job that follows others arrives with its sources and waits, as in the simulator. Which jobs wait is concluded from
+//! the ready ones; a predecessor that has left is assumed to have completed.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -94,8 +94,8 @@ impl Outlook {
         self.set.tasks()
     }
 
-    /// Returns the number of jobs per second that have come lately of tasks that are lists of jobs; zero before two of a task
-    /// have come.
+    /// Returns the number of jobs per second that have come lately of tasks that are lists of jobs; zero before two of
+    /// a task have come.
     pub fn listed_jobs_per_second(&self) -> f64 {
         let rate = |known: &TaskOutlook| {
             let time: f64 = known.listed.released.iter().map(|(_, gap)| gap.as_secs_f64()).sum();
@@ -148,8 +148,8 @@ impl Outlook {
         }
     }
 
-    /// Draws a future from the decision point of `view` until `horizon`, as a run that can be continued from there. Every
-    /// seed gives another future; jobs and arrivals do not depend on what the run decides.
+    /// Draws a future from the decision point of `view` until `horizon`, as a run that can be continued from there.
+    /// Every seed gives another future; jobs and arrivals do not depend on what the run decides.
     pub fn draw(&self, view: &SystemView<'_>, seed: u64, horizon: Time) -> Engine<Arc<TaskSet>> {
         let mut delayed = Vec::new();
         let (mut streams, mut next) = (Vec::with_capacity(self.tasks.len()), Vec::with_capacity(self.tasks.len()));
@@ -172,7 +172,8 @@ impl Outlook {
         Engine::resumed(self.system.clone(), self.set.clone(), view, workload, waiting, horizon, execution)
     }
 
-    /// Draws the jobs that wait for others, and lets the streams of their tasks go on with the arrivals of their sources.
+    /// Draws the jobs that wait for others, and lets the streams of their tasks go on with the arrivals of their
+    /// sources.
     fn waiting(
         &self,
         view: &SystemView<'_>,
@@ -219,7 +220,8 @@ impl Outlook {
         divided(drawn, 1.0 / factor).max(job.executed + Time(1))
     }
 
-    /// Returns the next arrival of a task after `now`. Jobs that have arrived and are still delayed are added to `delayed`.
+    /// Returns the next arrival of a task after `now`. Jobs that have arrived and are still delayed are added to
+    /// `delayed`.
     fn next_arrival(
         &self,
         index: usize,
@@ -309,8 +311,8 @@ impl TaskOutlook {
 }
 
 impl SeenJobs {
-    /// Draws the execution time of a job that has not completed: its wcet times the share that a completed job took of its
-    /// own. As long as none is longer, it is uniform between what is possible.
+    /// Draws the execution time of a job that has not completed: its wcet times the share that a completed job took of
+    /// its own. As long as none is longer, it is uniform between what is possible.
     fn execution(&self, job: &Job, rng: &mut Pcg32) -> Time {
         let next = job.executed + Time(1);
         if job.bcet == job.wcet {

@@ -66,8 +66,8 @@ pub fn difference(a: &Scores, b: &Scores, place: usize) -> (f64, Option<f64>) {
     (stats::mean(&differences), stats::standard_error(&differences))
 }
 
-/// Returns the difference, `a` minus `b`, in the first measure in which it exceeds `margin` standard errors; `None` if it
-/// does in none. A measure in which nothing differs, or in which the runs tell too little, passes to the next one.
+/// Returns the difference, `a` minus `b`, in the first measure in which it exceeds `margin` standard errors; `None` if
+/// it does in none. A measure in which nothing differs, or in which the runs tell too little, passes to the next one.
 pub fn first_beyond(goal: &Goal, a: &Scores, b: &Scores, margin: f64) -> Option<f64> {
     (0..goal.measures().len()).find_map(|place| {
         let (difference, error) = difference(a, b, place);

@@ -3,8 +3,8 @@
 
 use std::ops::RangeInclusive;
 
-/// Seeds of the task sets and runs on which published scenarios are evaluated. Nothing may be trained, tuned or selected
-/// on them.
+/// Seeds of the task sets and runs on which published scenarios are evaluated. Nothing may be trained, tuned or
+/// selected on them.
 pub const EVALUATION_SEEDS: RangeInclusive<u64> = 9_000_000_000..=9_000_999_999;
 
 /// Returns whether a seed is reserved for evaluation. Training skips it.

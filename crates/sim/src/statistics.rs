@@ -51,14 +51,14 @@ pub fn margin(samples: usize, chance: f64) -> f64 {
 const MOST: f64 = 1e9;
 const BISECTIONS: u32 = 60;
 
-/// Returns the two-sided p-value of Student's t: the probability of a statistic at least as far from zero if there is no
-/// difference. Below about 1e-15 it is zero.
+/// Returns the two-sided p-value of Student's t: the probability of a statistic at least as far from zero if there is
+/// no difference. Below about 1e-15 it is zero.
 pub fn two_sided_p(t: f64, degrees: usize) -> f64 {
     (2.0 * tail(t.abs(), degrees)).clamp(0.0, 1.0)
 }
 
-/// Returns the probability that Student's t with this many degrees of freedom exceeds `t` (Abramowitz and Stegun, 26.7.3
-/// and 26.7.4).
+/// Returns the probability that Student's t with this many degrees of freedom exceeds `t` (Abramowitz and Stegun,
+/// 26.7.3 and 26.7.4).
 fn tail(t: f64, degrees: usize) -> f64 {
     let angle = (t / (degrees as f64).sqrt()).atan();
     let (sine, cosine) = angle.sin_cos();

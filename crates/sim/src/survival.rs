@@ -2,9 +2,9 @@
 //! and the mean execution time of the jobs that do.
 //!
 //! A scheduler asks for every ready job at every decision how likely the job is to complete in time. The distributions
-//! of most models need powers, exponentials or error functions, so a few of their points are computed once, and a lookup
-//! is a binary search and a straight line. Wcets and uniform times are exact. Other tables are finer in the upper tail,
-//! because a job that has run for long is in it.
+//! of most models need powers, exponentials or error functions, so a few of their points are computed once, and a
+//! lookup is a binary search and a straight line. Wcets and uniform times are exact. Other tables are finer in the
+//! upper tail, because a job that has run for long is in it.
 
 use temponet_task::{LogNormal, Task, Time};
 

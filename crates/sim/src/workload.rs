@@ -1,7 +1,7 @@
 //! The jobs of a run in the order of their releases.
 //!
-//! They depend on the task set and the seed alone. Every scheduler, and the clairvoyant optimum, therefore faces the same
-//! jobs with the same execution times.
+//! They depend on the task set and the seed alone. Every scheduler, and the clairvoyant optimum, therefore faces the
+//! same jobs with the same execution times.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -155,8 +155,8 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
         Workload::until(set, seed, Time::NEVER)
     }
 
-    /// Creates the workload of `set` with `seed` for a run until `horizon`. Releases at the horizon or later must not be
-    /// taken.
+    /// Creates the workload of `set` with `seed` for a run until `horizon`. Releases at the horizon or later must not
+    /// be taken.
     ///
     /// With jitter, finding the next release takes drawing every arrival that could precede it. The horizon bounds how
     /// far ahead arrivals are drawn if the jitter is longer than the run.
@@ -185,8 +185,8 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
         workload
     }
 
-    /// Creates a workload that begins in the middle of a run. `next` is the next arrival of each task, if one is to come;
-    /// `delayed` are jobs with a release of their own, in addition to those.
+    /// Creates a workload that begins in the middle of a run. `next` is the next arrival of each task, if one is to
+    /// come; `delayed` are jobs with a release of their own, in addition to those.
     pub(crate) fn resumed(
         set: S,
         streams: Vec<JobStream>,
@@ -216,8 +216,8 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
         }
     }
 
-    /// Removes and returns the jobs that are due by `horizon` but that jitter does not release before it, in the order of
-    /// their releases. All releases before the horizon must have been taken.
+    /// Removes and returns the jobs that are due by `horizon` but that jitter does not release before it, in the order
+    /// of their releases. All releases before the horizon must have been taken.
     pub fn still_delayed(&mut self, horizon: Time) -> Vec<Release> {
         let mut due: Vec<Delayed> = std::mem::take(&mut self.delayed).into_iter().map(|Reverse(job)| job).collect();
         due.retain(|Delayed(release)| release.deadline <= horizon);
@@ -424,8 +424,8 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
 
 /// Creates the random number generator of one task.
 ///
-/// The generator's own streams are correlated for neighboring seeds. Instead of selecting a stream, the seed is mixed with
-/// the task index before it is hashed.
+/// The generator's own streams are correlated for neighboring seeds. Instead of selecting a stream, the seed is mixed
+/// with the task index before it is hashed.
 pub(crate) fn random_stream(seed: u64, index: u64) -> Pcg32 {
     const GOLDEN_RATIO: u64 = 0x9E37_79B9_7F4A_7C15;
     Pcg32::seed_from_u64(seed.wrapping_mul(GOLDEN_RATIO).rotate_left(31).wrapping_add(index.wrapping_mul(GOLDEN_RATIO)))

@@ -1,5 +1,6 @@
-//! Precedence and chains in the engine: when jobs are released, what becomes of those that lose a predecessor, and reaction times and data ages, held against
-//! figures that are computed from the record of a run. `naive_simulator.rs` holds whole schedules against a simulator of its own.
+//! Precedence and chains in the engine: when jobs are released, what becomes of those that lose a predecessor, and
+//! reaction times and data ages, held against figures that are computed from the record of a run. `naive_simulator.rs`
+//! holds whole schedules against a simulator of its own.
 
 use std::sync::Arc;
 

@@ -46,8 +46,8 @@ fn golden_edf_and_rm_on_one_core() {
 
 #[test]
 fn golden_dhall_effect_on_two_cores() {
-    // Two light tasks with earlier deadlines keep global EDF from starting the heavy task in time. EDZL starts it as soon as
-    // its laxity is zero.
+    // Two light tasks with earlier deadlines keep global EDF from starting the heavy task in time. EDZL starts it as
+    // soon as its laxity is zero.
     let set = set(&[(9, 2), (9, 2), (10, 9)], 2);
     assert_eq!(picture(&set, "edf", 10), "AACCCCCCCC\nBB.......A");
     assert_eq!(picture(&set, "edzl", 10), "AAB......A\nBCCCCCCCCC");

@@ -9,8 +9,8 @@ use temponet_task::{Arrival, Assignment, Costs, ExecutionModel, Gap, Mode, OnMis
 
 const HORIZON: Time = Time::from_ms(400);
 
-/// Schedulers that never leave a core idle while a job is ready. The others are left out because jobs are bound to cores
-/// (p-*, c-edf), because jobs are not always eligible (pd2), or because jobs are abandoned (d-over).
+/// Schedulers that never leave a core idle while a job is ready. The others are left out because jobs are bound to
+/// cores (p-*, c-edf), because jobs are not always eligible (pd2), or because jobs are abandoned (d-over).
 const WORK_CONSERVING: [&str; 11] =
     ["fcfs", "rr", "fp", "rm", "dm", "edf", "llf", "srpt", "edf-skip", "mh-edf", "edzl"];
 

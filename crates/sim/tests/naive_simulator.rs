@@ -1,7 +1,8 @@
 //! Contract: the event-driven engine with the real schedulers produces, job by job, the schedule of a naive simulator
-//! (`support`), with the same preemptions, migrations, and times in which jobs hold and wait for resources. Tested on random small sets
-//! with both miss rules, one to four cores, known and uncertain execution times; with limits on preemption, tasks that come after each
-//! other, cores that differ, shared resources and jobs that carry estimates, each alone and together.
+//! (`support`), with the same preemptions, migrations, and times in which jobs hold and wait for resources. Tested on
+//! random small sets with both miss rules, one to four cores, known and uncertain execution times; with limits on
+//! preemption, tasks that come after each other, cores that differ, shared resources and jobs that carry estimates,
+//! each alone and together.
 
 use proptest::prelude::*;
 use temponet_sim::{JobRecord, Recorder, Stretch, simulate};
@@ -64,7 +65,8 @@ fn agrees(set: &TaskSet, seed: u64, tick: Time, name: &str) -> Result<(), TestCa
     expected.jobs.sort_by_key(order);
     recorder.jobs.sort_by_key(order);
     prop_assert_eq!(&recorder.jobs, &expected.jobs, "{}", name);
-    // Partitions have cores of their own in the real scheduler only; who waits for a resource gives its core up without being preempted.
+    // Partitions have cores of their own in the real scheduler only; who waits for a resource gives its core up without
+    // being preempted.
     if !matches!(name, "p-edf" | "c-edf" | "p-rm") && set.resources().is_empty() {
         let (preemptions, migrations) = (expected.preemptions, expected.migrations);
         prop_assert_eq!((metrics.preemptions, metrics.migrations), (preemptions, migrations), "{}", name);

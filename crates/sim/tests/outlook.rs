@@ -1,5 +1,5 @@
-//! Futures drawn from what an online scheduler knows: they continue the present, keep to the tasks' descriptions, and know
-//! nothing of what is hidden.
+//! Futures drawn from what an online scheduler knows: they continue the present, keep to the tasks' descriptions, and
+//! know nothing of what is hidden.
 
 use std::sync::Arc;
 

@@ -154,7 +154,8 @@ fn schedulers_that_cut_jobs_at_times_of_their_own_refuse_such_sets() {
         let expected = format!("{name} cuts jobs at times of its own, which task \"long\" does not allow (preemption)");
         assert_eq!(error.to_string(), expected);
     }
-    // Every other scheduler of the catalog for independent tasks runs them, behind the shield or not, with either rule for late jobs.
+    // Every other scheduler of the catalog for independent tasks runs them, behind the shield or not, with either rule
+    // for late jobs.
     let mut set = long_and_short(Preemption::None);
     set.system.tasks_mut().push(Task::periodic("middle", ms(9), ms(5)).with_preemption(Preemption::Every(ms(2))));
     set.system.tasks_mut().push(Task::periodic("fast", ms(5), ms(2)).with_criticality(1));
@@ -177,7 +178,8 @@ fn schedulers_that_cut_jobs_at_times_of_their_own_refuse_such_sets() {
     }
 }
 
-/// A future that is drawn while a job holds its core goes on holding it, to the same point, and a late one leaves there.
+/// A future that is drawn while a job holds its core goes on holding it, to the same point, and a late one leaves
+/// there.
 #[test]
 fn a_future_knows_who_holds_a_core() {
     for (deadline, moment) in [(100, ms(1)), (2, ms(2))] {

@@ -1,9 +1,10 @@
 //! Encoding of systems and task sets as bytes, to key whatever is stored for them.
 //!
-//! The encoding is explicit: every field in a fixed order, numbers as little-endian bytes, floats by their bits, lists and
-//! texts behind their lengths, alternatives behind a tag. It does not depend on the version of the compiler or on how types
-//! print, and two different systems never have the same bytes. It is no file format: nothing reads it back. A change of what
-//! is encoded, or of what it means, takes another [`VERSION`]; what was stored under the old one is then not found.
+//! The encoding is explicit: every field in a fixed order, numbers as little-endian bytes, floats by their bits, lists
+//! and texts behind their lengths, alternatives behind a tag. It does not depend on the version of the compiler or on
+//! how types print, and two different systems never have the same bytes. It is no file format: nothing reads it back. A
+//! change of what is encoded, or of what it means, takes another [`VERSION`]; what was stored under the old one is then
+//! not found.
 
 use crate::{
     Aim, Arrival, Chain, Communication, Core, CoreSet, Costs, Estimate, ExecutionModel, Gap, ListedJob, Measure, Mode,
@@ -21,8 +22,8 @@ impl System {
         self.put(out);
     }
 
-    /// Returns 32 hexadecimal digits that tell systems apart: FNV-1a with 128 bits (Fowler, Noll and Vo) of the encoding. Two
-    /// systems that differ in anything have different fingerprints, up to a chance of about 2⁻¹²⁸.
+    /// Returns 32 hexadecimal digits that tell systems apart: FNV-1a with 128 bits (Fowler, Noll and Vo) of the
+    /// encoding. Two systems that differ in anything have different fingerprints, up to a chance of about 2⁻¹²⁸.
     ///
     /// ```
     /// use temponet_task::{System, Task, Time};

@@ -1,11 +1,11 @@
-//! Estimates of single jobs: what someone says beforehand about the execution time of one job, such as a predictor that has
-//! seen the job's input.
+//! Estimates of single jobs: what someone says beforehand about the execution time of one job, such as a predictor that
+//! has seen the job's input.
 //!
-//! An estimate is two quantiles of the execution time, and stands for the log-normal distribution that has them. It is a
-//! statement, not a bound: a job may take more than either quantile. Guarantees and tests for what is impossible therefore
-//! never use it; they use the wcet and the bcet. [`Job::expected_remaining`] and [`Job::likely_remaining`] say what a
-//! scheduler may plan with. Both are the remaining wcet where there is no estimate, and where the estimate says no more than
-//! the wcet does.
+//! An estimate is two quantiles of the execution time, and stands for the log-normal distribution that has them. It is
+//! a statement, not a bound: a job may take more than either quantile. Guarantees and tests for what is impossible
+//! therefore never use it; they use the wcet and the bcet. [`Job::expected_remaining`] and [`Job::likely_remaining`]
+//! say what a scheduler may plan with. Both are the remaining wcet where there is no estimate, and where the estimate
+//! says no more than the wcet does.
 
 use alloc::{format, string::String};
 
@@ -43,9 +43,9 @@ impl Estimate {
         (median <= high).then_some(estimate)
     }
 
-    /// Creates the estimate of a job that takes `execution`, by a predictor whose errors have the standard deviation `error`
-    /// in the logarithm and are `deviations` of it for this job. It stays from `least` to `most`. An error of zero is the
-    /// execution time itself.
+    /// Creates the estimate of a job that takes `execution`, by a predictor whose errors have the standard deviation
+    /// `error` in the logarithm and are `deviations` of it for this job. It stays from `least` to `most`. An error of
+    /// zero is the execution time itself.
     pub fn of(execution: Time, error: f64, deviations: f64, [least, most]: [Time; 2]) -> Estimate {
         let median = execution.0 as f64 * (error * deviations).exp();
         let time = |value: f64| NonZeroU64::new(value.round() as u64).unwrap_or(NonZeroU64::MIN);
@@ -65,17 +65,17 @@ impl Estimate {
         Time(self.high.get())
     }
 
-    /// Returns how vague the estimate of a job with this best and worst case is: the share of the possible times that lies
-    /// between the quantiles. It is 0 if the time is said to be known, and 1 if the estimate excludes nothing.
+    /// Returns how vague the estimate of a job with this best and worst case is: the share of the possible times that
+    /// lies between the quantiles. It is 0 if the time is said to be known, and 1 if the estimate excludes nothing.
     #[inline]
     pub fn vagueness(self, bcet: Time, wcet: Time) -> f64 {
         let (spread, range) = (self.high.get() - self.median.get(), wcet.saturating_sub(bcet).0);
         if spread == 0 { 0.0 } else { (spread as f64 / range.max(1) as f64).min(1.0) }
     }
 
-    /// Returns the execution time to expect of a job with this best and worst case: the median, moved towards the wcet by the
-    /// [vagueness](Estimate::vagueness). So a poor estimate moves a job little from where its wcet puts it. The result is never
-    /// beyond the ninth decile.
+    /// Returns the execution time to expect of a job with this best and worst case: the median, moved towards the wcet
+    /// by the [vagueness](Estimate::vagueness). So a poor estimate moves a job little from where its wcet puts it. The
+    /// result is never beyond the ninth decile.
     #[inline]
     pub fn expected(self, bcet: Time, wcet: Time) -> Time {
         let (median, high) = (self.median(), self.high());
@@ -90,7 +90,8 @@ impl Estimate {
         Estimate { median: self.median.clamp(least, most), high: self.high.clamp(least, most) }
     }
 
-    /// Returns the standard deviation of the logarithm of the execution time. Zero means that the time is said to be known.
+    /// Returns the standard deviation of the logarithm of the execution time. Zero means that the time is said to be
+    /// known.
     pub fn error(self) -> f64 {
         (self.high.get() as f64 / self.median.get() as f64).ln() / NINTH_DECILE
     }
@@ -102,8 +103,9 @@ impl Estimate {
 }
 
 impl Job {
-    /// Returns the remaining work to expect, overhead included: by [`Estimate::expected`], or by the ninth decile of the
-    /// estimate once the job has reached that. It is [`Job::remaining`] once the job has reached both, and without an estimate.
+    /// Returns the remaining work to expect, overhead included: by [`Estimate::expected`], or by the ninth decile of
+    /// the estimate once the job has reached that. It is [`Job::remaining`] once the job has reached both, and without
+    /// an estimate.
     #[inline]
     pub fn expected_remaining(&self) -> Time {
         match self.estimate {
@@ -115,8 +117,8 @@ impl Job {
         }
     }
 
-    /// Returns the remaining work that is likely to be enough, overhead included: by the ninth decile of the job's estimate.
-    /// It is [`Job::remaining`] once the job has reached that, and without an estimate.
+    /// Returns the remaining work that is likely to be enough, overhead included: by the ninth decile of the job's
+    /// estimate. It is [`Job::remaining`] once the job has reached that, and without an estimate.
     #[inline]
     pub fn likely_remaining(&self) -> Time {
         match self.estimate {
@@ -144,8 +146,8 @@ impl Job {
 }
 
 impl Task {
-    /// Returns what the jobs say beforehand in words for labels, "estimated exactly" or "estimated, error 0.3"; none without
-    /// estimates.
+    /// Returns what the jobs say beforehand in words for labels, "estimated exactly" or "estimated, error 0.3"; none
+    /// without estimates.
     pub fn estimate_label(&self) -> Option<String> {
         self.estimate_error.map(|error| match error {
             0.0 => "estimated exactly".into(),

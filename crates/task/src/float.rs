@@ -1,7 +1,7 @@
 //! Functions of floating-point numbers that only the standard library has, for builds without it.
 //!
-//! With the feature `std`, the methods of the standard library are used, and this module is not compiled. The two agree up to
-//! rounding.
+//! With the feature `std`, the methods of the standard library are used, and this module is not compiled. The two agree
+//! up to rounding.
 
 /// Methods of `f64` that `core` lacks.
 pub(crate) trait Float {

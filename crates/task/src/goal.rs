@@ -199,7 +199,8 @@ impl Goal {
     }
 }
 
-/// Largest factor of a criticality level. With a larger one, sums of worths would lose the least critical jobs to rounding.
+/// Largest factor of a criticality level. With a larger one, sums of worths would lose the least critical jobs to
+/// rounding.
 const MOST_FACTOR: f64 = 1e9;
 
 /// Returns the criticality and value of a task's jobs. For listed jobs, each combination appears once.
@@ -223,7 +224,8 @@ fn kinds(task: &Task) -> Vec<(u8, f64)> {
 /// Number of kinds of listed jobs that are told apart.
 const MOST_KINDS: usize = 64;
 
-/// Worth of jobs for training: one number per job that keeps the order of the goal, scaled to a mean of 1 over the tasks.
+/// Worth of jobs for training: one number per job that keeps the order of the goal, scaled to a mean of 1 over the
+/// tasks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Worths {
     by_value: bool,

@@ -1,8 +1,8 @@
 //! The ids of the jobs that are active, shared by whatever runs a scheduler's decisions.
 //!
-//! An id is an index: whoever owns the table keeps what it knows of its jobs in vectors of its own, by id. After a job has
-//! left, its id is not used again before the scheduler has been told, because events of the next decision still name it.
-//! The *generation* of an id tells the jobs apart that had it one after another.
+//! An id is an index: whoever owns the table keeps what it knows of its jobs in vectors of its own, by id. After a job
+//! has left, its id is not used again before the scheduler has been told, because events of the next decision still
+//! name it. The *generation* of an id tells the jobs apart that had it one after another.
 
 use alloc::vec::Vec;
 

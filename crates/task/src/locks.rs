@@ -1,8 +1,8 @@
 //! Who holds which resource, who waits for whom, and which job runs if a waiting one is chosen.
 //!
-//! Whoever runs jobs keeps the state up to date: it says when jobs enter and leave and how far they have come, and gives a running job what it wants while that
-//! is free. A resource has no queue. Once it is free, every job that wants it can run, and the one that runs first takes it; the order among them is the
-//! scheduler's.
+//! Whoever runs jobs keeps the state up to date: it says when jobs enter and leave and how far they have come, and
+//! gives a running job what it wants while that is free. A resource has no queue. Once it is free, every job that wants
+//! it can run, and the one that runs first takes it; the order among them is the scheduler's.
 
 use alloc::sync::Arc;
 use alloc::{vec, vec::Vec};
@@ -87,8 +87,9 @@ impl Locks {
         self.state(id).waits.is_some()
     }
 
-    /// Returns the job that runs if `id` is chosen: the job itself, or the one at the end of what it waits for. `None` if nothing can run in its place, because
-    /// the protocol has no inheritance or because jobs wait for each other in a circle.
+    /// Returns the job that runs if `id` is chosen: the job itself, or the one at the end of what it waits for. `None`
+    /// if nothing can run in its place, because the protocol has no inheritance or because jobs wait for each other in
+    /// a circle.
     pub fn runs_as(&self, id: JobId) -> Option<JobId> {
         let (mut runner, mut steps) = (id, 0);
         while let Some((_, holder)) = self.state(runner).waits {
@@ -136,7 +137,8 @@ impl Locks {
         self.rules.steps.get(job.task as usize)?.get(self.state(id).passed as usize).copied()
     }
 
-    /// Unlocks what the job has come to the end of, and stops at the next lock that it has come to. `unlocked` is called for every resource that it unlocks.
+    /// Unlocks what the job has come to the end of, and stops at the next lock that it has come to. `unlocked` is
+    /// called for every resource that it unlocks.
     pub fn advance(&mut self, id: JobId, job: &Job, mut unlocked: impl FnMut(usize)) {
         while let (Some(step), Some(work)) = (self.step(id, job), self.next_work(id, job)) {
             if work > job.executed {
@@ -154,8 +156,8 @@ impl Locks {
         }
     }
 
-    /// Gives a running job everything that it wants now. Returns whether it can go on; if not, another job holds what it wants next. `changed` is called for
-    /// every resource that it locks (`true`) or unlocks again at once (`false`).
+    /// Gives a running job everything that it wants now. Returns whether it can go on; if not, another job holds what
+    /// it wants next. `changed` is called for every resource that it locks (`true`) or unlocks again at once (`false`).
     pub fn take(&mut self, id: JobId, job: &Job, mut changed: impl FnMut(usize, bool)) -> bool {
         while let Some(resource) = self.state(id).wants {
             match self.holders[resource as usize] {
@@ -171,7 +173,8 @@ impl Locks {
         true
     }
 
-    /// Finds out anew who waits for whom among the active jobs. `freed` is called for every job that no longer waits. Returns whether there is one.
+    /// Finds out anew who waits for whom among the active jobs. `freed` is called for every job that no longer waits.
+    /// Returns whether there is one.
     pub fn update(&mut self, active: &[JobId], jobs: &[Job], mut freed: impl FnMut(JobId)) -> bool {
         let mut is_freed = false;
         for id in active {

@@ -1,7 +1,8 @@
-//! The log-normal distribution: times that come about as products of many factors, such as those of data-dependent programs.
+//! The log-normal distribution: times that come about as products of many factors, such as those of data-dependent
+//! programs.
 //!
-//! Values beyond the bounds are moved to the bounds, where they have a probability of their own. The mean and the tail are
-//! exact, by the error function.
+//! Values beyond the bounds are moved to the bounds, where they have a probability of their own. The mean and the tail
+//! are exact, by the error function.
 
 #[cfg(not(feature = "std"))]
 use crate::float::Float as _;
@@ -18,8 +19,8 @@ pub struct LogNormal {
 }
 
 impl LogNormal {
-    /// Creates the distribution with this median, which is greater than zero, and this standard deviation of the logarithm,
-    /// with values from `least` to `most`.
+    /// Creates the distribution with this median, which is greater than zero, and this standard deviation of the
+    /// logarithm, with values from `least` to `most`.
     pub fn new(median: f64, sigma: f64, [least, most]: [f64; 2]) -> LogNormal {
         LogNormal { median: median.max(f64::MIN_POSITIVE), sigma, least, most: most.max(least) }
     }
@@ -29,7 +30,8 @@ impl LogNormal {
         (self.median * (self.sigma * deviations).exp()).clamp(self.least, self.most)
     }
 
-    /// Returns the number of standard deviations of the logarithm from the median to a value: infinite if nothing spreads.
+    /// Returns the number of standard deviations of the logarithm from the median to a value: infinite if nothing
+    /// spreads.
     pub fn deviations(&self, value: f64) -> f64 {
         match (value / self.median).ln() {
             0.0 => 0.0,

@@ -23,7 +23,8 @@ impl Speed {
     pub const FULL: Speed = Speed(1000);
     /// Lowest and highest speed of a core: a thousandth of full speed, and a thousand times full speed.
     pub const RANGE: core::ops::RangeInclusive<Speed> = Speed(1)..=Speed(1_000_000);
-    /// Returns the speed that is this multiple of full speed, or `None` if it is out of range or has more than three decimals.
+    /// Returns the speed that is this multiple of full speed, or `None` if it is out of range or has more than three
+    /// decimals.
     pub fn of(multiple: f64) -> Option<Speed> {
         let thousandths = (multiple * 1000.0).round();
         let speed = Speed(thousandths as u32);
@@ -155,7 +156,8 @@ impl Machine {
         self.fastest.get(task as usize).copied().unwrap_or(Speed::FULL)
     }
 
-    /// Returns whether it makes no difference on which core a job runs: all have the same speed, and every task may use all.
+    /// Returns whether it makes no difference on which core a job runs: all have the same speed, and every task may use
+    /// all.
     #[inline]
     pub fn is_plain(&self) -> bool {
         !self.is_unequal && !self.is_bound
@@ -179,8 +181,9 @@ impl Machine {
 }
 
 impl System {
-    /// Returns the largest number of jobs that a scheduler passes to [`crate::Assignment::place`]: the number of cores, or
-    /// any number where tasks are bound to cores or share resources, because the best jobs may then compete for the same ones.
+    /// Returns the largest number of jobs that a scheduler passes to [`crate::Assignment::place`]: the number of cores,
+    /// or any number where tasks are bound to cores or share resources, because the best jobs may then compete for the
+    /// same ones.
     #[inline]
     pub fn most_offered(&self) -> usize {
         if self.machine().is_bound || self.has_sections() { usize::MAX } else { self.cores() }
@@ -191,8 +194,8 @@ impl System {
         if self.machine().is_bound { bound_task(self.tasks(), self.cores()) } else { None }
     }
 
-    /// Returns the total speed of the cores, as a number of cores at full speed. A system whose utilization exceeds it is
-    /// overloaded.
+    /// Returns the total speed of the cores, as a number of cores at full speed. A system whose utilization exceeds it
+    /// is overloaded.
     pub fn capacity(&self) -> f64 {
         match self.machine().cores() {
             [] => self.cores() as f64,

@@ -1,17 +1,21 @@
-//! Placement where it matters which core a job gets: cores of different speeds, and tasks that may use only some of them.
+//! Placement where it matters which core a job gets: cores of different speeds, and tasks that may use only some of
+//! them.
 //!
 //! The rule, in this order, with jobs sorted best first:
 //!
 //! 1. A job that holds its core stays.
-//! 2. A job is chosen if it can have a core beside all jobs chosen before it, which move to other cores if need be (*strong*
-//!    affinity: Cerqueira, Gujarati and Brandenburg, RTSS 2014). A lower job never keeps a higher one from a core.
-//! 3. Each chosen job in turn gets the highest speed that leaves every other chosen job a core. Jobs before it keep their speeds, though not their cores.
+//! 2. A job is chosen if it can have a core beside all jobs chosen before it, which move to other cores if need be
+//!    (*strong* affinity: Cerqueira, Gujarati and Brandenburg, RTSS 2014). A lower job never keeps a higher one from a
+//!    core.
+//! 3. Each chosen job in turn gets the highest speed that leaves every other chosen job a core. Jobs before it keep
+//!    their speeds, though not their cores.
 //! 4. With all speeds fixed, each running job in turn stays on its core if the others can keep their speeds.
 //! 5. The others take the lowest cores, each in turn.
 //!
-//! Without bound tasks the n-th job gets the n-th fastest core, so that a decision takes little more than sorting the cores. Otherwise
-//! each step fixes part of a matching of jobs and cores and moves the rest along alternating paths; a decision then takes about the square of
-//! the number of cores, the fourth power at worst. On a plain machine none of this is done.
+//! Without bound tasks the n-th job gets the n-th fastest core, so that a decision takes little more than sorting the
+//! cores. Otherwise each step fixes part of a matching of jobs and cores and moves the rest along alternating paths; a
+//! decision then takes about the square of the number of cores, the fourth power at worst. On a plain machine none of
+//! this is done.
 
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -218,8 +222,8 @@ impl Matching {
         is_within && view.may_run(view.job(id), core)
     }
 
-    /// Finds a core for a job without one, moving others to other cores if need be. Returns whether there is one; without,
-    /// nothing has changed.
+    /// Finds a core for a job without one, moving others to other cores if need be. Returns whether there is one;
+    /// without, nothing has changed.
     fn find_core(&mut self, view: &SystemView<'_>, place: usize) -> bool {
         self.visited.clear();
         self.visited.resize(self.free.len(), false);

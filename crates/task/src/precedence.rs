@@ -1,10 +1,11 @@
 //! Precedence among tasks, chains of tasks, and what follows from them: arrivals, due dates and levels.
 //!
-//! A task *follows* the tasks that its `after` names: its job number k is released when job number k of each of them has completed. It arrives with its
-//! *sources*, the tasks at the beginning of its paths, and its deadline counts from that arrival, so that neither depends on the schedule.
+//! A task *follows* the tasks that its `after` names: its job number k is released when job number k of each of them
+//! has completed. It arrives with its *sources*, the tasks at the beginning of its paths, and its deadline counts from
+//! that arrival, so that neither depends on the schedule.
 //!
-//! A [`Chain`] is a path through the tasks whose reaction time and data age are measured. Each step follows the one before, or reads the newest value that it
-//! has written.
+//! A [`Chain`] is a path through the tasks whose reaction time and data age are measured. Each step follows the one
+//! before, or reads the newest value that it has written.
 
 use crate::{Arrival, Job, System, Task, Time};
 use alloc::{format, string::String, vec, vec::Vec};
@@ -41,8 +42,9 @@ pub struct Chain {
     pub name: String,
     /// Indices of the tasks, at least two. Each task follows or reads the one before it.
     pub tasks: Vec<usize>,
-    /// End-to-end deadline, from the arrival of a job of the first task to the first output with its data or newer data. For a chain whose every step
-    /// follows the one before, that output is the job of the last task with the same number, and newer data does not count. `None`: times are measured, but nothing is late.
+    /// End-to-end deadline, from the arrival of a job of the first task to the first output with its data or newer
+    /// data. For a chain whose every step follows the one before, that output is the job of the last task with the same
+    /// number, and newer data does not count. `None`: times are measured, but nothing is late.
     pub deadline: Option<Time>,
     /// When the values that are read change hands.
     pub communication: Communication,
@@ -123,7 +125,8 @@ pub struct Precedence {
 }
 
 impl Precedence {
-    /// Returns the graph of the tasks, or `None` if no task follows another. A task that cannot follow what it names is an error with its index.
+    /// Returns the graph of the tasks, or `None` if no task follows another. A task that cannot follow what it names is
+    /// an error with its index.
     pub fn of(tasks: &[Task]) -> Result<Option<Precedence>, (usize, PrecedenceProblem)> {
         if tasks.iter().all(|task| task.after.is_empty()) {
             return Ok(None);
@@ -228,9 +231,11 @@ fn arrival_of(tasks: &[Task], sources: &[usize]) -> Result<(Arrival, Time), Prec
 }
 
 impl System {
-    /// Gives every task that follows others the arrivals of its sources: the arrival pattern, the latest offset and no jitter of its own.
+    /// Gives every task that follows others the arrivals of its sources: the arrival pattern, the latest offset and no
+    /// jitter of its own.
     ///
-    /// Whoever builds a set in code calls it once all tasks are there. A task that cannot follow what it names is an error with its index.
+    /// Whoever builds a set in code calls it once all tasks are there. A task that cannot follow what it names is an
+    /// error with its index.
     pub fn follow_sources(&mut self) -> Result<(), (usize, PrecedenceProblem)> {
         let Some(graph) = Precedence::of(self.tasks())? else { return Ok(()) };
         let mut tasks = self.tasks_mut();
@@ -299,8 +304,9 @@ impl Chain {
 
 /// Dates by which jobs have to complete so that what follows them can still be in time.
 ///
-/// A job without successors is due at its deadline. A job with successors is due so much earlier that the longest path of wcets behind it still fits before the
-/// deadlines of its successors and of the chains through it, each on the fastest core that it may use (Chetto, Silly and Bouchentouf, Real-Time Systems 2, 1990).
+/// A job without successors is due at its deadline. A job with successors is due so much earlier that the longest path
+/// of wcets behind it still fits before the deadlines of its successors and of the chains through it, each on the
+/// fastest core that it may use (Chetto, Silly and Bouchentouf, Real-Time Systems 2, 1990).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DueDates {
     /// Time from the due date to the deadline, by task. Empty if no job is due before its deadline.

@@ -9,25 +9,26 @@ use alloc::{string::String, vec::Vec};
 /// A scheduler is called at every *decision point*: after the releases, completions and deadlines of an instant, and at
 /// the times that it asks for with [`Assignment::wake_at`]. It must not read any clock other than [`SystemView::now`].
 ///
-/// **Ties are part of the contract.** Among jobs with equal keys, the one released earlier goes first, then the one with
-/// the lower task index, then the one with the lower job number ([`crate::Job::tie`]). On several cores the best jobs
-/// run: those already running stay on their core, and the others take the free cores in ascending order
+/// **Ties are part of the contract.** Among jobs with equal keys, the one released earlier goes first, then the one
+/// with the lower task index, then the one with the lower job number ([`crate::Job::tie`]). On several cores the best
+/// jobs run: those already running stay on their core, and the others take the free cores in ascending order
 /// ([`Assignment::place`]).
 ///
 /// **A held job keeps its core.** A job whose task limits preemption ([`crate::Preemption`]) holds its core between its
-/// preemption points ([`crate::Job::held`]). A decision that takes it off its core, or puts it on another one, is illegal.
-/// [`Assignment::place`] keeps held jobs by itself, so a scheduler that ranks jobs becomes its non-preemptive version
-/// without a rule of its own. A scheduler that cuts jobs at times of its own refuses such a system in
+/// preemption points ([`crate::Job::held`]). A decision that takes it off its core, or puts it on another one, is
+/// illegal. [`Assignment::place`] keeps held jobs by itself, so a scheduler that ranks jobs becomes its non-preemptive
+/// version without a rule of its own. A scheduler that cuts jobs at times of its own refuses such a system in
 /// [`Scheduler::start`].
 ///
 /// **Cores may differ.** A core may have a speed of its own, and a task may be bound to some of the cores
-/// ([`System::machine`]). A decision that puts a job on a core that its task may not use is illegal. [`Assignment::place`]
-/// minds both: a scheduler passes it the jobs in its order, as many as [`System::most_offered`] says. A scheduler whose rule
-/// makes no sense on such a machine refuses it in [`Scheduler::start`].
+/// ([`System::machine`]). A decision that puts a job on a core that its task may not use is illegal.
+/// [`Assignment::place`] minds both: a scheduler passes it the jobs in its order, as many as [`System::most_offered`]
+/// says. A scheduler whose rule makes no sense on such a machine refuses it in [`Scheduler::start`].
 ///
-/// **Jobs may wait for each other.** A job in need of a resource that another one holds cannot run ([`SystemView::is_blocked`]), and a decision that puts it on a
-/// core is illegal. [`Assignment::place`] minds that, too: it runs the job that the chosen one waits for, as far as the protocol of the set says so. A scheduler
-/// that has to know which job will run refuses such a system in [`Scheduler::start`].
+/// **Jobs may wait for each other.** A job in need of a resource that another one holds cannot run
+/// ([`SystemView::is_blocked`]), and a decision that puts it on a core is illegal. [`Assignment::place`] minds that,
+/// too: it runs the job that the chosen one waits for, as far as the protocol of the set says so. A scheduler that has
+/// to know which job will run refuses such a system in [`Scheduler::start`].
 pub trait Scheduler: Send {
     /// Resets the scheduler and prepares it for `system`. Called once before each run.
     fn start(&mut self, system: &System) -> Result<(), NotApplicable>;
@@ -125,26 +126,28 @@ impl Assignment {
         self.cores[core] = Some(job);
     }
 
-    /// Puts the jobs in `chosen` on cores by the common rule: jobs that hold their cores stay, chosen or not; running jobs
-    /// stay where they are; and the others take the free cores in ascending order. `chosen` is sorted best first and has
-    /// at most as many jobs as [`System::most_offered`] says. Where jobs are held, the best of the others take the cores that
-    /// are left.
+    /// Puts the jobs in `chosen` on cores by the common rule: jobs that hold their cores stay, chosen or not; running
+    /// jobs stay where they are; and the others take the free cores in ascending order. `chosen` is sorted best first
+    /// and has at most as many jobs as [`System::most_offered`] says. Where jobs are held, the best of the others take
+    /// the cores that are left.
     ///
-    /// Where cores differ in speed or tasks are bound to cores, the best jobs that can have cores together run, and in turn
-    /// each gets the highest speed that leaves the others a core. Running jobs stay as far as these speeds allow, and the others take the lowest cores.
+    /// Where cores differ in speed or tasks are bound to cores, the best jobs that can have cores together run, and in
+    /// turn each gets the highest speed that leaves the others a core. Running jobs stay as far as these speeds allow,
+    /// and the others take the lowest cores.
     ///
-    /// Where tasks share resources, a job that waits for another one is replaced by the job that it waits for, if the protocol says so, and is passed over
-    /// otherwise; see [`crate::Protocol`].
+    /// Where tasks share resources, a job that waits for another one is replaced by the job that it waits for, if the
+    /// protocol says so, and is passed over otherwise; see [`crate::Protocol`].
     ///
     /// # Panics
     ///
-    /// If there are more jobs than cores on a machine whose cores are alike for every task, or if an id is not in the view.
+    /// If there are more jobs than cores on a machine whose cores are alike for every task, or if an id is not in the
+    /// view.
     pub fn place(&mut self, view: &SystemView<'_>, chosen: &[JobId]) {
         self.place_on(view, chosen, 0..view.cores());
     }
 
-    /// Like [`Assignment::place`], on a range of cores only. Jobs that run outside the range move into it, unless they are
-    /// held there.
+    /// Like [`Assignment::place`], on a range of cores only. Jobs that run outside the range move into it, unless they
+    /// are held there.
     ///
     /// # Panics
     ///
@@ -195,8 +198,8 @@ impl Assignment {
         }
     }
 
-    /// Leaves the jobs that hold a core of the range where they are, and returns their number. Whatever was put on such a
-    /// core is replaced.
+    /// Leaves the jobs that hold a core of the range where they are, and returns their number. Whatever was put on such
+    /// a core is replaced.
     pub fn keep_held(&mut self, view: &SystemView<'_>, cores: core::ops::Range<usize>) -> usize {
         let mut held = 0;
         for core in cores {
@@ -208,7 +211,8 @@ impl Assignment {
         held
     }
 
-    /// Leaves held jobs where they are, and puts the best of the other chosen jobs on the cores of the range that are left.
+    /// Leaves held jobs where they are, and puts the best of the other chosen jobs on the cores of the range that are
+    /// left.
     #[cold]
     #[inline(never)]
     fn place_beside_held(
@@ -256,9 +260,9 @@ impl Assignment {
         self.wake = self.wake.map(|earlier| earlier.max(date));
     }
 
-    /// Abandons `job`: it leaves the system for good and counts as a miss. A held job leaves at its next preemption point or
-    /// at its completion, which [`crate::Event::Aborted`] or [`crate::Event::Completed`] reports; until then it stays on its
-    /// core.
+    /// Abandons `job`: it leaves the system for good and counts as a miss. A held job leaves at its next preemption
+    /// point or at its completion, which [`crate::Event::Aborted`] or [`crate::Event::Completed`] reports; until then
+    /// it stays on its core.
     pub fn abandon(&mut self, job: JobId) {
         self.dropped.push(job);
     }

@@ -1,8 +1,10 @@
-//! Critical sections: stretches of a job's work in which it holds a shared resource, and the protocol that keeps others waiting.
+//! Critical sections: stretches of a job's work in which it holds a shared resource, and the protocol that keeps others
+//! waiting.
 //!
-//! Sections are counted in the work of a job at its wcet, overhead not included. They do not stretch or shrink with the true execution time, which a scheduler
-//! could otherwise read off them: a job that completes within a section releases its resource there, and one that completes before does not lock it.
-//! A job whose wcet differs from that of its task, in a mode or a list of jobs, has its sections in proportion to its wcet.
+//! Sections are counted in the work of a job at its wcet, overhead not included. They do not stretch or shrink with the
+//! true execution time, which a scheduler could otherwise read off them: a job that completes within a section releases
+//! its resource there, and one that completes before does not lock it. A job whose wcet differs from that of its task,
+//! in a mode or a list of jobs, has its sections in proportion to its wcet.
 
 use crate::{Job, System, Task, Time};
 use alloc::{string::String, vec, vec::Vec};
@@ -35,12 +37,13 @@ impl Section {
 pub enum Protocol {
     /// A job that waits does not compete for the cores. The job that it waits for competes by its own urgency only.
     None,
-    /// A scheduler that chooses a job that waits runs the job that it waits for, which thereby inherits its urgency, whatever that is (Sha, Rajkumar and
-    /// Lehoczky, IEEE Transactions on Computers 39, 1990). This is the default.
+    /// A scheduler that chooses a job that waits runs the job that it waits for, which thereby inherits its urgency,
+    /// whatever that is (Sha, Rajkumar and Lehoczky, IEEE Transactions on Computers 39, 1990). This is the default.
     #[default]
     Inheritance,
-    /// Stack resource policy (Baker, Real-Time Systems 3, 1991), for one core: a job starts only if its preemption level exceeds the ceilings of all resources
-    /// that others hold. Under fixed priorities this is the immediate priority ceiling. In all else it is inheritance.
+    /// Stack resource policy (Baker, Real-Time Systems 3, 1991), for one core: a job starts only if its preemption
+    /// level exceeds the ceilings of all resources that others hold. Under fixed priorities this is the immediate
+    /// priority ceiling. In all else it is inheritance.
     Ceiling,
 }
 
@@ -104,7 +107,8 @@ pub enum SectionProblem {
 }
 
 impl Task {
-    /// Returns what is wrong with the sections of the task, with the index of the section. `resources` are the names of the set's resources.
+    /// Returns what is wrong with the sections of the task, with the index of the section. `resources` are the names of
+    /// the set's resources.
     pub fn section_problem(&self, resources: &[String]) -> Option<(usize, SectionProblem)> {
         for (index, section) in self.sections.iter().enumerate() {
             if section.resource >= resources.len() {
@@ -134,8 +138,8 @@ impl Task {
         None
     }
 
-    /// Returns the sections in which the job holds the resource of the section at `inner` beside another one: those that it is within. Of sections of the same
-    /// work, the first is around the others.
+    /// Returns the sections in which the job holds the resource of the section at `inner` beside another one: those
+    /// that it is within. Of sections of the same work, the first is around the others.
     pub fn sections_around(&self, inner: usize) -> impl Iterator<Item = &Section> {
         let section = &self.sections[inner];
         let is_around = move |(at, outer): &(usize, &Section)| {
@@ -186,8 +190,8 @@ impl System {
 
 /// Returns the preemption level of each task: the higher, the sooner its jobs may preempt others.
 ///
-/// Where every task states a priority, the levels are the priorities; otherwise the level of a task is the higher the shorter its relative deadline is. Tasks
-/// that are equal in it have equal levels.
+/// Where every task states a priority, the levels are the priorities; otherwise the level of a task is the higher the
+/// shorter its relative deadline is. Tasks that are equal in it have equal levels.
 pub fn preemption_levels(tasks: &[Task]) -> Vec<i64> {
     let given: Option<Vec<i64>> = tasks.iter().map(|task| task.priority).collect();
     given.unwrap_or_else(|| tasks.iter().map(|task| -(task.deadline.0.min(i64::MAX as u64) as i64)).collect())
@@ -226,8 +230,8 @@ impl Step {
     }
 }
 
-/// Returns the locks and unlocks of a task in the order of its work, of that many resources. At equal work, unlocks come first, inner ones before outer ones, and then locks, outer ones
-/// before inner ones.
+/// Returns the locks and unlocks of a task in the order of its work, of that many resources. At equal work, unlocks
+/// come first, inner ones before outer ones, and then locks, outer ones before inner ones.
 pub(crate) fn steps(task: &Task, resources: usize) -> Vec<Step> {
     let known = |section: &&Section| section.resource < resources;
     let mut sections: Vec<&Section> = task.sections.iter().filter(known).collect();

@@ -1,9 +1,9 @@
 //! The part of the state that does not change during a run: tasks, machine and rules.
 //!
-//! A [`System`] states properties and keeps what follows from them: tables of the machine, whether preemption is limited, the
-//! goal. Its fields are private, and every way to change one works out anew what follows from it, so that nothing that is
-//! derived can be stale. A [`TaskSet`] contains a system and dereferences to it; what it has in addition is what schedulers
-//! do not see, such as modes.
+//! A [`System`] states properties and keeps what follows from them: tables of the machine, whether preemption is
+//! limited, the goal. Its fields are private, and every way to change one works out anew what follows from it, so that
+//! nothing that is derived can be stale. A [`TaskSet`] contains a system and dereferences to it; what it has in
+//! addition is what schedulers do not see, such as modes.
 
 use alloc::{string::String, vec, vec::Vec};
 use core::ops::{Deref, DerefMut};
@@ -104,7 +104,8 @@ impl System {
         self.costs
     }
 
-    /// Speeds that a scheduler may choose from, ascending. The last is full speed, which is also the only one by default.
+    /// Speeds that a scheduler may choose from, ascending. The last is full speed, which is also the only one by
+    /// default.
     #[inline]
     pub fn speeds(&self) -> &[Speed] {
         &self.speeds
@@ -140,8 +141,8 @@ impl System {
     }
 
     /// Measures by which schedules of this system are judged: the stated aims, then, to decide among schedules that are
-    /// equal in those, the aims that follow from the tasks: critical jobs level by level, chains, (m,k) constraints, value,
-    /// jobs in time.
+    /// equal in those, the aims that follow from the tasks: critical jobs level by level, chains, (m,k) constraints,
+    /// value, jobs in time.
     pub fn goal(&self) -> &Goal {
         &self.goal
     }
@@ -152,8 +153,8 @@ impl System {
         self.derive();
     }
 
-    /// Sets the number of cores. Whether the named cores and the tasks agree with it is for [`System::validate`] to say;
-    /// [`System::change_cores`] asks before.
+    /// Sets the number of cores. Whether the named cores and the tasks agree with it is for [`System::validate`] to
+    /// say; [`System::change_cores`] asks before.
     pub fn set_cores(&mut self, cores: usize) {
         self.cores = cores;
         self.derive_from_tasks();
@@ -206,8 +207,8 @@ impl System {
         self.goal = self.goal_led_by(&[]);
     }
 
-    /// Returns the system as an observer of its jobs describes it: with `tasks` in place of its own, and judged as before.
-    /// What an observer does not know, such as the values of listed jobs to come, does not change the goal.
+    /// Returns the system as an observer of its jobs describes it: with `tasks` in place of its own, and judged as
+    /// before. What an observer does not know, such as the values of listed jobs to come, does not change the goal.
     #[must_use]
     pub fn described_by(&self, tasks: Vec<Task>) -> System {
         let mut system = self.clone();
@@ -221,8 +222,8 @@ impl System {
         self.tasks.iter().find(|task| task.preemption.is_limited())
     }
 
-    /// Returns the median wcet of the tasks, each on the fastest core that it may use, and at least one nanosecond: the unit
-    /// of time of a set.
+    /// Returns the median wcet of the tasks, each on the fastest core that it may use, and at least one nanosecond: the
+    /// unit of time of a set.
     pub fn median_wcet(&self) -> Time {
         let time = |(index, task): (u32, &Task)| self.machine.fastest(index).time_for(task.wcet);
         let mut wcets: Vec<Time> = (0..).zip(&self.tasks).map(time).collect();

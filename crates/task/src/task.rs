@@ -8,7 +8,8 @@ use alloc::sync::Arc;
 
 use crate::{CoreSet, Estimate, LogNormal, Section, Time};
 
-/// A recurring activity that releases jobs. Tasks are independent unless they state precedence ([`Task::after`]) or share resources ([`Task::sections`]).
+/// A recurring activity that releases jobs. Tasks are independent unless they state precedence ([`Task::after`]) or
+/// share resources ([`Task::sections`]).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Task {
@@ -24,8 +25,8 @@ pub struct Task {
     pub acet: Option<Time>,
     /// Model of the true execution times.
     pub execution: ExecutionModel,
-    /// Error of the estimates that jobs carry: standard deviation of the logarithm of estimate divided by execution time.
-    /// `None` if jobs carry no estimates. Jobs of a list have estimates of their own.
+    /// Error of the estimates that jobs carry: standard deviation of the logarithm of estimate divided by execution
+    /// time. `None` if jobs carry no estimates. Jobs of a list have estimates of their own.
     pub estimate_error: Option<f64>,
     /// Worst-case execution time at high criticality. Jobs may overrun `wcet` up to this time.
     pub wcet_high: Option<Time>,
@@ -37,8 +38,8 @@ pub struct Task {
     pub jitter: Time,
     /// Criticality level. 0 is low; a task with a level above 0 is critical, the higher the more.
     pub criticality: u8,
-    /// Whether the shield is to guarantee every deadline of this task, even where other tasks have to miss theirs. If no
-    /// task of a set says so, it guarantees the most critical ones.
+    /// Whether the shield is to guarantee every deadline of this task, even where other tasks have to miss theirs. If
+    /// no task of a set says so, it guarantees the most critical ones.
     pub guarantee: bool,
     /// Value of meeting one deadline. 1 by default.
     pub value: f64,
@@ -52,10 +53,11 @@ pub struct Task {
     pub server: Option<usize>,
     /// Where a running job of this task can lose its core.
     pub preemption: Preemption,
-    /// Indices of the tasks that this one follows: its job number k is released when job number k of each of them has completed. Such a task arrives with
-    /// its sources; [`crate::TaskSet::follow_sources`] sets that.
+    /// Indices of the tasks that this one follows: its job number k is released when job number k of each of them has
+    /// completed. Such a task arrives with its sources; [`crate::TaskSet::follow_sources`] sets that.
     pub after: Vec<usize>,
-    /// Indices of the tasks whose newest values the jobs of this task read. A read releases nothing; it matters for [`crate::Chain`]s.
+    /// Indices of the tasks whose newest values the jobs of this task read. A read releases nothing; it matters for
+    /// [`crate::Chain`]s.
     pub reads: Vec<usize>,
     /// Critical sections of every job, nested or apart.
     pub sections: Vec<Section>,
@@ -68,9 +70,9 @@ const MOST_POINTS: u64 = 1_000_000;
 
 /// Limits on the preemption of a task's jobs.
 ///
-/// A job with a limit *holds* its core from its dispatch to its next preemption point or to its completion: no other job
-/// takes the core, and the job does not migrate and cannot be removed. Preemption points are counted in the job's own
-/// work, overhead not included.
+/// A job with a limit *holds* its core from its dispatch to its next preemption point or to its completion: no other
+/// job takes the core, and the job does not migrate and cannot be removed. Preemption points are counted in the job's
+/// own work, overhead not included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Preemption {
     /// A job can be preempted at any time. This is the default.
@@ -88,8 +90,8 @@ impl Preemption {
         self != Preemption::Free
     }
 
-    /// Returns the work at the next preemption point of a job that has done `executed` of its work and goes on from there;
-    /// [`Time::NEVER`] if the job has no further point. A point at `executed` itself is behind the job.
+    /// Returns the work at the next preemption point of a job that has done `executed` of its work and goes on from
+    /// there; [`Time::NEVER`] if the job has no further point. A point at `executed` itself is behind the job.
     pub fn next_point(self, executed: Time) -> Time {
         match self {
             Preemption::Free | Preemption::None => Time::NEVER,
@@ -106,8 +108,8 @@ impl Preemption {
         }
     }
 
-    /// Returns whether a task with this wcet can have this limit: the work between two points is at least a nanosecond and
-    /// a millionth of the wcet, because every point is a decision.
+    /// Returns whether a task with this wcet can have this limit: the work between two points is at least a nanosecond
+    /// and a millionth of the wcet, because every point is a decision.
     pub fn is_usable(self, wcet: Time) -> bool {
         match self {
             Preemption::Free | Preemption::None => true,
@@ -263,8 +265,8 @@ replaced_fields! {
 
 /// Model of the true execution times of a task's jobs.
 ///
-/// Every model stays within `[bcet, wcet]` except [`ExecutionModel::Overrun`], with which jobs exceed their `wcet` at the
-/// stated probability.
+/// Every model stays within `[bcet, wcet]` except [`ExecutionModel::Overrun`], with which jobs exceed their `wcet` at
+/// the stated probability.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ExecutionModel {
@@ -272,8 +274,8 @@ pub enum ExecutionModel {
     Wcet,
     /// Uniform between bcet and wcet.
     Uniform,
-    /// Normal distribution with mean `acet` (or the middle of bcet and wcet). Values out of bounds are redrawn; after 64
-    /// draws, the time is drawn uniformly between bcet and wcet.
+    /// Normal distribution with mean `acet` (or the middle of bcet and wcet). Values out of bounds are redrawn; after
+    /// 64 draws, the time is drawn uniformly between bcet and wcet.
     Normal {
         /// Standard deviation.
         deviation: Time,
@@ -453,7 +455,8 @@ impl Task {
         (task.wcet, task.bcet) = (scaled(task.wcet), scaled(task.bcet));
         (task.acet, task.wcet_high) = (task.acet.map(scaled), task.wcet_high.map(scaled));
         scale_model(&mut task.execution, &scaled);
-        // Boundaries are rounded down, so that nested sections stay nested. One that has less than a nanosecond left vanishes.
+        // Boundaries are rounded down, so that nested sections stay nested. One that has less than a nanosecond left
+        // vanishes.
         let moved =
             |time: Time| Time((u128::from(time.0) * u128::from(task.wcet.0) / u128::from(self.wcet.0.max(1))) as u64);
         for section in &mut task.sections {

@@ -1,5 +1,5 @@
-//! The state that a scheduler sees at a decision point. Nothing here depends on the simulator: a real-time program fills
-//! the same structures from its own queues.
+//! The state that a scheduler sees at a decision point. Nothing here depends on the simulator: a real-time program
+//! fills the same structures from its own queues.
 
 use alloc::{format, string::String};
 
@@ -54,8 +54,8 @@ pub struct Job {
 }
 
 impl Job {
-    /// Creates a job as it is at its release: job number 0 of the task with this index, of known execution time, criticality
-    /// 0 and value 1, on cores of full speed.
+    /// Creates a job as it is at its release: job number 0 of the task with this index, of known execution time,
+    /// criticality 0 and value 1, on cores of full speed.
     pub fn new(task: u32, release: Time, deadline: Time, wcet: Time) -> Job {
         Job {
             task,
@@ -76,7 +76,8 @@ impl Job {
         }
     }
 
-    /// Creates the first job of `task`, which has this index in its set, as it is at its release, on cores of full speed.
+    /// Creates the first job of `task`, which has this index in its set, as it is at its release, on cores of full
+    /// speed.
     pub fn first(index: u32, task: &Task) -> Job {
         let Task { bcet, criticality, value, .. } = *task;
         Job { bcet, criticality, value, ..Job::new(index, task.offset, task.offset + task.deadline, task.wcet) }
@@ -95,8 +96,8 @@ impl Job {
         Time(self.bcet.0.saturating_sub(self.executed.0).max(1) + self.overhead.0)
     }
 
-    /// Returns the time that the remaining work takes on the fastest core that the job may use. On cores of full speed, it
-    /// is [`Job::remaining`].
+    /// Returns the time that the remaining work takes on the fastest core that the job may use. On cores of full speed,
+    /// it is [`Job::remaining`].
     #[inline]
     pub fn time_to_finish(&self) -> Time {
         self.fastest.time_for(self.remaining())
@@ -108,22 +109,22 @@ impl Job {
         self.fastest.time_for(self.least_remaining())
     }
 
-    /// Returns the slack (laxity) in nanoseconds: time to the deadline minus the time for the remaining work at the wcet on
-    /// the fastest core that the job may use. A job with negative slack is *late by wcet*.
+    /// Returns the slack (laxity) in nanoseconds: time to the deadline minus the time for the remaining work at the
+    /// wcet on the fastest core that the job may use. A job with negative slack is *late by wcet*.
     #[inline]
     pub fn slack(&self, now: Time) -> i64 {
         self.deadline.signed_sub(now + self.time_to_finish())
     }
 
-    /// Returns whether the job would miss its deadline with its whole wcet, even if it ran from now on, on the fastest core
-    /// that it may use.
+    /// Returns whether the job would miss its deadline with its whole wcet, even if it ran from now on, on the fastest
+    /// core that it may use.
     #[inline]
     pub fn is_late_by_wcet(&self, now: Time) -> bool {
         self.slack(now) < 0
     }
 
-    /// Returns whether the job would miss its deadline even with only its bcet and running from now on, on the fastest core
-    /// that it may use.
+    /// Returns whether the job would miss its deadline even with only its bcet and running from now on, on the fastest
+    /// core that it may use.
     #[inline]
     pub fn is_impossible(&self, now: Time) -> bool {
         now + self.least_time_to_finish() > self.deadline
@@ -167,10 +168,11 @@ pub enum Event {
     Released(JobId),
     /// The job completed and has left.
     Completed(JobId),
-    /// The job was removed and has left: at its deadline under [`crate::OnMiss::Abort`], or at the preemption point after its
-    /// deadline, or after it was abandoned, if it was held before.
+    /// The job was removed and has left: at its deadline under [`crate::OnMiss::Abort`], or at the preemption point
+    /// after its deadline, or after it was abandoned, if it was held before.
     Aborted(JobId),
-    /// The job reached its deadline and stays: under [`crate::OnMiss::Continue`], or under [`crate::OnMiss::Abort`] while it is held.
+    /// The job reached its deadline and stays: under [`crate::OnMiss::Continue`], or under [`crate::OnMiss::Abort`]
+    /// while it is held.
     DeadlinePassed(JobId),
 }
 
@@ -217,7 +219,8 @@ impl<'a> SystemView<'a> {
         SystemView { now, system, active, jobs, running, events: &[], locks: None, table: None }
     }
 
-    /// Like [`SystemView::new`], with the active jobs of a table, which knows without searching whether a job is active.
+    /// Like [`SystemView::new`], with the active jobs of a table, which knows without searching whether a job is
+    /// active.
     #[inline]
     pub fn of_table(
         now: Time,
@@ -286,9 +289,11 @@ impl<'a> SystemView<'a> {
         &self.system.tasks()[job.task as usize]
     }
 
-    /// Returns the date at which a job will have run for `work` more if it is on a core of full speed from now on, with the overhead that remains and what this decision adds.
+    /// Returns the date at which a job will have run for `work` more if it is on a core of full speed from now on, with
+    /// the overhead that remains and what this decision adds.
     ///
-    /// A scheduler that wakes up when a budget is used up has to count the decision, too: woken before, it would decide again, and each time add to the overhead.
+    /// A scheduler that wakes up when a budget is used up has to count the decision, too: woken before, it would decide
+    /// again, and each time add to the overhead.
     pub fn date_after(&self, job: &Job, work: Time) -> Time {
         self.now + self.charged(job, work)
     }
@@ -321,7 +326,8 @@ impl<'a> SystemView<'a> {
         self.system.cores()
     }
 
-    /// Returns whether every ready job can have a core, and none is better off on another one. Jobs that share resources cannot all run.
+    /// Returns whether every ready job can have a core, and none is better off on another one. Jobs that share
+    /// resources cannot all run.
     pub fn leaves_no_choice(&self) -> bool {
         let most = if self.locks.is_none() { self.system.cores() } else { 1 };
         self.active.len() <= most && self.system.machine().is_plain()
@@ -337,8 +343,8 @@ impl<'a> SystemView<'a> {
         self.system.machine().speed(core).time_for(job.remaining())
     }
 
-    /// Returns the job that holds a core, if there is one. The decision has to leave it there; [`crate::Assignment::place`]
-    /// does so by itself.
+    /// Returns the job that holds a core, if there is one. The decision has to leave it there;
+    /// [`crate::Assignment::place`] does so by itself.
     pub fn held_on(&self, core: usize) -> Option<JobId> {
         self.running[core].filter(|id| self.jobs[id.index()].held)
     }

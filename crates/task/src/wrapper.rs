@@ -1,17 +1,19 @@
 //! Schedulers around other schedulers: a shield, a stopwatch, a pointer.
 //!
-//! A wrapper says only what it changes. Everything else goes to the scheduler inside, also what [`Scheduler`] has a default for: a wrapper that fell
-//! back on a default would take jobs, counters or limits from the scheduler that it wraps. This is the only place that forwards, and Clippy refuses it
-//! if the contract gets a method that it leaves out.
+//! A wrapper says only what it changes. Everything else goes to the scheduler inside, also what [`Scheduler`] has a
+//! default for: a wrapper that fell back on a default would take jobs, counters or limits from the scheduler that it
+//! wraps. This is the only place that forwards, and Clippy refuses it if the contract gets a method that it leaves out.
 
 use alloc::{boxed::Box, vec::Vec};
 
 use crate::{Assignment, NotApplicable, Scheduler, System, SystemView};
 
-/// A scheduler around another one, which is [`Wrapper::Inner`]. Whatever a wrapper does not define goes to the scheduler inside.
+/// A scheduler around another one, which is [`Wrapper::Inner`]. Whatever a wrapper does not define goes to the
+/// scheduler inside.
 ///
-/// Every wrapper is a [`Scheduler`]. Import that trait and name this one by its path, because both have the same methods. Where the scheduler inside is
-/// a wrapper itself, such as a box, call it as `Scheduler::decide(&mut self.inner, …)`.
+/// Every wrapper is a [`Scheduler`]. Import that trait and name this one by its path, because both have the same
+/// methods. Where the scheduler inside is a wrapper itself, such as a box, call it as `Scheduler::decide(&mut
+/// self.inner, …)`.
 ///
 /// ```
 /// use temponet_task::{Assignment, Scheduler, SystemView};

@@ -1,5 +1,6 @@
-//! Contract of placement on cores that differ: of all assignments, the one that is best by the stated rule. The reference
-//! tries every assignment. A job on a core that its task may not use is refused, and work is done at the speed of the core.
+//! Contract of placement on cores that differ: of all assignments, the one that is best by the stated rule. The
+//! reference tries every assignment. A job on a core that its task may not use is refused, and work is done at the
+//! speed of the core.
 
 use temponet_task::AssignmentProblem;
 use temponet_task::{
@@ -32,8 +33,8 @@ fn set(speeds: &[u32], allowed: Vec<CoreSet>) -> TaskSet {
     set
 }
 
-/// Quality of an assignment, the best being the greatest: which jobs of the order run, at which speeds, which of them stay, and
-/// on which cores, low ones first.
+/// Quality of an assignment, the best being the greatest: which jobs of the order run, at which speeds, which of them
+/// stay, and on which cores, low ones first.
 type Quality = (Vec<bool>, Vec<u32>, Vec<bool>, Vec<i64>);
 
 /// Tries every core for the jobs from `next` on, and keeps the best assignment.
@@ -157,7 +158,8 @@ fn a_thousand_unequal_cores_are_placed_at_once() {
         let mut assignment = Assignment::default();
         assignment.reset(count);
         assignment.place(&view, &active);
-        // The fastest core is the last one. A job that is bound to the slowest one leaves its place to the job after it.
+        // The fastest core is the last one. A job that is bound to the slowest one leaves its place to the job after
+        // it.
         let mut expected: Vec<Option<JobId>> = active.iter().rev().copied().map(Some).collect();
         if is_bound {
             expected[..count - 3].rotate_right(1);

@@ -1,4 +1,5 @@
-//! Contract of [`ReadyJobs`]: what a program reports is what a scheduler sees, ids never alias, and mistakes are errors.
+//! Contract of [`ReadyJobs`]: what a program reports is what a scheduler sees, ids never alias, and mistakes are
+//! errors.
 
 use temponet_task::AssignmentProblem;
 use temponet_task::ready_jobs::ReleaseProblem;

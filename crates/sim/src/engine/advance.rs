@@ -1,5 +1,5 @@
-//! The first half of a step: time advances to the next decision point. Running jobs do their work, and then completions,
-//! deadlines and releases are processed in this order.
+//! The first half of a step: time advances to the next decision point. Running jobs do their work, and then
+//! completions, deadlines and releases are processed in this order.
 
 use std::ops::Deref;
 
@@ -48,8 +48,8 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         }
     }
 
-    /// Returns the time of the next event: a completion, a preemption point, a lock or unlock, a release, a wake-up or the deadline of an
-    /// active job.
+    /// Returns the time of the next event: a completion, a preemption point, a lock or unlock, a release, a wake-up or
+    /// the deadline of an active job.
     #[inline]
     fn next_instant(&mut self) -> Time {
         let next = self.next_completion.min(self.workload.next_time()).min(self.wake).min(self.next_point);
@@ -125,7 +125,8 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
     }
 
     /// Makes a released job active, under a reused or a new id.
-    // Left to itself, the compiler calls it for each job, because jobs that wait are released elsewhere; a few percent of a run.
+    // Left to itself, the compiler calls it for each job, because jobs that wait are released elsewhere; a few percent
+    // of a run.
     #[inline(always)]
     pub(super) fn release(&mut self, release: Release, observer: &mut impl Observer) {
         let job = new_job(&release, &self.system);
@@ -136,7 +137,8 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             self.jobs.push(job);
             self.hidden.push(hidden);
         } else {
-            (self.jobs[id.index()], self.hidden[id.index()]) = (job, hidden);
+            self.jobs[id.index()] = job;
+            self.hidden[id.index()] = hidden;
         }
         if self.sections.is_some() {
             self.enter_sections(id);

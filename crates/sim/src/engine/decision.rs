@@ -1,6 +1,6 @@
-//! The second half of a step: a scheduler's decision is checked and carried out. Abandoned jobs leave, cores change their
-//! jobs and speeds, and overheads are charged. An illegal decision
-//! ([`Assignment::check`]) is an error that names the job or core.
+//! The second half of a step: a scheduler's decision is checked and carried out. Abandoned jobs leave, cores change
+//! their jobs and speeds, and overheads are charged. An illegal decision ([`Assignment::check`]) is an error that names
+//! the job or core.
 
 use std::ops::Deref;
 
@@ -24,7 +24,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         for id in assignment.abandoned() {
             self.remove(*id, End::Abandoned, observer);
         }
-        if assignment.cores() != self.running {
+        if self.note_moves(assignment) {
             self.reassign_cores(assignment, observer);
         }
         if assignment.has_speeds() || !self.all_full {
@@ -49,13 +49,23 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         Ok(())
     }
 
-    /// Vacates the cores that get another job or none, then dispatches the new jobs.
-    fn reassign_cores(&mut self, assignment: &Assignment, observer: &mut impl Observer) {
+    /// Marks the jobs that this decision moves to a core. Returns whether any core gets another job or none.
+    #[inline]
+    fn note_moves(&mut self, assignment: &Assignment) -> bool {
+        let mut changes = false;
         for (id, running) in assignment.cores().iter().zip(&self.running) {
-            if let (Some(id), true) = (id, id != running) {
-                self.hidden[id.index()].assigned = self.metrics.decisions;
+            if id != running {
+                changes = true;
+                if let Some(id) = id {
+                    self.hidden[id.index()].assigned = self.metrics.decisions;
+                }
             }
         }
+        changes
+    }
+
+    /// Vacates the cores that get another job or none, then dispatches the new jobs.
+    fn reassign_cores(&mut self, assignment: &Assignment, observer: &mut impl Observer) {
         for core in 0..self.cores.len() {
             let Some(id) = self.running[core] else { continue };
             if assignment.cores()[core] != Some(id) {

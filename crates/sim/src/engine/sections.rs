@@ -1,10 +1,13 @@
-//! Critical sections: when running jobs lock and unlock, and which jobs lose their core because another one holds what they want.
+//! Critical sections: when running jobs lock and unlock, and which jobs lose their core because another one holds what
+//! they want.
 //!
-//! A job unlocks in the instant in which its work reaches the end of a section, or in which it leaves. It locks when it goes on: after the decision of the
-//! instant in which its work reaches a section, if it has a core then. One that wants what another job holds gives up its core at once, even where its task
-//! limits preemption, and the scheduler decides. It also decides when a job no longer has to wait. A lock that succeeds is no decision point.
+//! A job unlocks in the instant in which its work reaches the end of a section, or in which it leaves. It locks when it
+//! goes on: after the decision of the instant in which its work reaches a section, if it has a core then. One that
+//! wants what another job holds gives up its core at once, even where its task limits preemption, and the scheduler
+//! decides. It also decides when a job no longer has to wait. A lock that succeeds is no decision point.
 //!
-//! Most sets have no critical sections. They have no [`Sections`], and the functions here are kept out of the engine's hot loop.
+//! Most sets have no critical sections. They have no [`Sections`], and the functions here are kept out of the engine's
+//! hot loop.
 
 use std::ops::Deref;
 
@@ -158,7 +161,8 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         }
     }
 
-    /// Lets running jobs lock what they want, core by core, and finds their next points. One that comes too late gives up its core.
+    /// Lets running jobs lock what they want, core by core, and finds their next points. One that comes too late gives
+    /// up its core.
     #[cold]
     #[inline(never)]
     pub(super) fn lock_resources(&mut self, observer: &mut impl Observer) {
@@ -193,7 +197,8 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         self.find_next_point();
     }
 
-    /// Returns the time at which the job of a core reaches its next lock or unlock, if it does not complete before or there.
+    /// Returns the time at which the job of a core reaches its next lock or unlock, if it does not complete before or
+    /// there.
     fn section_point(&self, core: usize, id: JobId) -> Time {
         let (job, hidden) = (&self.jobs[id.index()], &self.hidden[id.index()]);
         let work = self.sections.as_ref().and_then(|sections| sections.locks.next_work(id, job));

@@ -1,9 +1,11 @@
 //! Precedence: jobs that have arrived and wait for the completion of others.
 //!
-//! A job of a task that follows others is released in the instant in which the last of its predecessors completes, among the
-//! arrivals of that instant: by task index, then by number. If a predecessor leaves without completing, the job is never released. It counts as missed at once, and so do the jobs that follow it.
+//! A job of a task that follows others is released in the instant in which the last of its predecessors completes,
+//! among the arrivals of that instant: by task index, then by number. If a predecessor leaves without completing, the
+//! job is never released. It counts as missed at once, and so do the jobs that follow it.
 //!
-//! Most sets have no precedence. They have no [`Waiting`], and the functions here are kept out of the engine's hot loop.
+//! Most sets have no precedence. They have no [`Waiting`], and the functions here are kept out of the engine's hot
+//! loop.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -47,10 +49,12 @@ impl Waiting {
         Some(Box::new(Waiting { graph, needed, jobs: vec![BTreeMap::new(); tasks.len()], ripe: Vec::new() }))
     }
 
-    /// Returns the state at a decision point, as far as an online scheduler knows it; `None` if no task follows another. `next` is the number of each task's
-    /// next arrival; `delayed` are jobs that have arrived and are not released yet; `job` draws a waiting job by task, number and arrival.
+    /// Returns the state at a decision point, as far as an online scheduler knows it; `None` if no task follows
+    /// another. `next` is the number of each task's next arrival; `delayed` are jobs that have arrived and are not
+    /// released yet; `job` draws a waiting job by task, number and arrival.
     ///
-    /// What waits follows from the active and the delayed jobs: everything behind them. A predecessor that has left is taken to have completed.
+    /// What waits follows from the active and the delayed jobs: everything behind them. A predecessor that has left is
+    /// taken to have completed.
     pub fn resumed(
         tasks: &[Task],
         view: &SystemView<'_>,
@@ -166,7 +170,8 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         self.lose(lost, observer);
     }
 
-    /// Releases the jobs of this instant, by task and number: those that arrive, and those whose predecessors have completed.
+    /// Releases the jobs of this instant, by task and number: those that arrive, and those whose predecessors have
+    /// completed.
     #[cold]
     #[inline(never)]
     pub(super) fn release_ripe(&mut self, observer: &mut impl Observer) {

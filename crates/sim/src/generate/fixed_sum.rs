@@ -7,9 +7,9 @@ use super::shares::shuffled;
 
 /// Draws `n` numbers in [0, 1] with the sum `total`, uniform over all such numbers (Stafford's RandFixedSum).
 ///
-/// The polytope of all such numbers is cut into simplices whose volumes follow a recurrence (`volumes`). Walking down the
-/// recurrence with the matching probabilities (`odds`) selects a simplex in proportion to its volume, and the walk draws
-/// a uniform point in it.
+/// The polytope of all such numbers is cut into simplices whose volumes follow a recurrence (`volumes`). Walking down
+/// the recurrence with the matching probabilities (`odds`) selects a simplex in proportion to its volume, and the walk
+/// draws a uniform point in it.
 pub(super) fn rand_fixed_sum(n: usize, total: f64, rng: &mut Pcg64) -> Vec<f64> {
     if n == 1 {
         return vec![total];
@@ -50,13 +50,14 @@ pub(super) fn rand_fixed_sum(n: usize, total: f64, rng: &mut Pcg64) -> Vec<f64> 
     shuffled(n, rng).into_iter().map(|at| values[at]).collect()
 }
 
-/// Draws numbers between zero and their caps with the sum `total`, uniform over all such numbers (convolutional fixed sum).
+/// Draws numbers between zero and their caps with the sum `total`, uniform over all such numbers (convolutional fixed
+/// sum).
 ///
 /// If each number were uniform up to its cap, the density of the sum of the first k numbers would be the density of the
-/// sum of the first k − 1, averaged over a window as wide as the k-th cap: a convolution. The numbers are drawn from the
-/// integrals of these densities: given that the first k numbers add up to `y`, the sum of the first k − 1 has its density
-/// restricted to `y − cap` to `y`. After Griffin and Davis, who replaced the Dirichlet-rescale algorithm, which is not
-/// uniform, by this one.
+/// sum of the first k − 1, averaged over a window as wide as the k-th cap: a convolution. The numbers are drawn from
+/// the integrals of these densities: given that the first k numbers add up to `y`, the sum of the first k − 1 has its
+/// density restricted to `y − cap` to `y`. After Griffin and Davis, who replaced the Dirichlet-rescale algorithm, which
+/// is not uniform, by this one.
 pub(super) fn capped_fixed_sum(caps: &[f64], total: f64, rng: &mut Pcg64) -> Vec<f64> {
     let all: f64 = caps.iter().sum();
     if total > all / 2.0 {

@@ -1,8 +1,9 @@
 //! Random graphs: independent tasks become tasks that come after each other.
 //!
-//! Consecutive tasks form a graph. Its first task is the source, its last one the sink, and every pair in between is joined with a probability (Erdős and
-//! Rényi's model on an order, as in Cordeiro, Mounié, Perarnau, Trystram, Vincent and Wagner, SIMUTools 2010). All tasks of a graph arrive with its source, and
-//! each keeps the utilization that it was drawn with. A chain follows the longest path of wcets from the source to the sink.
+//! Consecutive tasks form a graph. Its first task is the source, its last one the sink, and every pair in between is
+//! joined with a probability (Erdős and Rényi's model on an order, as in Cordeiro, Mounié, Perarnau, Trystram, Vincent
+//! and Wagner, SIMUTools 2010). All tasks of a graph arrive with its source, and each keeps the utilization that it was
+//! drawn with. A chain follows the longest path of wcets from the source to the sink.
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -35,8 +36,8 @@ impl Graphs {
             .then_some("graphs have 2 to 1000 tasks, a probability of edges, and a deadline of 0.01 to 100 periods")
     }
 
-    /// Joins the tasks of a set to graphs, at random. Tasks that are not periodic, or that come after others already, stay as they are. A mode that releases
-    /// the source of a graph releases all of it.
+    /// Joins the tasks of a set to graphs, at random. Tasks that are not periodic, or that come after others already,
+    /// stay as they are. A mode that releases the source of a graph releases all of it.
     pub fn join(&self, set: &mut TaskSet, seed: u64) {
         let mut rng = Pcg64::seed_from_u64(seed ^ 0x6772_6170_6873);
         let is_single = |index: &usize| {

@@ -1,5 +1,5 @@
-//! Random task sets: tasks whose utilizations add up to a given total, with the deadlines, criticalities, values, bursts and
-//! modes that experiments need.
+//! Random task sets: tasks whose utilizations add up to a given total, with the deadlines, criticalities, values,
+//! bursts and modes that experiments need.
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -23,8 +23,8 @@ pub use variety::Variety;
 /// Specification of a random task set. [`Spec::new`] fills in the usual choices of the field.
 #[derive(Clone, Debug)]
 pub struct Spec {
-    /// Number of tasks. `None` only with [`Method::Unc`], which requires it, and with [`Method::Waters2015`], which then
-    /// draws about ten tasks per core.
+    /// Number of tasks. `None` only with [`Method::Unc`], which requires it, and with [`Method::Waters2015`], which
+    /// then draws about ten tasks per core.
     pub tasks: Option<usize>,
     /// Number of cores.
     pub cores: usize,
@@ -55,7 +55,8 @@ pub struct Spec {
 /// Distribution of times.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rule {
-    /// Log-uniform between two times: every order of magnitude is equally likely. This is the usual choice in the field.
+    /// Log-uniform between two times: every order of magnitude is equally likely. This is the usual choice in the
+    /// field.
     LogUniform(Time, Time),
     /// Uniform between two times.
     Uniform(Time, Time),
@@ -81,8 +82,8 @@ pub enum Lengths {
 pub enum Deadlines {
     /// The deadline equals the period.
     Implicit,
-    /// The deadline is the wcet plus a share of the difference between period and wcet. The share is uniform between these
-    /// two numbers; above 1, deadlines are longer than periods.
+    /// The deadline is the wcet plus a share of the difference between period and wcet. The share is uniform between
+    /// these two numbers; above 1, deadlines are longer than periods.
     Slack(f64, f64),
 }
 
@@ -143,8 +144,8 @@ pub enum GenerateError {
 }
 
 impl Spec {
-    /// Creates a specification with RandFixedSum, log-uniform periods of 10 to 100 ms, implicit deadlines, known execution
-    /// times and a granularity of 1 µs.
+    /// Creates a specification with RandFixedSum, log-uniform periods of 10 to 100 ms, implicit deadlines, known
+    /// execution times and a granularity of 1 µs.
     pub fn new(tasks: usize, cores: usize, utilization: f64) -> Spec {
         Spec {
             tasks: Some(tasks),

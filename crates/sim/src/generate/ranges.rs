@@ -1,7 +1,8 @@
-//! Ranges that whole task sets are drawn from: cores, tasks, load, periods. Recipes of a training and scenarios of the arena state them.
+//! Ranges that whole task sets are drawn from: cores, tasks, load, periods. Recipes of a training and scenarios of the
+//! arena state them.
 //!
-//! A file spells the ranges out, or names a preset: `workload = "wide"`. Properties beyond load, periods and the few keys here come from a
-//! [`Variety`].
+//! A file spells the ranges out, or names a preset: `workload = "wide"`. Properties beyond load, periods and the few
+//! keys here come from a [`Variety`].
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -30,7 +31,8 @@ pub enum ExecutionKind {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WorkloadRanges {
-    /// Numbers of cores, 1 to 1024, each equally likely; a number listed twice is twice as likely. Default 1, 2, 4 and 8.
+    /// Numbers of cores, 1 to 1024, each equally likely; a number listed twice is twice as likely. Default 1, 2, 4 and
+    /// 8.
     pub cores: Vec<usize>,
     /// Tasks per core, from 0.01; default 3 to 6.
     pub tasks_per_core: (f64, f64),
@@ -40,10 +42,11 @@ pub struct WorkloadRanges {
     pub execution: Vec<ExecutionKind>,
     /// Bcet as a share of the wcet, 0.001 to 1, where execution times vary; default 0.2 to 0.6.
     pub bcet: (f64, f64),
-    /// Periods in milliseconds, from 0.001. They are log-uniform between the first number and a longest period, which is drawn for each set
-    /// between three times the first number and the second. Default 10 to 100.
+    /// Periods in milliseconds, from 0.001. They are log-uniform between the first number and a longest period, which
+    /// is drawn for each set between three times the first number and the second. Default 10 to 100.
     pub periods_ms: (f64, f64),
-    /// Probability, 0 to 1, that the periods of a set are heavy-tailed instead: Pareto with shape 2 from the shortest period on. Default 0.
+    /// Probability, 0 to 1, that the periods of a set are heavy-tailed instead: Pareto with shape 2 from the shortest
+    /// period on. Default 0.
     pub heavy_tailed: f64,
     /// Probability, 0 to 1, that a set has deadlines shorter than its periods; default 0.2.
     pub constrained: f64,
@@ -53,13 +56,13 @@ pub struct WorkloadRanges {
     pub critical: f64,
     /// Share, 0 to 1, of the tasks that are then critical; default 0.34.
     pub critical_share: f64,
-    /// Probability, 0 to 1, that migrations and context switches have costs, and the greatest migration cost as a share, 0 to 1, of the
-    /// shortest wcet; default 0 and 0.
+    /// Probability, 0 to 1, that migrations and context switches have costs, and the greatest migration cost as a
+    /// share, 0 to 1, of the shortest wcet; default 0 and 0.
     pub costs: (f64, f64),
     /// Speeds of the cores as shares of full speed, ascending to 1; default 1 alone.
     pub speeds: Vec<f64>,
-    /// Further properties, each with its probability and range, that a set gets after it has been drawn: a table, or the name of a
-    /// preset. Default none.
+    /// Further properties, each with its probability and range, that a set gets after it has been drawn: a table, or
+    /// the name of a preset. Default none.
     #[serde(deserialize_with = "read_variety", skip_serializing_if = "Option::is_none")]
     pub variety: Option<Variety>,
 }
@@ -81,9 +84,9 @@ pub fn read_optional<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Worklo
     Ok(Option::<Present>::deserialize(from)?.map(|present| present.0))
 }
 
-/// Greatest number of jobs per core and median wcet of a set with variety. Two tasks with periods of 1 ms and 1 s may release
-/// hundreds of jobs in the time that a job of median length takes, and an episode, whose length is measured in such times, would take
-/// hundreds of times as long as others.
+/// Greatest number of jobs per core and median wcet of a set with variety. Two tasks with periods of 1 ms and 1 s may
+/// release hundreds of jobs in the time that a job of median length takes, and an episode, whose length is measured in
+/// such times, would take hundreds of times as long as others.
 const MOST_JOBS: f64 = 20.0;
 
 /// Least ratio between the longest and the shortest period that the limit on jobs makes of a set.
@@ -116,8 +119,8 @@ impl WorkloadRanges {
         (name == "wide").then(WorkloadRanges::wide)
     }
 
-    /// The whole range that the model is meant for: 1 to 16 cores, 1 to 40 tasks a core, loads of 0.5 to 3, periods over a factor of 3 to
-    /// 1000, and [`Variety::wide`].
+    /// The whole range that the model is meant for: 1 to 16 cores, 1 to 40 tasks a core, loads of 0.5 to 3, periods
+    /// over a factor of 3 to 1000, and [`Variety::wide`].
     pub fn wide() -> WorkloadRanges {
         WorkloadRanges {
             cores: vec![1, 1, 1, 2, 2, 2, 3, 4, 4, 6, 8, 12, 16],

@@ -9,10 +9,11 @@ use super::{GenerateError, Spec, Unc};
 /// Method that divides a total utilization among tasks. The first three are uniform over all possible divisions.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Method {
-    /// UUniFast (Bini and Buttazzo 2005), redrawn while a task has a utilization above 1 (Davis and Burns 2009). Exact, but
-    /// slow or without a result if the total is close to the number of tasks.
+    /// UUniFast (Bini and Buttazzo 2005), redrawn while a task has a utilization above 1 (Davis and Burns 2009). Exact,
+    /// but slow or without a result if the total is close to the number of tasks.
     UUniFastDiscard,
-    /// Stafford's RandFixedSum, introduced to the field by Emberson, Stafford and Davis (WATERS 2010). Exact at any total.
+    /// Stafford's RandFixedSum, introduced to the field by Emberson, Stafford and Davis (WATERS 2010). Exact at any
+    /// total.
     RandFixedSum,
     /// Convolutional fixed sum, in which no task exceeds its cap. One cap for all tasks, or one per task.
     Capped(Vec<f64>),

@@ -46,7 +46,8 @@ pub fn method(text: &str) -> Result<Method, String> {
     }
 }
 
-/// Parses `log:10ms,100ms`, `uniform:…`, `list:…`, `harmonic:…`, `pareto:2,10ms`, `uni-short`, `uni-moderate` or `uni-long`.
+/// Parses `log:10ms,100ms`, `uniform:…`, `list:…`, `harmonic:…`, `pareto:2,10ms`, `uni-short`, `uni-moderate` or
+/// `uni-long`.
 pub fn rule(text: &str) -> Result<Rule, String> {
     let uniform = |low, high| Ok(Rule::Uniform(Time::from_ms(low), Time::from_ms(high)));
     let (name, times) = match text {

@@ -1,5 +1,5 @@
-//! The named utilization distributions of the real-time group at the University of North Carolina (Brandenburg, PhD thesis
-//! 2011). The matching periods are uniform from 3 to 33, 10 to 100 or 50 to 250 ms; see [`super::text::rule`].
+//! The named utilization distributions of the real-time group at the University of North Carolina (Brandenburg, PhD
+//! thesis 2011). The matching periods are uniform from 3 to 33, 10 to 100 or 50 to 250 ms; see [`super::text::rule`].
 
 use rand::RngExt;
 use rand_pcg::Pcg64;
@@ -79,7 +79,8 @@ impl Unc {
         }
     }
 
-    /// Draws utilizations until the total is reached, and cuts the last one to fit. A given number of tasks is an error.
+    /// Draws utilizations until the total is reached, and cuts the last one to fit. A given number of tasks is an
+    /// error.
     pub(super) fn until(self, total: f64, tasks: Option<usize>, rng: &mut Pcg64) -> Result<Vec<f64>, GenerateError> {
         if tasks.is_some() {
             let message =

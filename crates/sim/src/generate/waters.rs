@@ -1,6 +1,7 @@
 //! Automotive task sets after Kramer, Ziegenbein and Hamann, Real World Automotive Benchmarks for Free (Bosch, WATERS
-//! 2015). Runnables (functions of some microseconds) with the published periods, execution times and best- and worst-case
-//! factors are drawn until the total utilization is reached. Runnables of the same period are grouped into tasks.
+//! 2015). Runnables (functions of some microseconds) with the published periods, execution times and best- and
+//! worst-case factors are drawn until the total utilization is reached. Runnables of the same period are grouped into
+//! tasks.
 
 use rand::RngExt;
 use rand_pcg::Pcg64;
@@ -26,8 +27,8 @@ const fn class(period_ms: u64, share: f64, acet: [f64; 3], best: [f64; 2], worst
     Class { period: Time::from_ms(period_ms), share, acet, best, worst }
 }
 
-/// Tables III to V of the paper. The runnables of 15 ms are the angle-synchronous ones, for a four-cylinder engine at 2000
-/// rpm.
+/// Tables III to V of the paper. The runnables of 15 ms are the angle-synchronous ones, for a four-cylinder engine at
+/// 2000 rpm.
 const CLASSES: [Class; 10] = [
     class(1, 3.0, [0.34, 5.0, 30.11], [0.19, 0.92], [1.3, 29.11]),
     class(2, 2.0, [0.32, 4.2, 40.69], [0.12, 0.89], [1.54, 19.04]),
@@ -73,8 +74,8 @@ fn tilted(length: f64, tilt: f64, u: f64) -> f64 {
     }
 }
 
-/// Computes the tilt with which the truncated exponential distribution has the mean of the class. Of all distributions with
-/// this minimum, mean and maximum, it has the largest entropy: it assumes the least.
+/// Computes the tilt with which the truncated exponential distribution has the mean of the class. Of all distributions
+/// with this minimum, mean and maximum, it has the largest entropy: it assumes the least.
 fn tilt_of(class: &Class) -> f64 {
     let [least, mean, most] = class.acet;
     let length = most - least;

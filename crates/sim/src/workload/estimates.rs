@@ -1,7 +1,7 @@
 //! Estimates that the jobs of a task carry, drawn with the error that the task states.
 //!
-//! They have random numbers of their own: a task with estimates has the same arrivals and execution times as without, and as
-//! with other errors.
+//! They have random numbers of their own: a task with estimates has the same arrivals and execution times as without,
+//! and as with other errors.
 
 use rand::RngExt;
 use rand_distr::StandardNormal;

@@ -1,4 +1,5 @@
-//! Tasks that arrive with others: a job of a task that follows others arrives when the jobs with its number of all its sources have arrived.
+//! Tasks that arrive with others: a job of a task that follows others arrives when the jobs with its number of all its
+//! sources have arrived.
 //!
 //! Whether it is released then, and when, depends on the schedule and is not decided here.
 
@@ -47,7 +48,8 @@ impl Followers {
         }
     }
 
-    /// Takes note that a job of a source has arrived. Returns the tasks whose jobs with this number arrive with it, ascending.
+    /// Takes note that a job of a source has arrived. Returns the tasks whose jobs with this number arrive with it,
+    /// ascending.
     pub fn source_arrived(&mut self, source: u32, number: u64) -> &[u32] {
         self.now.clear();
         for follower in &self.of_source[source as usize] {

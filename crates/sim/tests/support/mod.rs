@@ -1,5 +1,6 @@
-//! A naive simulator to hold the engine against. It advances tick by tick, looks at every section of every job, asks a textbook rule for the
-//! order of all ready jobs, and finds their cores by trying every assignment. It knows the whole task model but costs and modes.
+//! A naive simulator to hold the engine against. It advances tick by tick, looks at every section of every job, asks a
+//! textbook rule for the order of all ready jobs, and finds their cores by trying every assignment. It knows the whole
+//! task model but costs and modes.
 
 pub mod placement;
 pub mod resources;
@@ -40,7 +41,8 @@ pub struct NaiveJob {
     pub held: bool,
     /// Whether the job leaves at its next preemption point.
     leaves: bool,
-    /// For each section of the task: `None` before its lock, then since when the job is in it, [`resources::DONE`] at last.
+    /// For each section of the task: `None` before its lock, then since when the job is in it, [`resources::DONE`] at
+    /// last.
     inside: Vec<Option<i64>>,
     /// Since when the job waits, and for which resource.
     waits: Option<(i64, usize)>,

@@ -5,8 +5,8 @@ use temponet_task::{Protocol, TaskSet};
 use super::{Naive, NaiveJob};
 
 impl Naive<'_> {
-    /// Puts the best jobs of an order on cores. Jobs that hold their cores stay; a job that waits for another one is replaced by that one, if the
-    /// protocol says so.
+    /// Puts the best jobs of an order on cores. Jobs that hold their cores stay; a job that waits for another one is
+    /// replaced by that one, if the protocol says so.
     pub(super) fn place(&mut self, order: Vec<usize>) {
         let set = self.set;
         let is_plain = set.system.machine().is_plain();
@@ -51,7 +51,8 @@ impl Naive<'_> {
     }
 }
 
-/// Quality of an assignment, the greater the better: which jobs run, at which speeds, who stays, and how low the cores are.
+/// Quality of an assignment, the greater the better: which jobs run, at which speeds, who stays, and how low the cores
+/// are.
 type Quality = (Vec<bool>, Vec<u32>, Vec<bool>, Vec<i64>);
 
 struct Search<'a> {

@@ -117,7 +117,8 @@ impl Naive<'_> {
         let job = self.jobs[index].clone();
         let sections = &self.set.tasks()[job.task].sections;
         for (at, section) in sections.iter().enumerate() {
-            // A fast core can do more than a section in a tick. It comes to all of them nevertheless, one after another.
+            // A fast core can do more than a section in a tick. It comes to all of them nevertheless, one after
+            // another.
             let is_skipped = |(other, inner): (usize, &Section)| {
                 job.inside[other].is_none() && section.at <= inner.at && inner.end() <= section.end()
             };

@@ -1,4 +1,5 @@
-//! Random small sets for the naive simulator, all of whose times are multiples of a tick, and what can be added to them.
+//! Random small sets for the naive simulator, all of whose times are multiples of a tick, and what can be added to
+//! them.
 
 use proptest::prelude::*;
 use temponet_task::{

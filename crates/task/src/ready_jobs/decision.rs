@@ -2,7 +2,8 @@
 
 use crate::{Assignment, Job, JobId, Speed, Time};
 
-/// A released job. Unlike a [`JobId`], a handle is never used for another job of the same [`ReadyJobs`](super::ReadyJobs).
+/// A released job. Unlike a [`JobId`], a handle is never used for another job of the same
+/// [`ReadyJobs`](super::ReadyJobs).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct JobHandle {
     pub(super) id: JobId,
@@ -50,19 +51,20 @@ impl<'a> Decision<'a> {
         self.assignment.speed(core)
     }
 
-    /// Jobs that left without completing: aborted at their deadline, or given up by the scheduler. The program must stop them.
+    /// Jobs that left without completing: aborted at their deadline, or given up by the scheduler. The program must
+    /// stop them.
     pub fn stopped(&self) -> &'a [StoppedJob] {
         self.stopped
     }
 
-    /// Jobs whose deadline has passed since the last decision and that stay, because the system continues late jobs or because the job holds its core.
+    /// Jobs whose deadline has passed since the last decision and that stay, because the system continues late jobs or
+    /// because the job holds its core.
     pub fn late(&self) -> &'a [JobHandle] {
         self.late
     }
 
-    /// Latest date of the next decision: the next deadline, the next preemption point of a job that holds its core, or the date that the scheduler asked
-    /// for. None if only a release or a completion can change
-    /// anything.
+    /// Latest date of the next decision: the next deadline, the next preemption point of a job that holds its core, or
+    /// the date that the scheduler asked for. None if only a release or a completion can change anything.
     pub fn next(&self) -> Option<Time> {
         self.next
     }

@@ -33,7 +33,8 @@ pub enum ReadyJobsError {
         /// What is wrong.
         what: ReleaseProblem,
     },
-    /// The scheduler put a job on a core that is not ready, or on two cores, or asked for a speed or a date that it cannot have.
+    /// The scheduler put a job on a core that is not ready, or on two cores, or asked for a speed or a date that it
+    /// cannot have.
     #[error("illegal assignment: {0}")]
     Assignment(AssignmentProblem),
 }

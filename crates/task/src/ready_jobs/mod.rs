@@ -1,4 +1,5 @@
-//! The ready jobs of a program that embeds a scheduler: the program reports what happens, [`ReadyJobs`] keeps ids, events and cores, and asks.
+//! The ready jobs of a program that embeds a scheduler: the program reports what happens, [`ReadyJobs`] keeps ids,
+//! events and cores, and asks.
 //!
 //! ```text
 //!            release (1)             decide (2)              complete (3)
@@ -9,17 +10,20 @@
 //! ```
 //!
 //! 1. [`ReadyJobs::release`] gives the job an id and records [`Event::Released`].
-//! 2. [`ReadyJobs::decide`] shows the scheduler a [`SystemView`] and puts jobs on cores, or takes them off, as it decides.
+//! 2. [`ReadyJobs::decide`] shows the scheduler a [`SystemView`] and puts jobs on cores, or takes them off, as it
+//!    decides.
 //! 3. [`ReadyJobs::complete`] takes the job off its core and records [`Event::Completed`].
-//! 4. [`ReadyJobs::decide`] finds the deadlines that have passed. Under [`OnMiss::Abort`] the job leaves with [`Event::Aborted`]; under
-//!    [`OnMiss::Continue`] it stays and [`Event::DeadlinePassed`] is recorded once.
-//! 5. The scheduler may give a job up ([`Assignment::abandon`]); it leaves. So may the program ([`ReadyJobs::withdraw`]).
+//! 4. [`ReadyJobs::decide`] finds the deadlines that have passed. Under [`OnMiss::Abort`] the job leaves with
+//!    [`Event::Aborted`]; under [`OnMiss::Continue`] it stays and [`Event::DeadlinePassed`] is recorded once.
+//! 5. The scheduler may give a job up ([`Assignment::abandon`]); it leaves. So may the program
+//!    ([`ReadyJobs::withdraw`]).
 //!
-//! A job whose task limits preemption ([`crate::Preemption`]) holds its core until its work has reached its next preemption point. The decision at which it
-//! has, [`Decision::next`] at the latest, may take it off its core. Until then, 4 and 5 wait: the job leaves at that decision, unless it completes before.
+//! A job whose task limits preemption ([`crate::Preemption`]) holds its core until its work has reached its next
+//! preemption point. The decision at which it has, [`Decision::next`] at the latest, may take it off its core. Until
+//! then, 4 and 5 wait: the job leaves at that decision, unless it completes before.
 //!
-//! A [`JobHandle`] names one job for good: the handle of a job that has left is an error, whatever became of its id. The [`JobId`] behind it, which schedulers
-//! see, is used again after the scheduler has been told that its job left.
+//! A [`JobHandle`] names one job for good: the handle of a job that has left is an error, whatever became of its id.
+//! The [`JobId`] behind it, which schedulers see, is used again after the scheduler has been told that its job left.
 
 use alloc::{vec, vec::Vec};
 
@@ -170,7 +174,8 @@ impl ReadyJobs {
         self.table.active().iter().map(|id| (self.handle(*id), &self.jobs[id.index()]))
     }
 
-    /// Starts a scheduler. Jobs that are already ready are announced to it at the next decision, so a scheduler can be exchanged while the system runs.
+    /// Starts a scheduler. Jobs that are already ready are announced to it at the next decision, so a scheduler can be
+    /// exchanged while the system runs.
     pub fn start(&mut self, scheduler: &mut (impl Scheduler + ?Sized)) -> Result<(), crate::NotApplicable> {
         scheduler.start(&self.system)?;
         self.is_started = true;
@@ -183,8 +188,8 @@ impl ReadyJobs {
         Ok(())
     }
 
-    /// Moves on to the date `now` and adds the time that has passed to the execution of the running jobs. A program that measures processor time corrects
-    /// that with [`ReadyJobs::set_executed`].
+    /// Moves on to the date `now` and adds the time that has passed to the execution of the running jobs. A program
+    /// that measures processor time corrects that with [`ReadyJobs::set_executed`].
     pub fn advance(&mut self, now: Time) -> Result<(), ReadyJobsError> {
         if now < self.now || now > Time::MAX_INPUT {
             return Err(ReadyJobsError::Time { from: self.now, to: now });
@@ -204,13 +209,15 @@ impl ReadyJobs {
 
     /// Releases a job of a task now. Returns its handle.
     ///
-    /// The deadline counts from now. A program whose timers are late passes the nominal date to [`ReadyJobs::release_with`].
+    /// The deadline counts from now. A program whose timers are late passes the nominal date to
+    /// [`ReadyJobs::release_with`].
     pub fn release(&mut self, task: usize) -> Result<JobHandle, ReadyJobsError> {
         let release = Release::of(self.task(task)?, self.now);
         self.release_with(task, release)
     }
 
-    /// Releases a job of a task that has a release date, deadline, execution time, criticality, value or estimate of its own.
+    /// Releases a job of a task that has a release date, deadline, execution time, criticality, value or estimate of
+    /// its own.
     pub fn release_with(&mut self, task: usize, release: Release) -> Result<JobHandle, ReadyJobsError> {
         let name = &self.task(task)?.name;
         if let Some(what) = release.problem(self.now) {
@@ -251,7 +258,8 @@ impl ReadyJobs {
         Ok(self.now <= self.jobs[id.index()].deadline)
     }
 
-    /// Takes a job out that the program gives up, such as one that has overrun its wcet. Schedulers are told as of a job that was aborted.
+    /// Takes a job out that the program gives up, such as one that has overrun its wcet. Schedulers are told as of a
+    /// job that was aborted.
     pub fn withdraw(&mut self, handle: JobHandle) -> Result<(), ReadyJobsError> {
         let id = self.check(handle)?;
         self.leave(id);
@@ -259,7 +267,8 @@ impl ReadyJobs {
         Ok(())
     }
 
-    /// Counts a job of a task that the program does not release, so that the numbers of later jobs keep step with the task's arrivals.
+    /// Counts a job of a task that the program does not release, so that the numbers of later jobs keep step with the
+    /// task's arrivals.
     pub fn skip(&mut self, task: usize) -> Result<(), ReadyJobsError> {
         self.task(task)?;
         self.released[task] += 1;
@@ -268,8 +277,8 @@ impl ReadyJobs {
 
     /// Keeps the ids of jobs that leave from being used again until [`ReadyJobs::free_ids`] is called.
     ///
-    /// A second scheduler that is shown only some of the decisions, with the events of all decisions since, needs this: an
-    /// id must not name another job before that scheduler has been told that its job has left.
+    /// A second scheduler that is shown only some of the decisions, with the events of all decisions since, needs this:
+    /// an id must not name another job before that scheduler has been told that its job has left.
     pub fn hold_ids(&mut self) {
         self.table.add_reader();
     }
@@ -279,8 +288,9 @@ impl ReadyJobs {
         self.table.reader_was_told();
     }
 
-    /// Puts the jobs of an assignment on the cores that someone else has decided on, from the state as it is now. No event may have been reported since the
-    /// last decision, or it would be lost to the scheduler. Dates to wake at that have passed are moved to the next nanosecond.
+    /// Puts the jobs of an assignment on the cores that someone else has decided on, from the state as it is now. No
+    /// event may have been reported since the last decision, or it would be lost to the scheduler. Dates to wake at
+    /// that have passed are moved to the next nanosecond.
     pub fn adopt(&mut self, assignment: &Assignment) -> Result<Decision<'_>, ReadyJobsError> {
         self.decide(&mut Adopted(assignment))
     }
@@ -293,12 +303,14 @@ impl ReadyJobs {
 
     /// Finds passed deadlines, asks the scheduler, and puts its jobs on the cores.
     ///
-    /// Call it after every release and completion (those of one date together), and at [`Decision::next`]. An illegal assignment is an error; the jobs then
-    /// stay on the cores they have, and another scheduler can be started and asked.
+    /// Call it after every release and completion (those of one date together), and at [`Decision::next`]. An illegal
+    /// assignment is an error; the jobs then stay on the cores they have, and another scheduler can be started and
+    /// asked.
     ///
     /// # Panics
     ///
-    /// The scheduler must have been started with these jobs' system ([`ReadyJobs::start`]). One that was started with another system may panic.
+    /// The scheduler must have been started with these jobs' system ([`ReadyJobs::start`]). One that was started with
+    /// another system may panic.
     pub fn decide(&mut self, scheduler: &mut (impl Scheduler + ?Sized)) -> Result<Decision<'_>, ReadyJobsError> {
         if !self.is_started {
             return Err(ReadyJobsError::NotStarted);
@@ -328,7 +340,8 @@ impl ReadyJobs {
         Ok(Decision { assignment, cores, stopped, late, next })
     }
 
-    /// Ends the hold of the running jobs whose work has reached a preemption point. Those that are to leave are stopped.
+    /// Ends the hold of the running jobs whose work has reached a preemption point. Those that are to leave are
+    /// stopped.
     fn reach_points(&mut self) {
         for core in 0..self.running.len() {
             let Some(id) = self.running[core].filter(|id| self.jobs[id.index()].held) else { continue };
@@ -344,7 +357,8 @@ impl ReadyJobs {
         }
     }
 
-    /// Returns the earliest date at which a job that holds its core reaches a preemption point, if no decision comes before.
+    /// Returns the earliest date at which a job that holds its core reaches a preemption point, if no decision comes
+    /// before.
     fn next_point(&self) -> Option<Time> {
         let held = self.running.iter().enumerate().filter_map(|(core, id)| Some((core, (*id)?)));
         let held = held.filter(|(_, id)| self.jobs[id.index()].held && self.progress[id.index()].point != Time::NEVER);

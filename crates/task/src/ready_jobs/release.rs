@@ -24,7 +24,8 @@ pub struct Release {
 }
 
 impl Release {
-    /// A job of `task` that is released at `release` and has the task's deadline, execution times, criticality and value, without an estimate.
+    /// A job of `task` that is released at `release` and has the task's deadline, execution times, criticality and
+    /// value, without an estimate.
     pub fn of(task: &Task, release: Time) -> Release {
         let Task { deadline, wcet, bcet, criticality, value, .. } = *task;
         let deadline = Time(release.0.saturating_add(deadline.0));

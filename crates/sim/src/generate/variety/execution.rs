@@ -1,5 +1,5 @@
-//! Execution times: their distribution, wcets that are told too high, and overruns. Each step keeps the mean execution time
-//! of a task.
+//! Execution times: their distribution, wcets that are told too high, and overruns. Each step keeps the mean execution
+//! time of a task.
 
 use std::sync::Arc;
 

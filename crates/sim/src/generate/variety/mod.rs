@@ -1,12 +1,13 @@
 //! Variety: random properties on top of a drawn task set, one dimension of the task model at a time.
 //!
-//! [`generate`](super::generate) draws utilizations and periods. A [`Variety`] then decides, with a probability for each
-//! dimension, which further properties the set has: sporadic arrivals, bursts, jitter, deadlines, execution times, values,
-//! criticality levels, costs, modes, job lists. Training draws its sets this way, and so does the arena, so that both mean
-//! the same by a word.
+//! [`generate`](super::generate) draws utilizations and periods. A [`Variety`] then decides, with a probability for
+//! each dimension, which further properties the set has: sporadic arrivals, bursts, jitter, deadlines, execution times,
+//! values, criticality levels, costs, modes, job lists. Training draws its sets this way, and so does the arena, so
+//! that both mean the same by a word.
 //!
-//! Every change keeps the mean utilization of each task: the drawn period stays the mean time between jobs, and the drawn
-//! wcet becomes the mean execution time. A set therefore has the load that it was drawn with, whatever else it gets.
+//! Every change keeps the mean utilization of each task: the drawn period stays the mean time between jobs, and the
+//! drawn wcet becomes the mean execution time. A set therefore has the load that it was drawn with, whatever else it
+//! gets.
 //!
 //! Each dimension has random numbers of its own. Turning one off changes nothing about the others.
 
@@ -145,7 +146,8 @@ pub struct Variety {
     pub gaps: Vec<GapKind>,
     /// Tasks that release several jobs at once, about a fifth of the tasks: number of jobs, 2 to 1000.
     pub bursts: Ranged,
-    /// Release jitter of some or all tasks: as a share of the period, 0.0001 to 1. It leaves at least a tenth of the slack.
+    /// Release jitter of some or all tasks: as a share of the period, 0.0001 to 1. It leaves at least a tenth of the
+    /// slack.
     pub jitter: Ranged,
     /// Probability, 0 to 1, that first releases are spread over the periods instead of being simultaneous.
     pub offsets: f64,
@@ -160,8 +162,8 @@ pub struct Variety {
     pub spread: (f64, f64),
     /// Wcets that are told too high: as a multiple, from 1, of the longest execution time. Never beyond the deadline.
     pub told: Ranged,
-    /// Jobs of about a third of the tasks overrun their wcet: longest overrun as a multiple, from 1, of the wcet. One job
-    /// in a hundred to one in five overruns.
+    /// Jobs of about a third of the tasks overrun their wcet: longest overrun as a multiple, from 1, of the wcet. One
+    /// job in a hundred to one in five overruns.
     pub overruns: Ranged,
     /// Values: orders of magnitude from the least to the greatest value, 0 to 9.
     pub values: Ranged,
@@ -173,8 +175,8 @@ pub struct Variety {
     pub firm: Ranged,
     /// Costs of migrations, context switches or both: as a share, 0.000001 to 10, of the median mean execution time.
     pub costs: Ranged,
-    /// Late jobs go on. `range` is the mean load per core within which they may: beyond 1, the number of ready jobs grows
-    /// with the length of the run.
+    /// Late jobs go on. `range` is the mean load per core within which they may: beyond 1, the number of ready jobs
+    /// grows with the length of the run.
     pub keep_late: Ranged,
     /// Mode switches: factor on execution times and on rates, 0.01 to 100. Some modes silence tasks.
     pub modes: Ranged,
@@ -235,8 +237,9 @@ impl Variety {
         }
     }
 
-    /// Returns the named dimensions of the preset `wide` with certainty and no other ones. Names are those of the fields;
-    /// `sporadic` includes `gaps`, `execution` includes `mixed` and `spread`, and `values` includes `relations`.
+    /// Returns the named dimensions of the preset `wide` with certainty and no other ones. Names are those of the
+    /// fields; `sporadic` includes `gaps`, `execution` includes `mixed` and `spread`, and `values` includes
+    /// `relations`.
     pub fn certain<'a>(names: impl Iterator<Item = &'a str>) -> Result<Variety, String> {
         let wide = Variety::wide();
         let mut variety = Variety::default();
@@ -311,8 +314,8 @@ impl Variety {
         no_relation.then(|| "values without relations: name at least one relation to the wcet".into())
     }
 
-    /// Gives a set the properties that it draws. The same set and seed always get the same. The mean load stays as it is,
-    /// up to rounding; modes and overruns of job lists aside.
+    /// Gives a set the properties that it draws. The same set and seed always get the same. The mean load stays as it
+    /// is, up to rounding; modes and overruns of job lists aside.
     pub fn apply(&self, set: &mut TaskSet, seed: u64) {
         let mut seeds = Pcg64::seed_from_u64(seed);
         // New dimensions draw their seeds after all others, so that the others stay as they are.
@@ -336,7 +339,8 @@ impl Variety {
     }
 }
 
-/// Whether a task releases bursts. As in files, such a task has known execution times, no jitter and no (m,k) constraint.
+/// Whether a task releases bursts. As in files, such a task has known execution times, no jitter and no (m,k)
+/// constraint.
 fn is_burst(task: &Task) -> bool {
     matches!(task.arrival, Arrival::Burst { .. })
 }

@@ -6,7 +6,8 @@ use std::marker::PhantomData;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
-/// Deserializes a `T` from a table, or from the name of a preset that `preset` knows. `names` are the names of all presets.
+/// Deserializes a `T` from a table, or from the name of a preset that `preset` knows. `names` are the names of all
+/// presets.
 pub fn named_or_table<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     from: D,
     preset: fn(&str) -> Option<T>,

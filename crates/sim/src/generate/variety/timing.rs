@@ -1,5 +1,5 @@
-//! Arrivals and deadlines: sporadic gaps, bursts, jitter, first releases, relative deadlines. All of them keep the mean rate
-//! of a task.
+//! Arrivals and deadlines: sporadic gaps, bursts, jitter, first releases, relative deadlines. All of them keep the mean
+//! rate of a task.
 
 use rand::RngExt;
 use rand_pcg::Pcg64;

@@ -1,9 +1,10 @@
 //! Placement of jobs that share resources: a job that waits is replaced by the one that it waits for, or passed over.
 //!
-//! Jobs are taken best first until the cores are full. A job that can run takes a core. For one that waits, the job at the end of what it waits for does, unless
-//! it has a core already; that is inheritance for any order of jobs, be it of deadlines, priorities or learned. Without inheritance, or where jobs wait for each
-//! other in a circle, the job is passed over. Of several jobs that want the same free resource, only the best gets a core, or the one that keeps its core in
-//! any case: it will lock the resource.
+//! Jobs are taken best first until the cores are full. A job that can run takes a core. For one that waits, the job at
+//! the end of what it waits for does, unless it has a core already; that is inheritance for any order of jobs, be it of
+//! deadlines, priorities or learned. Without inheritance, or where jobs wait for each other in a circle, the job is
+//! passed over. Of several jobs that want the same free resource, only the best gets a core, or the one that keeps its
+//! core in any case: it will lock the resource.
 
 use core::ops::Range;
 

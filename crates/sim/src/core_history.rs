@@ -1,7 +1,7 @@
 //! Tasks that held the cores while a job waited, which explains why the job was late.
 //!
-//! Slices are kept back to the release of the oldest active job, at most [`MOST_SLICES`] of them, so memory does not grow
-//! with the horizon. For a job that waited longer, the answer covers the slices that are left.
+//! Slices are kept back to the release of the oldest active job, at most [`MOST_SLICES`] of them, so memory does not
+//! grow with the horizon. For a job that waited longer, the answer covers the slices that are left.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -17,19 +17,19 @@ type JobKey = (u32, u64);
 
 /// Recent history of all cores.
 #[derive(Default)]
-pub(crate) struct Holders {
+pub(crate) struct CoreHistory {
     /// Finished slices: start, end and job.
     slices: VecDeque<(Time, Time, JobKey)>,
     /// Job that each core runs now, and the time since which it does.
     running: Vec<Option<(Time, JobKey)>>,
     /// Number of active jobs by release time.
     releases: BTreeMap<Time, u32>,
-    /// Cache of the last query: start, end and time of the query, and the core time of each job in that window. The jobs
-    /// of a burst all ask for the same window.
+    /// Cache of the last query: start, end and time of the query, and the core time of each job in that window. The
+    /// jobs of a burst all ask for the same window.
     last: Option<(Time, Time, Time, BTreeMap<JobKey, u64>)>,
 }
 
-impl Holders {
+impl CoreHistory {
     /// Notes that a job became active.
     pub fn released(&mut self, job: &Job) {
         *self.releases.entry(job.release).or_default() += 1;

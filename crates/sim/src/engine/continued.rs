@@ -1,5 +1,5 @@
-//! A run that begins in the middle: with the jobs that a scheduler sees at a decision point, and with execution times and
-//! coming jobs that someone else supplies. A scheduler can try out its decisions on it.
+//! A run that begins in the middle: with the jobs that a scheduler sees at a decision point, and with execution times
+//! and coming jobs that someone else supplies. A scheduler can try out its decisions on it.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -12,11 +12,13 @@ use crate::metrics::{End, Metrics};
 use crate::workload::Workload;
 
 impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
-    /// Creates a run that continues at the decision point of `view`. Jobs keep their ids. `execution` gives the execution
-    /// time of each active job, which is longer than the job has executed; `waiting` are the jobs that wait for others.
+    /// Creates a run that continues at the decision point of `view`. Jobs keep their ids. `execution` gives the
+    /// execution time of each active job, which is longer than the job has executed; `waiting` are the jobs that wait
+    /// for others.
     ///
-    /// Jobs that hold their cores go on holding them, and so do those that hold resources. One that was abandoned while it held its core is not known to be.
-    /// Every core is at full speed, or at the speed that the machine gives it. A core that is idle in the view does not know its previous job.
+    /// Jobs keep the cores and the resources that they hold. A view does not show three things, so they are lost: that
+    /// a held job was abandoned, the speed that a scheduler chose for a core (every core is at full speed, or at the
+    /// speed that the machine gives it), and the previous job of an idle core.
     pub(crate) fn resumed(
         system: Arc<System>,
         set: S,

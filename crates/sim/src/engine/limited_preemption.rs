@@ -1,9 +1,10 @@
-//! Limits on preemption: which jobs hold their cores, when they reach a preemption point, and removals that wait for it.
+//! Limits on preemption: which jobs hold their cores, when they reach a preemption point, and removals that wait for
+//! it.
 //!
-//! A job of a task with a limit holds its core from every decision that leaves it there to its next preemption point or to
-//! its completion. At a point it is not held, and the scheduler decides. What cannot be interrupted cannot be removed
-//! either: a held job that is abandoned, or that reaches its deadline under `abort`, leaves at its next point. If it
-//! completes first, it has completed.
+//! A job of a task with a limit holds its core from every decision that leaves it there to its next preemption point or
+//! to its completion. At a point it is not held, and the scheduler decides. What cannot be interrupted cannot be
+//! removed either: a held job that is abandoned, or that reaches its deadline under `abort`, leaves at its next point.
+//! If it completes first, it has completed.
 //!
 //! Most sets have no limits. The functions that only sets with limits call are kept out of the engine's hot loop.
 
@@ -55,8 +56,8 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         self.next_point = self.points.iter().copied().min().unwrap_or(Time::NEVER).min(of_sections);
     }
 
-    /// Ends the hold of the jobs that reach a preemption point now. Those that are to be removed leave. Jobs that reach a lock or unlock take it. Returns
-    /// whether the scheduler has to decide.
+    /// Ends the hold of the jobs that reach a preemption point now. Those that are to be removed leave. Jobs that reach
+    /// a lock or unlock take it. Returns whether the scheduler has to decide.
     #[cold]
     #[inline(never)]
     pub(super) fn reach_points(&mut self, observer: &mut impl Observer) -> bool {
