@@ -34,7 +34,7 @@ fn chosen(set: &TaskSet) -> Choice {
 /// Goal scores of a scheduler on a run of the set, for several seeds that tuning does not use.
 fn scores(set: &TaskSet, scheduler: &mut dyn Scheduler, runs: u64, horizon: Time) -> Vec<Vec<f64>> {
     let goal = set.goal();
-    let run = |seed| simulate(set, seed, horizon, scheduler, &mut Unobserved).unwrap().scores(&goal);
+    let run = |seed| simulate(set, seed, horizon, scheduler, &mut Unobserved).unwrap().scores(goal);
     (1..=runs).map(run).collect()
 }
 
@@ -95,7 +95,7 @@ fn tuned_is_nowhere_clearly_below_the_best_candidate() {
         let own = scores(&set, &mut tuned, 4, horizon);
         for candidate in Candidate::classical(&set.system) {
             let other = scores(&set, &mut *candidate.scheduler().unwrap(), 4, horizon);
-            let edge = ranking::edge(&goal, &own, &other);
+            let edge = ranking::edge(goal, &own, &other);
             let is_below = edge.is_some_and(|edge| edge.is_clear() && edge.difference < -0.01);
             let (name, followed) = (candidate.name(), tuned.followed());
             assert!(!is_below, "{tasks} tasks, {cores} cores: {followed:?} below {name}: {edge:?}");
@@ -216,7 +216,7 @@ fn critical_jobs_that_nobody_knows_beforehand_are_not_left_to_hope() {
     for tuning in [Tuning::AtStart, Tuning::Online] {
         let options = Options { tuning, ..Options::default() };
         let mut scheduler = Temponet::new(Model::built_in().unwrap().into(), options).unwrap();
-        let kept = simulate(&set, 1, ms(4_000), &mut scheduler, &mut Unobserved).unwrap().scores(&set.goal())[0];
+        let kept = simulate(&set, 1, ms(4_000), &mut scheduler, &mut Unobserved).unwrap().scores(set.goal())[0];
         assert_eq!(scheduler.choice().unwrap().name, "muf");
         assert_eq!(kept, 1.0, "they fit the core, and come before all others");
     }

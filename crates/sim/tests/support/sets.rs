@@ -11,12 +11,15 @@ pub const TASKS: usize = 6;
 /// Number of resources that tasks share.
 const RESOURCES: usize = 3;
 
+/// Period, wcet, deadline and offset in ticks, whether the deadline is the period, priority, whether times are known.
+type DrawnTask = (u64, u64, u64, u64, bool, i64, bool);
+
 /// A set on one to four cores of independent periodic tasks with priorities, with known or uncertain execution times.
 pub fn any_set(tick: Time) -> impl Strategy<Value = TaskSet> {
     let task = (2u64..=20, 1u64..=7, 1u64..=20, 0u64..=7, any::<bool>(), 0i64..5, any::<bool>());
     (prop::collection::vec(task, 1..=TASKS), 1usize..=4, any::<bool>()).prop_map(move |(tasks, cores, aborts)| {
         let ticks = |count: u64| Time(tick.0 * count);
-        let task = |(index, drawn): (usize, (u64, u64, u64, u64, bool, i64, bool))| {
+        let task = |(index, drawn): (usize, DrawnTask)| {
             let (period, wcet, deadline, offset, is_implicit, priority, is_known) = drawn;
             let mut task = Task::periodic(format!("t{index}"), ticks(period), ticks(wcet));
             (task.offset, task.priority) = (ticks(offset), Some(priority));

@@ -82,22 +82,22 @@ fn report(name: &str, sets: &[TaskSet], model: &Arc<Model>) -> Result<(), Error>
     for (label, tuning) in [("at start", Tuning::AtStart), ("online", Tuning::Online), ("network", Tuning::Off)] {
         let options = Options { tuning, ..Options::default() };
         let mut scheduler = Temponet::new(model.clone(), options)?.sharing(choices.clone());
-        let scores = scores(sets, &goal, &mut scheduler).ok_or("the learned scheduler does not apply")?;
+        let scores = scores(sets, goal, &mut scheduler).ok_or("the learned scheduler does not apply")?;
         let followed = scheduler.followed().unwrap_or_default();
         rows.push(Row { name: label.into(), scores, note: format!("{followed}{}", moves(&scheduler)) });
     }
     for (label, tuning) in [("tuned", Tuning::AtStart), ("tuned, online", Tuning::Online)] {
         let mut tuned = Portfolio::classical(tuning, Settings::BARE).sharing(choices.clone());
-        let scores = scores(sets, &goal, &mut tuned).ok_or("no candidate applies")?;
+        let scores = scores(sets, goal, &mut tuned).ok_or("no candidate applies")?;
         let note = format!("{}{}", tuned.followed().unwrap_or_default(), moves(&tuned));
         rows.push(Row { name: label.into(), scores, note });
     }
-    rows.extend(best_candidate(sets, &goal));
+    rows.extend(best_candidate(sets, goal));
     println!("{name}: {goal}; {} runs", sets.len());
     let base = rows[0].scores.clone();
     for Row { name, scores, note } in &rows {
         let means: Vec<String> = ranking::means(scores).iter().map(|mean| format!("{:6.2}", 100.0 * mean)).collect();
-        println!("  {name:<14} {}  {}  {note}", means.join(" "), differences(&goal, scores, &base));
+        println!("  {name:<14} {}  {}  {note}", means.join(" "), differences(goal, scores, &base));
     }
     println!();
     Ok(())
