@@ -328,10 +328,11 @@ mod tests {
         assert_eq!(fnv(b"foobar"), 0x343e_1662_793c_64bf_6f0d_3597_ba44_6f18);
     }
 
-    type Change = fn(&mut TaskSet);
+    /// A change of one property, with its name.
+    type Change = (&'static str, fn(&mut TaskSet));
 
-    /// Every change of one property, by name.
-    fn changes() -> Vec<(&'static str, Change)> {
+    /// Every change of one property.
+    fn changes() -> Vec<Change> {
         fn task(set: &mut TaskSet, change: impl FnOnce(&mut Task)) {
             change(&mut set.system.tasks_mut()[0]);
         }

@@ -1,8 +1,9 @@
 //! Choice of a core's speed by a network that has heads for speeds.
 //!
-//! A network with `n` speeds gives every job row `n` gains over full speed. Speed `i` stands for the
-//! share (i + 1) / (n + 1) of full speed; a core gets the lowest of the machine's speeds that is no lower. The Q-value
-//! of running a job is that at its best speed, so the jobs with the highest of these Q-values, each at its best speed, are the best choice.
+//! A network with `n` speeds gives every job row `n` gains over full speed. Speed `i` stands for the share
+//! `(i + 1) / (n + 1)` of full speed; a core gets the lowest of the machine's speeds that is no lower. The Q-value of
+//! running a job is that at its best speed, so the jobs with the highest of these Q-values, each at its best speed, are
+//! the best choice.
 //!
 //! Behind a shield cores run at full speed: what the shield guarantees is computed for full speed.
 

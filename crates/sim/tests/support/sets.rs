@@ -11,7 +11,7 @@ pub const TASKS: usize = 6;
 /// Number of resources that tasks share.
 const RESOURCES: usize = 3;
 
-/// Period, wcet, deadline and offset in ticks, whether the deadline is the period instead, priority, and whether execution times are known.
+/// Period, wcet, deadline and offset in ticks, whether the deadline is the period, priority, whether times are known.
 type DrawnTask = (u64, u64, u64, u64, bool, i64, bool);
 
 /// A set on one to four cores of independent periodic tasks with priorities, with known or uncertain execution times.
