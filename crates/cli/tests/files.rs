@@ -261,7 +261,7 @@ fn a_misspelt_name_is_answered_with_the_one_that_was_meant() {
     meant(&["compare", "my.toml", "--schedulers", "edf,edf_skip"], "edf-skip");
     meant(&["compare", "GAP-avionics"], "gap-avionics");
     meant(&["arena", "--scenario", "one-core-overlaod"], "one-core-overload");
-    assert!(folder.error(&simulate("temponet:x=1")).contains("has no options"));
+    assert!(folder.error(&simulate("temponet:x=1")).contains("there is no option \"x\"; it has none"));
 }
 
 #[test]
