@@ -12,7 +12,7 @@ use alloc::{string::String, vec, vec::Vec};
 /// A stretch of every job of a task in which it holds a resource that one job at a time can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Section {
-    /// Index in [`crate::TaskSet::resources`].
+    /// Index in [`crate::System::resources`].
     pub resource: usize,
     /// Work of the job at which it locks the resource.
     pub at: Time,

@@ -49,12 +49,12 @@ pub struct Task {
     pub skip: Option<u32>,
     /// (m,k)-firm constraint: at least m of any k consecutive jobs must meet their deadline.
     pub mk: Option<(u32, u32)>,
-    /// Index in [`crate::TaskSet::servers`] of the server that serves the jobs of this task.
+    /// Index in [`crate::System::servers`] of the server that serves the jobs of this task.
     pub server: Option<usize>,
     /// Where a running job of this task can lose its core.
     pub preemption: Preemption,
     /// Indices of the tasks that this one follows: its job number k is released when job number k of each of them has
-    /// completed. Such a task arrives with its sources; [`crate::TaskSet::follow_sources`] sets that.
+    /// completed. Such a task arrives with its sources; [`crate::System::follow_sources`] sets that.
     pub after: Vec<usize>,
     /// Indices of the tasks whose newest values the jobs of this task read. A read releases nothing; it matters for
     /// [`crate::Chain`]s.

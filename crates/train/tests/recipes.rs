@@ -55,10 +55,18 @@ fn everything() -> Vec<Recipe> {
             let mut recipe = Recipe { seed: 3, tokens, stage: stages.clone(), ..Recipe::default() };
             recipe.episode.tick = Some(0.25);
             recipe.validation.patience = Some(3);
-            recipe.network.body = Body::transformer(matches!(recipe.tokens, Tokens::Paper).then_some(5), 0);
             recipe
         })
-        .into()
+        .into_iter()
+        .chain([actor_critic(stages[1].clone())])
+        .collect()
+}
+
+/// A recipe with a network whose settings are usually left out.
+fn actor_critic(policy: Stage) -> Recipe {
+    let mut recipe = Recipe { stage: vec![policy], ..Recipe::default() };
+    recipe.network.body = Body::transformer(Some(5), 0);
+    recipe
 }
 
 #[test]

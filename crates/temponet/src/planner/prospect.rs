@@ -19,7 +19,7 @@ pub struct Prospect {
 
 impl Prospect {
     /// Creates the prospect of a system of which no job has been seen. Futures last `horizon` median wcets, and at most
-    /// [`MOST_JOBS`] mean execution times.
+    /// `MOST_JOBS` mean execution times.
     pub fn new(system: &System, worths: Worths, horizon: f64) -> Prospect {
         let unit = system.median_wcet().0 as f64;
         let mean = mean_execution(system).unwrap_or(unit);
@@ -27,7 +27,7 @@ impl Prospect {
         Prospect { outlook: Outlook::new(system), worths, horizon: Time(horizon as u64).max(Time(1)) }
     }
 
-    /// Returns the end of a future: it holds at most about [`MOST_JOBS`] listed jobs a core, by the rate at which they
+    /// Returns the end of a future: it holds at most about `MOST_JOBS` listed jobs a core, by the rate at which they
     /// came lately.
     pub fn end(&self, view: &SystemView<'_>) -> Time {
         let length = MOST_JOBS * view.cores() as f64 / self.outlook.listed_jobs_per_second() * 1e9;
