@@ -10,7 +10,7 @@ use temponet_formats::{Format, Loaded};
 use temponet_lab::drawing::{self, SetShape, draw};
 use temponet_lab::horizon::default_horizon;
 use temponet_sim::generate::text;
-use temponet_task::{OnMiss, Time};
+use temponet_task::{Costs, OnMiss, Time};
 use temponet_wording::did_you_mean;
 
 use crate::errors;
@@ -95,9 +95,12 @@ impl TaskSet {
                 found.ok_or_else(|| errors::input(format!("on_miss = {rule:?} is none of abort, continue")))?,
             );
         }
-        set.costs().context_switch = switch_cost.map_or(set.costs().context_switch, Time);
-        set.costs().migration = migration_cost.map_or(set.costs().migration, Time);
-        set.costs().decision = decision_cost.map_or(set.costs().decision, Time);
+        let own = set.costs();
+        set.system.set_costs(Costs {
+            context_switch: switch_cost.map_or(own.context_switch, Time),
+            migration: migration_cost.map_or(own.migration, Time),
+            decision: decision_cost.map_or(own.decision, Time),
+        });
         Ok(TaskSet { set: Arc::new(set), notes: self.notes.clone(), warnings: self.warnings.clone() })
     }
 
