@@ -64,7 +64,6 @@ mod limited_preemption;
 mod sections;
 mod waiting;
 
-use std::ops::Deref;
 use std::sync::Arc;
 
 use temponet_task::{
@@ -116,16 +115,16 @@ fn run<O: Observer>(
     scheduler.start(engine.system())?;
     let most = scheduler.most_ready().min(MOST_READY);
     let mut assignment = Assignment::default();
-    while engine.advance(observer) {
+    while engine.advance_observed(observer) {
         temponet_cancel::checkpoint();
         if engine.table.active().len() > most {
             return Err(error::too_many(set, engine.now, most));
         }
         assignment.reset(set.cores());
         scheduler.decide(&engine.view(), &mut assignment);
-        engine.apply(&assignment, observer)?;
+        engine.apply_observed(&assignment, observer)?;
     }
-    Ok(engine.finish(observer))
+    Ok(engine.finish_observed(observer))
 }
 
 /// State of a run between two decisions. [`Engine::advance`] goes to the next decision point, and [`Engine::apply`]
@@ -133,13 +132,14 @@ fn run<O: Observer>(
 ///
 /// A clone continues exactly as the original would, which allows trying out alternative decisions.
 #[derive(Clone)]
-pub struct Engine<S> {
-    set: S,
-    system: Arc<System>,
+pub struct Engine {
+    set: Arc<TaskSet>,
+    /// The set as schedulers know it.
+    known: Arc<TaskSet>,
     costs: Costs,
     horizon: Time,
     now: Time,
-    workload: Workload<S>,
+    workload: Workload,
     /// What schedulers see of the jobs, indexed by job id.
     jobs: Vec<Job>,
     /// What schedulers do not see of the jobs, indexed by job id.
@@ -220,10 +220,13 @@ fn new_job(release: &Release, system: &System) -> Job {
         .with_estimate(release.estimate)
 }
 
-impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
-    /// Creates a run that has not begun. `set` is a reference or a shared pointer to a task set.
-    pub fn new(set: S, seed: u64, horizon: Time) -> Engine<S> {
-        let system = Arc::new(set.system.clone());
+impl Engine {
+    /// Creates a run that has not begun. A shared pointer to a set is kept; a set behind a reference is copied.
+    pub fn new(set: impl Into<Arc<TaskSet>>, seed: u64, horizon: Time) -> Engine {
+        Engine::of_shared(set.into(), seed, horizon)
+    }
+
+    fn of_shared(set: Arc<TaskSet>, seed: u64, horizon: Time) -> Engine {
         Engine {
             costs: set.costs(),
             horizon,
@@ -234,16 +237,16 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
             table: JobTable::default(),
             deadlines: DeadlineQueue::new(),
             running: vec![None; set.cores()],
-            cores: idle_cores(&system, Time::ZERO),
+            cores: idle_cores(&set, Time::ZERO),
             next_completion: Time::NEVER,
             wake: Time::NEVER,
-            is_limited: system.is_limited(),
+            is_limited: set.is_limited(),
             points: vec![Time::NEVER; set.cores()],
             next_point: Time::NEVER,
             waiting: Waiting::of(set.tasks()),
-            sections: Sections::of(&system),
+            sections: Sections::of(&set),
             all_full: true,
-            system,
+            known: set.clone(),
             events: Vec::new(),
             metrics: Metrics::new(set.tasks()),
             set,
@@ -255,29 +258,33 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
 
     /// Counts jobs but does not keep the distributions of their response times and lateness; see
     /// [`Metrics::skip_histograms`].
-    pub fn without_histograms(mut self) -> Engine<S> {
+    pub fn without_histograms(mut self) -> Engine {
         self.metrics.skip_histograms();
         self
     }
 
     /// Returns the description of the system that a scheduler receives before the run.
+    #[inline]
     pub fn system(&self) -> &System {
-        &self.system
+        &self.known.system
     }
 
     /// Returns the state that a scheduler sees now.
+    #[inline]
     pub fn view(&self) -> SystemView<'_> {
-        SystemView::of_table(self.now, &self.system, &self.table, &self.jobs, &self.running)
+        SystemView::of_table(self.now, &self.known.system, &self.table, &self.jobs, &self.running)
             .with_events(&self.events)
             .with_locks(self.sections.as_ref().map(|sections| &sections.locks))
     }
 
     /// Returns the current time.
+    #[inline]
     pub fn now(&self) -> Time {
         self.now
     }
 
     /// Returns the true execution time of an active job, for oracles and tests.
+    #[inline]
     pub fn true_execution(&self, id: JobId) -> Time {
         self.hidden[id.index()].execution
     }
@@ -367,14 +374,18 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
     /// Counts the jobs that are due by the horizon but that jitter would not release before it, as misses.
     fn count_unreleased(&mut self, observer: &mut impl Observer) {
         for release in self.workload.still_delayed(self.horizon) {
-            let job = new_job(&release, &self.system);
+            let job = new_job(&release, &self.known.system);
             self.metrics.record(&job, End::Unfinished, self.now);
             observer.left(&job, None, End::Unfinished, self.now);
         }
     }
 
     /// Ends the run at the horizon and returns its metrics.
-    pub fn finish(mut self, observer: &mut impl Observer) -> Metrics {
+    pub fn finish(self, mut observer: &mut dyn Observer) -> Metrics {
+        self.finish_observed(&mut observer)
+    }
+
+    fn finish_observed(mut self, observer: &mut impl Observer) -> Metrics {
         for core in 0..self.cores.len() {
             self.vacate(core, observer);
         }

@@ -32,7 +32,7 @@ use crate::workload::{JobStream, Release, Workload, divided, draw_gap, drawn, ra
 /// Knowledge of an online scheduler about the coming jobs of a system.
 #[derive(Clone)]
 pub struct Outlook {
-    system: Arc<System>,
+    known: Arc<TaskSet>,
     /// Tasks as their latest jobs show them, without lists of jobs.
     set: Arc<TaskSet>,
     tasks: Vec<TaskOutlook>,
@@ -74,19 +74,14 @@ impl Outlook {
             _ => task.clone(),
         };
         let tasks = system.tasks().iter().map(no_jobs).collect();
-        let set = TaskSet::of_system("outlook", system.described_by(tasks));
+        let set = Arc::new(TaskSet::of_system("outlook", system.described_by(tasks)));
         let tasks = set.tasks().iter().map(|task| TaskOutlook {
             sampler: Sampler::new(task),
             stream: JobStream::new(task, 0, 0, 0),
             latest: None,
             listed: SeenJobs::default(),
         });
-        Outlook {
-            tasks: tasks.collect(),
-            graph: Precedence::of(set.tasks()).ok().flatten(),
-            system: Arc::new(set.system.clone()),
-            set: Arc::new(set),
-        }
+        Outlook { tasks: tasks.collect(), graph: Precedence::of(set.tasks()).ok().flatten(), known: set.clone(), set }
     }
 
     /// Returns the tasks as their latest jobs show them, without lists of jobs.
@@ -124,7 +119,7 @@ impl Outlook {
 
     fn released(&mut self, job: &Job) {
         let index = job.task as usize;
-        let described = &self.system.tasks()[index];
+        let described = &self.known.tasks()[index];
         let known = &mut self.tasks[index];
         if let Arrival::Listed(_) = described.arrival {
             let gap = known.latest.map_or(Time::ZERO, |(last, _)| job.release.saturating_sub(last));
@@ -150,7 +145,7 @@ impl Outlook {
 
     /// Draws a future from the decision point of `view` until `horizon`, as a run that can be continued from there.
     /// Every seed gives another future; jobs and arrivals do not depend on what the run decides.
-    pub fn draw(&self, view: &SystemView<'_>, seed: u64, horizon: Time) -> Engine<Arc<TaskSet>> {
+    pub fn draw(&self, view: &SystemView<'_>, seed: u64, horizon: Time) -> Engine {
         let mut delayed = Vec::new();
         let (mut streams, mut next) = (Vec::with_capacity(self.tasks.len()), Vec::with_capacity(self.tasks.len()));
         for (index, (known, task)) in self.tasks.iter().zip(self.set.tasks()).enumerate() {
@@ -169,7 +164,7 @@ impl Outlook {
         let waiting = self.waiting(view, seed, &delayed, &mut streams);
         let workload = Workload::resumed(self.set.clone(), streams, next.into_iter(), delayed.into_iter(), horizon);
         let execution = |job: &Job| self.execution(job, seed);
-        Engine::resumed(self.system.clone(), self.set.clone(), view, workload, waiting, horizon, execution)
+        Engine::resumed(self.known.clone(), self.set.clone(), view, workload, waiting, horizon, execution)
     }
 
     /// Draws the jobs that wait for others, and lets the streams of their tasks go on with the arrivals of their

@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
-use std::ops::Deref;
+use std::sync::Arc;
 
 use rand::{RngExt, SeedableRng};
 use rand_distr::Exp1;
@@ -48,11 +48,9 @@ pub struct Release {
 }
 
 /// Generator of the releases of a task set, by time and then by task index.
-///
-/// `S` is a reference or a shared pointer to the set.
 #[derive(Clone)]
-pub struct Workload<S> {
-    set: S,
+pub struct Workload {
+    set: Arc<TaskSet>,
     streams: Vec<JobStream>,
     /// Next arrival of each task that has one.
     arrivals: BinaryHeap<Reverse<(Time, u32)>>,
@@ -133,7 +131,7 @@ impl JobStream {
     }
 }
 
-impl Workload<&TaskSet> {
+impl Workload {
     /// Returns every job of a run whose deadline is within the horizon. These are the jobs that metrics count.
     pub fn counted(set: &TaskSet, seed: u64, horizon: Time) -> Vec<Release> {
         let mut workload = Workload::until(set, seed, horizon);
@@ -149,9 +147,9 @@ impl Workload<&TaskSet> {
     }
 }
 
-impl<S: Deref<Target = TaskSet>> Workload<S> {
+impl Workload {
     /// Creates the workload of `set` with `seed`, without a horizon.
-    pub fn new(set: S, seed: u64) -> Workload<S> {
+    pub fn new(set: impl Into<Arc<TaskSet>>, seed: u64) -> Workload {
         Workload::until(set, seed, Time::NEVER)
     }
 
@@ -160,7 +158,11 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
     ///
     /// With jitter, finding the next release takes drawing every arrival that could precede it. The horizon bounds how
     /// far ahead arrivals are drawn if the jitter is longer than the run.
-    pub fn until(set: S, seed: u64, horizon: Time) -> Workload<S> {
+    pub fn until(set: impl Into<Arc<TaskSet>>, seed: u64, horizon: Time) -> Workload {
+        Workload::of_shared(set.into(), seed, horizon)
+    }
+
+    fn of_shared(set: Arc<TaskSet>, seed: u64, horizon: Time) -> Workload {
         let mut arrivals = BinaryHeap::with_capacity(set.tasks().len());
         let mut streams = Vec::with_capacity(set.tasks().len());
         for (index, task) in set.tasks().iter().enumerate() {
@@ -188,12 +190,12 @@ impl<S: Deref<Target = TaskSet>> Workload<S> {
     /// Creates a workload that begins in the middle of a run. `next` is the next arrival of each task, if one is to
     /// come; `delayed` are jobs with a release of their own, in addition to those.
     pub(crate) fn resumed(
-        set: S,
+        set: Arc<TaskSet>,
         streams: Vec<JobStream>,
         next: impl Iterator<Item = Option<Time>>,
         delayed: impl Iterator<Item = Release>,
         horizon: Time,
-    ) -> Workload<S> {
+    ) -> Workload {
         let next = (0u32..).zip(next).filter_map(|(index, time)| Some(Reverse((time?, index))));
         let arrivals: BinaryHeap<_> = next.collect();
         let delayed: BinaryHeap<_> = delayed.map(|release| Reverse(Delayed(release))).collect();

@@ -292,7 +292,7 @@ proptest! {
 }
 
 /// Goes on with EDF that keeps no state, from a decision point.
-fn follow(engine: &mut Engine<Arc<TaskSet>>, recorder: &mut Recorder) {
+fn follow(engine: &mut Engine, recorder: &mut Recorder) {
     let mut assignment = Assignment::default();
     loop {
         let view = engine.view();

@@ -15,7 +15,7 @@ fn ms(time: u64) -> Time {
 }
 
 /// Runs `edf` on a set until a decision point at or after `until`, with an outlook that sees every decision point.
-fn seen(set: &TaskSet, seed: u64, until: Time) -> (Engine<Arc<TaskSet>>, Outlook) {
+fn seen(set: &TaskSet, seed: u64, until: Time) -> (Engine, Outlook) {
     let set = Arc::new(set.clone());
     let mut engine = Engine::new(set.clone(), seed, Time::from_secs(100));
     let mut outlook = Outlook::new(engine.system());
@@ -45,7 +45,7 @@ impl Observer for Releases {
 }
 
 /// Follows a future with `name` and returns its releases.
-fn followed(mut future: Engine<Arc<TaskSet>>, name: &str) -> Vec<Job> {
+fn followed(mut future: Engine, name: &str) -> Vec<Job> {
     let mut scheduler = build(name).unwrap();
     scheduler.start(future.system()).unwrap();
     let (mut assignment, mut releases) = (Assignment::default(), Releases::default());
@@ -215,7 +215,7 @@ fn ids_and_views_stay_consistent_when_a_future_goes_on() {
 }
 
 /// Records of the jobs that leave under `edf-skip`, which keeps no state.
-fn left(mut engine: Engine<Arc<TaskSet>>, until: Time) -> Vec<JobRecord> {
+fn left(mut engine: Engine, until: Time) -> Vec<JobRecord> {
     engine.set_horizon(until);
     let mut scheduler = build("edf-skip").unwrap();
     scheduler.start(engine.system()).unwrap();

@@ -190,7 +190,7 @@ fn a_future_knows_who_holds_a_core() {
         let mut outlook = Outlook::new(engine.system());
         let (mut scheduler, mut assignment) = (build("fcfs").unwrap(), Assignment::default());
         scheduler.start(engine.system()).unwrap();
-        let mut drawn: Option<Engine<Arc<TaskSet>>> = None;
+        let mut drawn: Option<Engine> = None;
         while engine.advance(&mut Unobserved) {
             outlook.observe(&engine.view());
             assignment.reset(1);

@@ -1,6 +1,6 @@
 //! A task set: the tasks, the machine they run on, and the modes that change their load over time.
 
-use alloc::{string::String, vec::Vec};
+use alloc::{string::String, sync::Arc, vec::Vec};
 use core::ops::Deref;
 
 use crate::{System, Task, Time, TimeUnit};
@@ -84,6 +84,13 @@ pub struct TaskSet {
     pub modes: Vec<Mode>,
     /// What schedulers know: tasks, machine and rules.
     pub system: System,
+}
+
+/// Copies the set. Lists of jobs are shared, so a copy is small.
+impl From<&TaskSet> for Arc<TaskSet> {
+    fn from(set: &TaskSet) -> Arc<TaskSet> {
+        Arc::new(set.clone())
+    }
 }
 
 impl Deref for TaskSet {

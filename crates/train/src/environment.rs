@@ -45,7 +45,7 @@ pub struct EnvironmentSettings {
 
 /// One run of one set. Decision points are those of the simulator, and with a tick also each multiple of it.
 pub struct Environment {
-    engine: Engine<Arc<TaskSet>>,
+    engine: Engine,
     rewards: RewardAccumulator,
     scale: Scale,
     tick: Option<Time>,

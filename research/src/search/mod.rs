@@ -212,7 +212,7 @@ struct Futures<'a> {
     begin: temponet_task::Time,
     /// Seed of this decision.
     seed: u64,
-    all: Vec<temponet_sim::Engine<std::sync::Arc<temponet_task::TaskSet>>>,
+    all: Vec<temponet_sim::Engine>,
 }
 
 impl<'a> Futures<'a> {

@@ -5,10 +5,8 @@
 //! time goes by. A job outside of the window gets the key that its deadline has among those in it, and jobs that cannot
 //! be in time come last.
 
-use std::sync::Arc;
-
 use temponet_sim::{Engine, Observer, SimError};
-use temponet_task::{Assignment, Job, JobId, SystemView, TaskSet, Tie, Time};
+use temponet_task::{Assignment, Job, JobId, SystemView, Tie, Time};
 
 /// Largest number of jobs in a window.
 const MOST: usize = 64;
@@ -44,11 +42,7 @@ impl Observer for Releases {
 
 impl Window {
     /// Returns the window of a decision, with the coming jobs of `future`.
-    pub fn of(
-        view: &SystemView<'_>,
-        mut future: Engine<Arc<TaskSet>>,
-        idle: &mut Assignment,
-    ) -> Result<Window, SimError> {
+    pub fn of(view: &SystemView<'_>, mut future: Engine, idle: &mut Assignment) -> Result<Window, SimError> {
         let ready = view.ready().filter(|(_, job)| !job.is_impossible(view.now));
         let mut releases = Releases { jobs: ready.map(|(_, job)| (job.deadline, job.tie())).collect() };
         loop {

@@ -1,18 +1,23 @@
 //! The first half of a step: time advances to the next decision point. Running jobs do their work, and then
 //! completions, deadlines and releases are processed in this order.
 
-use std::ops::Deref;
-
-use temponet_task::{Event, JobId, OnMiss, Speed, TaskSet, Time};
+use temponet_task::{Event, JobId, OnMiss, Speed, Time};
 
 use super::{Engine, Hidden, MOST_READY, new_job};
 use crate::metrics::End;
-use crate::trace::Observer;
+use crate::trace::{Observer, Unobserved};
 use crate::workload::Release;
 
-impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
+impl Engine {
     /// Advances to the next decision point. Returns `false` at the end of the run.
-    pub fn advance(&mut self, observer: &mut impl Observer) -> bool {
+    pub fn advance(&mut self, mut observer: &mut dyn Observer) -> bool {
+        match observer.ignores_everything() {
+            true => self.advance_observed(&mut Unobserved),
+            false => self.advance_observed(&mut observer),
+        }
+    }
+
+    pub(super) fn advance_observed(&mut self, observer: &mut impl Observer) -> bool {
         loop {
             let next = self.next_instant().min(self.horizon);
             self.run_until(next);
@@ -115,7 +120,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
 
     /// Applies the miss rule to a job that is not complete at its deadline.
     fn deadline_passed(&mut self, id: JobId, observer: &mut impl Observer) {
-        match self.system.on_miss() {
+        match self.known.on_miss() {
             OnMiss::Continue => self.events.push(Event::DeadlinePassed(id)),
             OnMiss::Abort => {
                 let has_left = self.remove(id, End::Aborted, observer);
@@ -129,7 +134,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
     // of a run.
     #[inline(always)]
     pub(super) fn release(&mut self, release: Release, observer: &mut impl Observer) {
-        let job = new_job(&release, &self.system);
+        let job = new_job(&release, &self.known);
         let hidden =
             Hidden { execution: release.execution, fraction: 0, assigned: 0, first_start: Time::NEVER, removal: None };
         let id = self.table.enter();

@@ -2,17 +2,26 @@
 //! their jobs and speeds, and overheads are charged. An illegal decision ([`Assignment::check`]) is an error that names
 //! the job or core.
 
-use std::ops::Deref;
-
-use temponet_task::{Assignment, JobId, Speed, TaskSet, Time};
+use temponet_task::{Assignment, JobId, Speed, Time};
 
 use super::{Engine, SimError};
 use crate::metrics::End;
-use crate::trace::Observer;
+use crate::trace::{Observer, Unobserved};
 
-impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
+impl Engine {
     /// Carries out a decision: abandoned jobs leave, cores change their jobs and speeds, and overheads are charged.
-    pub fn apply(&mut self, assignment: &Assignment, observer: &mut impl Observer) -> Result<(), SimError> {
+    pub fn apply(&mut self, assignment: &Assignment, mut observer: &mut dyn Observer) -> Result<(), SimError> {
+        match observer.ignores_everything() {
+            true => self.apply_observed(assignment, &mut Unobserved),
+            false => self.apply_observed(assignment, &mut observer),
+        }
+    }
+
+    pub(super) fn apply_observed(
+        &mut self,
+        assignment: &Assignment,
+        observer: &mut impl Observer,
+    ) -> Result<(), SimError> {
         if let Err(problem) = assignment.check(&self.view()) {
             let what = problem.named(&self.view());
             return Err(SimError::IllegalAssignment { time: self.now, what });
@@ -29,7 +38,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
         }
         if assignment.has_speeds() || !self.all_full {
             // Cores with speeds of their own have none to choose from.
-            if self.system.machine().is_full_speed() {
+            if self.known.machine().is_full_speed() {
                 self.change_speeds(assignment, observer);
             }
         }

@@ -8,15 +8,13 @@
 //!
 //! Most sets have no limits. The functions that only sets with limits call are kept out of the engine's hot loop.
 
-use std::ops::Deref;
-
-use temponet_task::{Event, JobId, TaskSet, Time};
+use temponet_task::{Event, JobId, Time};
 
 use super::Engine;
 use crate::metrics::End;
 use crate::trace::Observer;
 
-impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
+impl Engine {
     /// Makes every running job of a limited task hold its core, and finds its next preemption point.
     #[cold]
     #[inline(never)]

@@ -9,9 +9,7 @@
 //! Most sets have no critical sections. They have no [`Sections`], and the functions here are kept out of the engine's
 //! hot loop.
 
-use std::ops::Deref;
-
-use temponet_task::{Assignment, Event, JobId, Locks, System, TaskSet, Time};
+use temponet_task::{Assignment, Event, JobId, Locks, System, Time};
 
 use super::Engine;
 use crate::trace::Observer;
@@ -73,7 +71,7 @@ impl Sections {
     }
 }
 
-impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
+impl Engine {
     /// Takes a job that is released.
     #[cold]
     #[inline(never)]

@@ -8,9 +8,8 @@
 //! loop.
 
 use std::collections::BTreeMap;
-use std::ops::Deref;
 
-use temponet_task::{JobId, OnMiss, Precedence, SystemView, Task, TaskSet, Time};
+use temponet_task::{JobId, OnMiss, Precedence, SystemView, Task, Time};
 
 use super::{Engine, new_job};
 use crate::metrics::End;
@@ -156,7 +155,7 @@ impl Waiting {
 /// Largest number of coming jobs of a task for which the predecessors are looked at.
 const MOST_AHEAD: u64 = 1_000;
 
-impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
+impl Engine {
     /// Lets an arriving job be released in this instant, or wait for its predecessors.
     #[cold]
     #[inline(never)]
@@ -201,10 +200,10 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
     /// Counts jobs that are never released.
     fn lose(&mut self, lost: Vec<Release>, observer: &mut impl Observer) {
         for release in lost {
-            let job = new_job(&release, &self.system);
+            let job = new_job(&release, &self.known);
             if job.deadline <= self.horizon {
                 // Where late jobs are removed, this one would not have outlasted its deadline.
-                let removes = self.system.on_miss() == OnMiss::Abort;
+                let removes = self.known.on_miss() == OnMiss::Abort;
                 let end = if removes { self.now.min(job.deadline) } else { self.now };
                 self.metrics.record(&job, End::Unreleased, end);
                 self.metrics.unreleased += 1;
@@ -216,7 +215,7 @@ impl<S: Deref<Target = TaskSet> + Clone> Engine<S> {
     /// Counts the jobs that wait at the end of the run.
     pub(super) fn count_waiting(&mut self, observer: &mut impl Observer) {
         for release in self.waiting.as_mut().map(|waiting| waiting.rest()).unwrap_or_default() {
-            let job = new_job(&release, &self.system);
+            let job = new_job(&release, &self.known);
             if job.deadline <= self.horizon {
                 self.metrics.record(&job, End::Unfinished, self.now);
             }

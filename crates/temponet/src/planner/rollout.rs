@@ -1,9 +1,7 @@
 //! One future, followed to its end.
 
-use std::sync::Arc;
-
 use temponet_sim::{End, Engine, Observer, SimError};
-use temponet_task::{Assignment, Job, JobId, Scheduler, SystemView, TaskSet, Tie, Time, Worths};
+use temponet_task::{Assignment, Job, JobId, Scheduler, SystemView, Tie, Time, Worths};
 
 use super::alternatives::{Choice, insert_kept};
 
@@ -32,7 +30,7 @@ impl Rollout<'_> {
     /// Returns what is earned if `choice` runs now and `base` decides afterwards.
     pub(super) fn earned(
         &self,
-        mut future: Engine<Arc<TaskSet>>,
+        mut future: Engine,
         choice: &Choice,
         base: &mut dyn Scheduler,
         assignment: &mut Assignment,
@@ -61,7 +59,7 @@ impl Rollout<'_> {
     /// included.
     pub fn outcome(
         &self,
-        mut future: Engine<Arc<TaskSet>>,
+        mut future: Engine,
         assignment: &mut Assignment,
         mut decide: impl FnMut(&SystemView<'_>, &mut Assignment),
     ) -> Result<Outcome, SimError> {
@@ -76,7 +74,7 @@ impl Rollout<'_> {
     /// Follows a future from its next decision point to its end.
     fn follow(
         &self,
-        mut future: Engine<Arc<TaskSet>>,
+        mut future: Engine,
         mut earnings: Earnings<'_>,
         assignment: &mut Assignment,
         mut decide: impl FnMut(&SystemView<'_>, &mut Assignment),
@@ -102,7 +100,7 @@ impl Rollout<'_> {
     }
 
     /// Returns the worth of the work done on unfinished jobs that can still be on time.
-    fn begun(&self, future: &Engine<Arc<TaskSet>>) -> f64 {
+    fn begun(&self, future: &Engine) -> f64 {
         let done = |(id, job): (JobId, &Job)| {
             let execution = future.true_execution(id);
             let left = execution.saturating_sub(job.executed) + job.overhead;

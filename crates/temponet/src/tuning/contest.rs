@@ -49,7 +49,7 @@ pub(super) struct Contestant<'a> {
     /// The candidate that runs.
     pub candidate: &'a Candidate,
     scheduler: Box<dyn Scheduler>,
-    engine: Engine<Arc<TaskSet>>,
+    engine: Engine,
     blocks: Blocks,
     /// Meter of the chains; `None` without chains.
     chains: Option<ChainMeter>,
