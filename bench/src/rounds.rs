@@ -9,7 +9,7 @@ use temponet::stages::{Scale, Tokenizer};
 use temponet_grad::{AdamSettings, Device as _, LearningLosses};
 use temponet_infer::Weights;
 use temponet_sim::generate::{Spec, generate};
-use temponet_task::{Assignment, TaskSet, Time};
+use temponet_task::{Assignment, CoreId, TaskSet, Time};
 
 use temponet_train::{
     Dqn, DqnSettings, Environment, EnvironmentSettings, Episodes, Fleet, FleetError, Learner, NetworkShape, NoObserver,
@@ -118,7 +118,7 @@ pub fn environment() -> Result<Round, TrainError> {
             let view = environment.view();
             assignment.reset(1);
             if let Some(job) = view.active.first() {
-                assignment.run(0, *job);
+                assignment.run(CoreId(0), *job);
             }
             environment.act(&mut assignment)?;
             decisions += 1;

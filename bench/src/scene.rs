@@ -4,7 +4,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet::Mapping;
 use temponet::stages::Mapper;
-use temponet_task::{Assignment, Event, Job, JobId, System, SystemView, Task, TaskSet, Time};
+use temponet_task::{Assignment, Event, Job, JobId, System, SystemView, Task, TaskId, TaskSet, Time};
 
 /// Number of cores of a scene.
 pub const CORES: usize = 8;
@@ -33,7 +33,7 @@ impl Scene {
             let wcet = Time(rng.random_range(500_000..1_500_000));
             let slack = Time(rng.random_range(0..32_000_000));
             let task = Task::periodic(format!("t{index}"), wcet + slack, wcet);
-            jobs.push(Job::first(index as u32, &task));
+            jobs.push(Job::first(TaskId(index as u32), &task));
             tasks.push(task);
         }
         let active: Vec<JobId> = (0..n as u32).map(JobId).collect();
@@ -53,7 +53,7 @@ impl Scene {
             let share = if task.criticality > 0 { critical } else { others };
             task.wcet = Time((task.deadline.0 as f64 * share.min(1.0)) as u64);
             task.bcet = task.wcet;
-            scene.jobs[index] = Job::first(index as u32, task);
+            scene.jobs[index] = Job::first(TaskId(index as u32), task);
         }
         scene
     }

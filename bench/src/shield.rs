@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 use temponet_sched::shield::{Role, Shield};
-use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView};
+use temponet_task::{Assignment, CoreId, JobId, NotApplicable, Scheduler, System, SystemView};
 
 use crate::MeasureError;
 use crate::scene::{CORES, Scene};
@@ -75,7 +75,7 @@ impl Scheduler for Others {
 
     fn decide(&mut self, _: &SystemView<'_>, assignment: &mut Assignment) {
         for (core, id) in self.0.into_iter().enumerate() {
-            assignment.run(core, id);
+            assignment.run(CoreId::new(core), id);
         }
     }
 }
@@ -83,6 +83,7 @@ impl Scheduler for Others {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use temponet_task::TaskId;
 
     #[test]
     fn the_slack_of_every_core_has_to_be_computed() {
@@ -91,9 +92,9 @@ mod tests {
             let role = Role::on(&scene.system);
             let guarantee = role.guarantee().unwrap();
             for (index, task) in scene.system.tasks().iter().enumerate() {
-                assert_eq!(guarantee.core_of(index).is_some(), task.criticality > 0, "{n}: {}", task.name);
+                assert_eq!(guarantee.core_of(TaskId::new(index)).is_some(), task.criticality > 0, "{n}: {}", task.name);
             }
-            assert!((0..CORES).all(|core| guarantee.tasks().any(|(_, of)| of == Ok(core))), "{n}");
+            assert!((0..CORES).all(|core| guarantee.tasks().any(|(_, of)| of == Ok(CoreId::new(core)))), "{n}");
             let mut shield = Shield::new(Others::among(&scene));
             shield.start(&scene.system).unwrap();
             let mut assignment = Assignment::default();

@@ -6,7 +6,8 @@ use temponet::tuning::Tuning;
 use temponet::{Model, Options, Temponet};
 use temponet_sched::build;
 use temponet_task::{
-    Core, CoreSet, Costs, Estimate, OnMiss, Preemption, ReadyJobs, Release, Scheduler, Speed, Task, TaskSet, Time,
+    Core, CoreId, CoreSet, Costs, Estimate, OnMiss, Preemption, ReadyJobs, Release, Scheduler, Speed, Task, TaskId,
+    TaskSet, Time,
 };
 
 fn scheduler(choice: u8) -> Box<dyn Scheduler> {
@@ -29,7 +30,7 @@ fn set(data: &[u8; 8]) -> TaskSet {
         let (period, wcet) = (u64::from(shape[0]) + 1, u64::from(shape[1]) % 16 + 1);
         Task::periodic(format!("t{index}"), Time::from_us(period), Time::from_us(wcet))
             .with_criticality(shape[0] % 3)
-            .with_after(if index > 0 && shape[0] >> 5 == 3 { vec![0] } else { Vec::new() })
+            .with_after(if index > 0 && shape[0] >> 5 == 3 { vec![TaskId(0)] } else { Vec::new() })
             .with_preemption(match shape[1] >> 4 {
                 0..8 => Preemption::Free,
                 8..12 => Preemption::None,
@@ -46,8 +47,8 @@ fn set(data: &[u8; 8]) -> TaskSet {
     }
     if data[6] & 16 > 0 {
         let first = usize::from(data[6] >> 5) % set.cores();
-        set.system.tasks_mut()[0].cores = CoreSet::of([first]);
-        set.system.tasks_mut()[1].cores = CoreSet::of([(first + 1) % set.cores()]);
+        set.system.tasks_mut()[0].cores = CoreSet::of([CoreId::new(first)]);
+        set.system.tasks_mut()[1].cores = CoreSet::of([CoreId::new((first + 1) % set.cores())]);
     }
     set.system.set_on_miss(if data[7] % 2 == 0 { OnMiss::Abort } else { OnMiss::Continue });
     let cost = |shift: u8| Time::from_us(u64::from(data[7] >> shift & 3));
@@ -67,12 +68,12 @@ fuzz_target!(|data: &[u8]| {
     for report in rest.chunks_exact(2) {
         let (what, value) = (report[0] % 8, u64::from(report[1]));
         match what {
-            0 | 1 => handles.extend(ready.release(value as usize % 4)),
+            0 | 1 => handles.extend(ready.release(TaskId(value as u32 % 4))),
             2 => {
                 let mut release = Release::of(&ready.system().tasks()[0], ready.now());
                 (release.deadline, release.wcet, release.bcet) = (Time::from_us(value), Time(value), Time(1));
                 release.estimate = Estimate::new(Time(value % 7), Time(value / 2));
-                handles.extend(ready.release_with(0, release));
+                handles.extend(ready.release_with(TaskId(0), release));
             }
             3 => drop(handles.get(value as usize).map(|job| ready.complete(*job))),
             4 => drop(handles.last().map(|job| ready.set_executed(*job, Time::from_us(value)))),

@@ -4,8 +4,8 @@
 use libfuzzer_sys::fuzz_target;
 use temponet_sched::shield::Shield;
 use temponet_task::{
-    Assignment, Core, CoreSet, Costs, Estimate, Event, Job, JobId, NotApplicable, Preemption, Scheduler, Speed, System,
-    SystemView, Task, TaskSet, Time,
+    Assignment, Core, CoreId, CoreSet, Costs, Estimate, Event, Job, JobId, NotApplicable, Preemption, Scheduler, Speed,
+    System, SystemView, Task, TaskId, TaskSet, Time,
 };
 
 /// Number of job ids in a view.
@@ -28,7 +28,7 @@ impl Scheduler for Scripted {
                 None => {}
             }
         }
-        wanted.iter().enumerate().for_each(|(core, id)| assignment.run(core, *id));
+        wanted.iter().enumerate().for_each(|(core, id)| assignment.run(CoreId::new(core), *id));
     }
 }
 
@@ -41,7 +41,7 @@ fn set(shape: &[u8; 12]) -> TaskSet {
         )
         .with_criticality(shape[0] % 3)
         .with_guarantee(shape[1] > 250)
-        .with_after(if index > 0 && shape[1] >> 5 == 3 { vec![0] } else { Vec::new() })
+        .with_after(if index > 0 && shape[1] >> 5 == 3 { vec![TaskId(0)] } else { Vec::new() })
         .with_jitter(Time::from_us(u64::from(shape[1] % 4)))
     };
     let mut set = TaskSet::new("fuzz", shape[..8].chunks_exact(2).enumerate().map(task).collect(), 1);
@@ -52,7 +52,7 @@ fn set(shape: &[u8; 12]) -> TaskSet {
         set.system.set_machine((0..set.cores()).map(|core| Core { name: "core".into(), speed: speed(core) }).collect());
     }
     if shape[8] & 16 > 0 {
-        set.system.tasks_mut()[0].cores = CoreSet::of([usize::from(shape[8] >> 5) % set.cores()]);
+        set.system.tasks_mut()[0].cores = CoreSet::of([CoreId::new(usize::from(shape[8] >> 5) % set.cores())]);
     }
     let cost = |byte: u8| Time(u64::from(byte % 8) * 500);
     set.system.set_costs(Costs {
@@ -65,11 +65,11 @@ fn set(shape: &[u8; 12]) -> TaskSet {
 
 fn job(bytes: &[u8], set: &TaskSet, now: Time) -> Job {
     let time = |byte: u8| Time::from_us(u64::from(byte));
-    Job::first(0, &set.tasks()[0])
-        .with_task(u32::from(bytes[0] % 6))
+    Job::first(TaskId(0), &set.tasks()[0])
+        .with_task(TaskId(u32::from(bytes[0] % 6)))
         .with_running(bytes[1] % 2 == 0)
         .with_held(bytes[1] >> 5 == 0)
-        .with_last_core(Some(u32::from(bytes[1] / 2 % 8)).filter(|core| *core < 6))
+        .with_last_core(Some(CoreId(u32::from(bytes[1] / 2 % 8))).filter(|core| core.0 < 6))
         .with_release(now.saturating_sub(time(bytes[2])))
         .with_deadline(if bytes[3] > 250 { Time::MAX_INPUT } else { now.saturating_sub(time(50)) + time(bytes[3]) })
         .with_executed(time(bytes[4] % 32))

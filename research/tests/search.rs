@@ -5,7 +5,7 @@ use temponet_lab::roster::{Roster, kind};
 use temponet_paper::search::{ALL, Method, SearchSettings};
 use temponet_sched::{Kind, build};
 use temponet_sim::{Unobserved, simulate};
-use temponet_task::Section;
+use temponet_task::{CoreId, ResourceId, Section};
 
 #[path = "../../crates/temponet/tests/two_worlds/mod.rs"]
 mod two_worlds;
@@ -93,11 +93,12 @@ fn difficult() -> [TaskSet; 3] {
     };
     let held = set(|k, task| task.preemption = [Preemption::None, Preemption::Free, Preemption::Every(ms(2))][k % 3]);
     let mut sharing = set(|k, task| {
-        let section = Section { resource: k % 2, at: ms(1), length: ms(3) };
+        let section = Section { resource: ResourceId::new(k % 2), at: ms(1), length: ms(3) };
         task.sections = if k % 3 == 0 { Vec::new() } else { vec![section] };
     });
     sharing.system.set_resources(["a", "b"].map(String::from).to_vec());
-    let mut unlike = set(|k, task| task.cores = if k % 3 == 0 { CoreSet::ALL } else { CoreSet::of([k % 2]) });
+    let mut unlike =
+        set(|k, task| task.cores = if k % 3 == 0 { CoreSet::ALL } else { CoreSet::of([CoreId::new(k % 2)]) });
     unlike
         .system
         .set_machine([400, 1000].map(|speed| Core { name: format!("x{speed}"), speed: Speed(speed) }).to_vec());

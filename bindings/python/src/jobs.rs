@@ -19,7 +19,7 @@ pub fn jobs(set: &TaskSet, horizon: Time, recording: &Recorder) -> PyResult<Tabl
         End::Unreleased => "unreleased",
     };
     Table::of(vec![
-        word("task", jobs.iter().map(|job| set.tasks()[job.task as usize].name.as_str())),
+        word("task", jobs.iter().map(|job| set.tasks()[job.task].name.as_str())),
         whole("job", jobs.iter().map(|job| job.number as i64)),
         whole("release_ns", jobs.iter().map(|job| time(job.release))),
         whole("deadline_ns", jobs.iter().map(|job| time(job.deadline))),
@@ -35,8 +35,8 @@ pub fn jobs(set: &TaskSet, horizon: Time, recording: &Recorder) -> PyResult<Tabl
 pub fn slices(set: &TaskSet, recording: &Recorder) -> PyResult<Table> {
     let slices = || recording.slices.iter();
     Table::of(vec![
-        whole("core", slices().map(|slice| i64::from(slice.core))),
-        word("task", slices().map(|slice| set.tasks()[slice.task as usize].name.as_str())),
+        whole("core", slices().map(|slice| i64::from(slice.core.0))),
+        word("task", slices().map(|slice| set.tasks()[slice.task].name.as_str())),
         whole("job", slices().map(|slice| slice.number as i64)),
         whole("start_ns", slices().map(|slice| slice.start.0 as i64)),
         whole("end_ns", slices().map(|slice| slice.end.0 as i64)),

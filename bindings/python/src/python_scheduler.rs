@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 use temponet_sched::{Entry, Kind};
-use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView};
+use temponet_task::{Assignment, CoreId, JobId, NotApplicable, Scheduler, System, SystemView};
 
 use crate::{calls, errors};
 
@@ -95,7 +95,7 @@ impl PythonScheduler {
         let job = |(id, job): &(JobId, &temponet_task::Job)| {
             let made = Job {
                 id: id.0,
-                task: self.tasks[job.task as usize].clone_ref(py),
+                task: self.tasks[job.task].clone_ref(py),
                 number: job.number,
                 criticality: job.criticality,
                 value: job.value,
@@ -107,7 +107,7 @@ impl PythonScheduler {
                 executed: job.executed.0,
                 remaining: job.remaining().0,
                 slack: job.slack(view.now),
-                core: job.last_core.filter(|_| job.running),
+                core: job.last_core.filter(|_| job.running).map(|core| core.0),
             };
             Py::new(py, made)
         };
@@ -128,7 +128,7 @@ impl PythonScheduler {
                     if core >= view.cores() {
                         return Err(wrong(&answer, &format!("cores from 0 to {}", view.cores() - 1)));
                     }
-                    assignment.run(core, id_of(&job)?);
+                    assignment.run(CoreId::new(core), id_of(&job)?);
                 }
                 return Ok(());
             }

@@ -11,7 +11,7 @@
 //! - *LET*: dates of reading and writing are known beforehand, so both times follow exactly from the periods, offsets and deadlines (Becker, Dasari, Mubeen,
 //!   Behnam and Nolte, Journal of Systems Architecture 80, 2017). Every job must meet its deadline, and readers must be released at their arrivals.
 
-use temponet_task::{Arrival, Chain, Communication, Gap, Task, TaskSet, Time};
+use temponet_task::{Arrival, Chain, Communication, Gap, Task, TaskId, TaskSet, Time};
 
 use super::fractions::gcd;
 use super::response_time::PriorityRule;
@@ -32,8 +32,8 @@ pub struct ChainBound {
 #[derive(Clone, Copy)]
 struct Segment {
     /// First and last task.
-    first: usize,
-    last: usize,
+    first: TaskId,
+    last: TaskId,
     /// Longest time between two arrivals; `None` without a bound.
     gap: Option<u64>,
     /// First arrival of the first task.
@@ -108,15 +108,16 @@ pub fn chain_bounds(
     if let Some((rule, worst_case)) = keys.filter(|(_, worst_case)| worst_case.cores == 1 && !worst_case.is_limited()) {
         let keys = rule.keys(&worst_case.tasks);
         let is_released_at_arrival = |task: &Task| task.after.is_empty() && task.jitter == Time::ZERO;
-        let waits =
-            |writer: usize, reader: usize| keys[writer] < keys[reader] && is_released_at_arrival(&set.tasks()[writer]);
+        let waits = |writer: TaskId, reader: TaskId| {
+            keys[writer] < keys[reader] && is_released_at_arrival(&set.tasks()[writer])
+        };
         bounds.push(summed("Dürr", &segments, waits));
     }
     bounds
 }
 
 /// Adds up the hops of a chain. `waits` says whether a reader cannot start while a writer is pending.
-fn summed(by: &'static str, segments: &[Segment], waits: impl Fn(usize, usize) -> bool) -> ChainBound {
+fn summed(by: &'static str, segments: &[Segment], waits: impl Fn(TaskId, TaskId) -> bool) -> ChainBound {
     let sum = |hop: &dyn Fn(&Segment, &Segment) -> Option<u64>| {
         let hops = segments.windows(2).map(|pair| {
             let written = if waits(pair[0].last, pair[1].first) { Some(0) } else { pair[0].response };

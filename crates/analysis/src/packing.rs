@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use temponet_task::{System, Task};
+use temponet_task::{CoreId, System, Task};
 
 /// Rule that picks a cluster among those that have room for a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,11 +68,11 @@ pub fn pack(system: &System, clusters: &[Range<usize>], fit: Fit, admits: Admits
     let loads: Vec<f64> = system.tasks().iter().map(load).collect();
     let machine = system.machine();
     let empty = |cores: &Range<usize>| {
-        let capacity = cores.clone().map(|core| machine.speed(core).as_f64()).sum();
+        let capacity = cores.clone().map(|core| machine.speed(CoreId::new(core)).as_f64()).sum();
         ClusterLoad::empty(cores.len(), capacity)
     };
     let own = |task: usize, cluster: usize| {
-        let cores = clusters[cluster].clone();
+        let cores = clusters[cluster].clone().map(CoreId::new);
         cores.filter(move |core| system.tasks()[task].cores.contains(*core)).map(move |core| machine.speed(core))
     };
     let may_use = |task: usize, cluster: usize| own(task, cluster).next().is_some();
@@ -164,7 +164,7 @@ mod tests {
         // The heaviest task keeps up only with the fast core; the next two fill it.
         let mut tasks = tasks(&[120, 60, 50, 20]);
         assert_eq!(pack(&tasks, [500, 2000], Fit::First, fills_cores), [1, 1, 0, 1]);
-        tasks[3].cores = CoreSet::of([0]);
+        tasks[3].cores = CoreSet::of([CoreId(0)]);
         assert_eq!(pack(&tasks, [500, 2000], Fit::First, fills_cores), [1, 1, 0, 0]);
         // Shares of a core count in the hyperbolic bound: (0.6 + 1)(0.3 + 1) > 2.
         assert_eq!(pack(&tasks[..2], [500, 2000], Fit::First, hyperbolic_bound), [1, 1]);

@@ -11,6 +11,7 @@ use super::response_time::{PriorityRule, response_times};
 use super::step_budget::StepBudget;
 use super::uniprocessor_edf::{Demand, quick_test};
 use super::worst_case::WorstCase;
+use temponet_task::CoreId;
 
 /// Whether `fit` finds a core for every task such that EDF meets every deadline on each core.
 pub fn partitioned_edf(worst_case: &WorstCase, fit: Fit) -> Outcome {
@@ -73,9 +74,9 @@ fn packed(
     let loads: Vec<f64> = worst_case.tasks.iter().map(|task| load(task.density())).collect();
     let (mut all_fit, mut undecided) = (true, false);
     let mut members = Vec::new();
-    let empty = |core: usize| ClusterLoad::empty(1, worst_case.speed(core).as_f64());
-    let empty: Vec<ClusterLoad> = (0..worst_case.cores).map(empty).collect();
-    let may_use = |place: usize, core: usize| worst_case.may_use(place, core);
+    let empty = |core: CoreId| ClusterLoad::empty(1, worst_case.speed(core).as_f64());
+    let empty: Vec<ClusterLoad> = CoreId::all(worst_case.cores).map(empty).collect();
+    let may_use = |place: usize, core: usize| worst_case.may_use(place, CoreId::new(core));
     let partition = pack_by(&loads, &empty, fit, may_use, |core, packed, present, task| {
         // For EDF, densities up to one are enough. Once the budget is spent, no other test is run.
         if by_density && packed.surely_fits_one() {
@@ -93,7 +94,7 @@ fn packed(
     });
     for (core, members) in partition.members.iter().enumerate() {
         let density: f64 = members.iter().map(|place| loads[*place]).sum();
-        let may_run = members.iter().all(|place| worst_case.may_use(*place, core));
+        let may_run = members.iter().all(|place| worst_case.may_use(*place, CoreId::new(core)));
         let is_proved = (by_density && density <= 1.0 - 1e-6) || (!undecided && fits(core, members) == Some(true));
         all_fit &= may_run && is_proved;
     }

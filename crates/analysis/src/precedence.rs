@@ -75,21 +75,20 @@ pub fn due_date_edf(set: &TaskSet, leads: &[Time]) -> Result<Outcome, NotAnalyza
     if worst_case.is_limited() {
         return Ok(Outcome::NotApplicable("a task limits preemption".into()));
     }
-    let jitters: Vec<Time> = (0..set.tasks().len())
-        .map(|index| match &graph {
-            Some(graph) => {
-                graph.sources(index).iter().map(|source| set.tasks()[*source].jitter).max().unwrap_or_default()
-            }
-            None => set.tasks()[index].jitter,
+    let jitters: Vec<Time> = set
+        .task_ids()
+        .map(|id| match &graph {
+            Some(graph) => graph.sources(id).iter().map(|source| set.tasks()[*source].jitter).max().unwrap_or_default(),
+            None => set.tasks()[id].jitter,
         })
         .collect();
     for task in &mut worst_case.tasks {
-        let lead = leads.get(task.index).copied().unwrap_or_default();
+        let lead = leads.get(task.id.index()).copied().unwrap_or_default();
         if lead >= task.deadline {
             return Ok(Outcome::NotProved);
         }
         task.deadline = task.deadline - lead;
-        task.jitter = jitters[task.index];
+        task.jitter = jitters[task.id];
     }
     Ok(match qpa(&worst_case) {
         // Another order may still meet the deadlines, which are later than the due dates.

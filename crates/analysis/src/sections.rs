@@ -15,7 +15,9 @@
 //!
 //! Costs, speeds, limits on preemption and precedence beside critical sections are not covered.
 
-use temponet_task::{Preemption, Protocol, Section, Speed, Task, TaskSet, Time, ceilings, preemption_levels};
+use temponet_task::{
+    CoreId, Preemption, Protocol, ResourceId, Section, Speed, Task, TaskSet, Time, ceilings, preemption_levels,
+};
 
 use super::Outcome;
 use super::blocking::piece_fits;
@@ -35,7 +37,7 @@ fn uncovered(set: &TaskSet, worst_case: &WorstCase) -> Option<&'static str> {
             "tasks share resources, and one limits preemption",
         ),
         (worst_case.has_costs, "tasks share resources, and switches cost time"),
-        (set.machine().speed(0) != Speed::FULL, "tasks share resources on a core with a speed of its own"),
+        (set.machine().speed(CoreId(0)) != Speed::FULL, "tasks share resources on a core with a speed of its own"),
         (
             set.protocol() == Protocol::Inheritance && is_circular(set),
             "resources are locked in a circle, which can end in a deadlock",
@@ -45,7 +47,7 @@ fn uncovered(set: &TaskSet, worst_case: &WorstCase) -> Option<&'static str> {
 }
 
 /// Pairs of resources of which a task locks the second while it holds the first.
-fn nested(set: &TaskSet) -> impl Iterator<Item = (usize, usize)> + '_ {
+fn nested(set: &TaskSet) -> impl Iterator<Item = (ResourceId, ResourceId)> + '_ {
     set.tasks().iter().flat_map(|task| {
         task.sections
             .iter()
@@ -87,7 +89,7 @@ fn waiting_keys<K: Ord + Copy>(set: &TaskSet, keys: &[K], last: K) -> Vec<K> {
 }
 
 /// Length of the longest outermost section of a task in which it holds a resource that `keeps` others waiting, be it for a part of the section.
-fn longest(task: &Task, keeps: impl Fn(usize) -> bool) -> u64 {
+fn longest(task: &Task, keeps: impl Fn(ResourceId) -> bool) -> u64 {
     let counts = |outer: &&Section| {
         let mut within = (0..task.sections.len())
             .filter(|at| task.sections[*at] == **outer || task.sections_around(*at).any(|around| around == *outer));
@@ -97,7 +99,7 @@ fn longest(task: &Task, keeps: impl Fn(usize) -> bool) -> u64 {
 }
 
 /// Length of the longest section of a task on a resource.
-fn longest_on(task: &Task, resource: usize) -> u64 {
+fn longest_on(task: &Task, resource: ResourceId) -> u64 {
     task.sections
         .iter()
         .filter(|section| section.resource == resource)
@@ -117,7 +119,7 @@ fn delay(set: &TaskSet, keys: &[Key], place: usize) -> u64 {
         return lower().map(|task| longest(task, |resource| ceilings[resource] >= level)).max().unwrap_or_default();
     }
     let waiting = waiting_keys(set, keys, (i128::MAX, u64::MAX));
-    let keeps = |resource: usize| waiting[resource] <= keys[place];
+    let keeps = |resource: ResourceId| waiting[resource] <= keys[place];
     summed(set, lower().map(|task| longest(task, keeps)), lower, keeps)
 }
 
@@ -208,7 +210,7 @@ fn delay_within(set: &TaskSet, demands: &[Demand], t: u64) -> u64 {
     let later = || set.tasks().iter().filter(|task| task.deadline.0 > t);
     let deadlines: Vec<u64> = demands.iter().map(|task| task.deadline.0).collect();
     let waiting = waiting_keys(set, &deadlines, u64::MAX);
-    let keeps = |resource: usize| waiting[resource] <= t;
+    let keeps = |resource: ResourceId| waiting[resource] <= t;
     let delays = later().map(|task| longest(task, keeps));
     match set.protocol() {
         Protocol::Ceiling => delays.max().unwrap_or_default(),
@@ -221,13 +223,13 @@ fn summed<'a, T: Iterator<Item = &'a Task>>(
     set: &TaskSet,
     by_task: impl Iterator<Item = u64>,
     tasks: impl Fn() -> T,
-    keeps: impl Fn(usize) -> bool,
+    keeps: impl Fn(ResourceId) -> bool,
 ) -> u64 {
     let by_task = by_task.fold(0, u64::saturating_add);
     if nested(set).next().is_some() {
         return by_task;
     }
-    let resources = (0..set.resources().len()).filter(|resource| keeps(*resource));
+    let resources = ResourceId::all(set.resources().len()).filter(|resource| keeps(*resource));
     let on_each = resources.map(|resource| tasks().map(|task| longest_on(task, resource)).max().unwrap_or_default());
     by_task.min(on_each.fold(0, u64::saturating_add))
 }
@@ -237,10 +239,10 @@ mod tests {
     use super::*;
 
     /// Two tasks that lock two resources each, both for the same work, in these orders.
-    fn sharing(orders: [[usize; 2]; 2]) -> TaskSet {
+    fn sharing(orders: [[u32; 2]; 2]) -> TaskSet {
         let ms = Time::from_ms;
-        let task = |(index, order): (usize, [usize; 2])| {
-            let section = |resource| Section { resource, at: ms(1), length: ms(2) };
+        let task = |(index, order): (usize, [u32; 2])| {
+            let section = |resource| Section { resource: ResourceId(resource), at: ms(1), length: ms(2) };
             let sections = order.map(section).to_vec();
             Task::periodic(format!("t{index}"), ms(20 + 20 * index as u64), ms(4)).with_sections(sections)
         };
@@ -251,7 +253,7 @@ mod tests {
     #[test]
     fn sections_of_the_same_work_are_locked_in_the_order_of_the_list() {
         let alike = sharing([[0, 1], [0, 1]]);
-        assert_eq!(nested(&alike).collect::<Vec<_>>(), [(0, 1), (0, 1)]);
+        assert_eq!(nested(&alike).collect::<Vec<_>>(), [(ResourceId(0), ResourceId(1)); 2]);
         assert_eq!(sharing_demand(&alike).unwrap(), Outcome::Schedulable);
         assert_eq!(alike.tasks()[0].outermost_sections().count(), 1);
         // The second task can hold what the first wants, and the other way round.

@@ -7,7 +7,7 @@
 //!
 //! Jobs complete at whole nanoseconds. The rest of the nanosecond is lost, which counts as work of the job here.
 
-use temponet_task::{Speed, Time};
+use temponet_task::{CoreId, Speed, Time};
 
 use super::Outcome;
 use super::fractions::MARGIN;
@@ -28,7 +28,7 @@ pub fn fgb(worst_case: &WorstCase) -> Outcome {
         Ok(tasks) => tasks,
         Err(why) => return Outcome::NotApplicable(why),
     };
-    let mut speeds: Vec<Speed> = (0..worst_case.cores).map(|core| worst_case.speed(core)).collect();
+    let mut speeds: Vec<Speed> = CoreId::all(worst_case.cores).map(|core| worst_case.speed(core)).collect();
     speeds.sort_unstable_by(|a, b| b.cmp(a));
     let lost = speeds.first().map_or(0, |fastest| u64::from(fastest.0.div_ceil(1000)));
     let density = |task: &Sporadic| {

@@ -10,7 +10,7 @@ use std::fmt;
 
 use std::ops::Range;
 
-use temponet_task::{Arrival, CoreSet, ExecutionModel, Gap, Preemption, Speed, Task, TaskSet, Time};
+use temponet_task::{Arrival, CoreId, CoreSet, ExecutionModel, Gap, Preemption, Speed, Task, TaskId, TaskSet, Time};
 
 use super::Outcome;
 use super::blocking::Blocking;
@@ -19,8 +19,8 @@ use super::fractions::{Fraction, MARGIN, compare_sum};
 /// The worst case of a task.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sporadic {
-    /// Index of the task in the set.
-    pub index: usize,
+    /// The task in the set.
+    pub id: TaskId,
     /// Upper bound on the execution time of one job, switching included.
     pub wcet: Time,
     /// Number of jobs that arrive together; more than one only for bursts.
@@ -160,7 +160,7 @@ impl WorstCase {
         // One switch when the job starts, one when the preempted job resumes.
         let switching = set.costs().context_switch * 2;
         let mut tasks = Vec::with_capacity(set.tasks().len());
-        for (index, task) in set.tasks().iter().enumerate() {
+        for (id, task) in set.task_ids().zip(set.tasks()) {
             let (jobs, is_periodic) = match task.arrival {
                 Arrival::Periodic { .. } => (1, true),
                 Arrival::Sporadic { .. } => (1, false),
@@ -178,7 +178,7 @@ impl WorstCase {
                 Preemption::Every(every) => Time((wcet.0 - 1) % every.0 + 1),
             };
             tasks.push(Sporadic {
-                index,
+                id,
                 wcet: wcet + switching,
                 jobs,
                 deadline: task.deadline,
@@ -194,7 +194,7 @@ impl WorstCase {
             });
         }
         let ends = |task: &Task| matches!(task.arrival, Arrival::Burst { until, .. } if until != Time::NEVER);
-        let speeds: Vec<Speed> = (0..set.cores()).map(|core| set.machine().speed(core)).collect();
+        let speeds: Vec<Speed> = set.core_ids().map(|core| set.machine().speed(core)).collect();
         let allowed = match set.bound_task() {
             Some(_) => set.tasks().iter().map(|task| task.cores.clone()).collect(),
             None => Vec::new(),
@@ -243,22 +243,23 @@ impl WorstCase {
         let places: Vec<usize> = tasks.into_iter().collect();
         let mut part = self.part(places.iter().copied(), cores.len());
         part.speeds = self.speeds.get(cores.clone()).unwrap_or_default().to_vec();
-        let may_use_all = |place: &usize| cores.clone().all(|core| self.may_use(*place, core));
+        let own_cores = cores.clone().map(CoreId::new);
+        let may_use_all = |place: &usize| own_cores.clone().all(|core| self.may_use(*place, core));
         if !places.iter().all(may_use_all) {
-            let own = |place: usize| cores.clone().filter(move |core| self.may_use(place, *core));
-            let moved = |place: &usize| CoreSet::of(own(*place).map(|core| core - cores.start));
+            let own = |place: usize| own_cores.clone().filter(move |core| self.may_use(place, *core));
+            let moved = |place: &usize| CoreSet::of(own(*place).map(|core| CoreId::new(core.index() - cores.start)));
             part.allowed = places.iter().map(moved).collect();
         }
         part.at_one_speed()
     }
 
     /// The speed of a core.
-    pub fn speed(&self, core: usize) -> Speed {
-        self.speeds.get(core).copied().unwrap_or(Speed::FULL)
+    pub fn speed(&self, core: CoreId) -> Speed {
+        self.speeds.get(core.index()).copied().unwrap_or(Speed::FULL)
     }
 
     /// Whether the task at this place may use a core.
-    pub fn may_use(&self, place: usize, core: usize) -> bool {
+    pub fn may_use(&self, place: usize, core: CoreId) -> bool {
         self.allowed.get(place).is_none_or(|cores| cores.contains(core))
     }
 

@@ -3,6 +3,7 @@
 use temponet_lab::guarantee::{Guaranteed, KeptCore};
 use temponet_sched::LARGEST_SCALING;
 use temponet_sched::shield::Guarantee;
+use temponet_task::CoreId;
 use temponet_wording::{counted, listed};
 
 use crate::table;
@@ -14,7 +15,7 @@ pub fn text(guaranteed: &Guaranteed<'_>) -> String {
     let Some(guarantee) = guaranteed.role().guarantee() else { return out };
     let cores = guaranteed.cores();
     let row = |kept: &KeptCore| {
-        let own = guarantee.tasks().filter(|(_, core)| *core == Ok(kept.core)).map(|(name, _)| name);
+        let own = guarantee.tasks().filter(|(_, core)| *core == Ok(CoreId::new(kept.core))).map(|(name, _)| name);
         let growth = kept.growth.map_or("–".into(), |factor| {
             let more = if factor < MOST_SHOWN { "" } else { " or more" };
             format!("{factor:.3}{more}")

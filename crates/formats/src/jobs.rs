@@ -72,7 +72,7 @@ pub(super) fn parse(text: &str, name: String) -> ReadResult {
         task.cores = stated.map_or(CoreSet::ALL, |(cores, _)| cores);
     }
     let highest = tasks.iter().filter_map(|task| task.cores.last()).max();
-    Ok((TaskSet::new(name, tasks, highest.map_or(1, |core| core + 1)), warnings.into_lines()))
+    Ok((TaskSet::new(name, tasks, highest.map_or(1, |core| core.index() + 1)), warnings.into_lines()))
 }
 
 /// Jobs that cannot meet their deadline in the worst case. The first one is named; of the others, only the number is

@@ -12,7 +12,7 @@ use std::path::Path;
 use temponet_task::{Core, Mode, Server, Speed, Task, TaskSet, Time, TimeUnit};
 
 use crate::Problem;
-use crate::keys::{CORE, Context, CoreGroup, Indices, MODE, MOST_CORES, SERVER, SET, SetDraft, TIME_UNIT};
+use crate::keys::{CORE, Context, CoreGroup, MODE, MOST_CORES, SERVER, SET, SetDraft, TIME_UNIT, TaskIds};
 use crate::keys::{implied_cores, unknown_server};
 use crate::node::{Node, Value};
 use crate::notes::{Imported, Notes};
@@ -112,7 +112,7 @@ fn servers(nodes: &[Node], file: &Context<'_>) -> Result<Vec<Server>, Problem> {
 
 /// Reads the `[[mode]]` tables, in the order of their beginnings.
 fn modes(nodes: &[Node], set: &TaskSet, file: &Context<'_>) -> Result<Vec<Mode>, Problem> {
-    let indices = Indices::of(set);
+    let indices = TaskIds::of(set);
     let file = Context { tasks: Some((set, &indices)), ..*file };
     let mut modes = Vec::new();
     for node in nodes {

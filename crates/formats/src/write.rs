@@ -3,7 +3,7 @@
 //!
 //! The entries come from `keys/`, their texts from `out.rs`; CSV is written by the `csv` crate.
 
-use temponet_task::{Arrival, ListedJob, Task, TaskSet};
+use temponet_task::{Arrival, ListedJob, Task, TaskId, TaskSet};
 
 use crate::Format;
 use crate::keys::{Csv, GUARANTEE, JOB, JobRow, Kind, PRIORITY, SECTIONS, SET, Spec, Specs, TASK};
@@ -82,7 +82,7 @@ fn only_tasks(set: &TaskSet, hint: &'static str) -> Result<(), NotRepresentable>
     }
     // The column `cores` implies the number of cores.
     let highest = set.tasks().iter().filter_map(|task| task.cores.last()).max();
-    let plain = TaskSet::new("", Vec::new(), highest.map_or(1, |core| core + 1));
+    let plain = TaskSet::new("", Vec::new(), highest.map_or(1, |core| core.index() + 1));
     let defaults = lines(&entries(&plain).0);
     let differs = |(key, value): &&(&Spec, Out)| !defaults.contains(&(line(key, value) + "\n"));
     match head.iter().filter(|(key, _)| !matches!(key.csv, Csv::Omitted)).find(differs) {
@@ -155,18 +155,18 @@ fn job_list(set: &TaskSet) -> Result<String, NotRepresentable> {
         let what = format!("the {key} of {name:?}, whose jobs are listed,");
         return Err(NotRepresentable { what, format: "CSV", hint: "" });
     }
-    let mut jobs: Vec<(&ListedJob, usize)> = Vec::new();
-    for (index, task) in set.tasks().iter().enumerate() {
+    let mut jobs: Vec<(&ListedJob, TaskId)> = Vec::new();
+    for (id, task) in set.task_ids().zip(set.tasks()) {
         if let Arrival::Listed(list) = &task.arrival {
-            jobs.extend(list.iter().map(|job| (job, index)));
+            jobs.extend(list.iter().map(|job| (job, id)));
         }
     }
-    jobs.sort_by_key(|(job, index)| (job.release, *index));
+    jobs.sort_by_key(|(job, task)| (job.release, *task));
     // A list with known execution times states no wcets; a list with wcets leaves the execution times unknown to
     // schedulers.
     let is_known = |job: &ListedJob| job.bcet == job.wcet && job.wcet == job.execution && job.estimate.is_none();
     let states_wcet = !jobs.iter().all(|(job, _)| is_known(job));
-    let row = |(job, task): (&ListedJob, usize)| JOB.entries(set, &JobRow { task, job: *job, states_wcet });
+    let row = |(job, task): (&ListedJob, TaskId)| JOB.entries(set, &JobRow { task, job: *job, states_wcet });
     let rows: Vec<Entries> = jobs.into_iter().map(row).collect();
     let occurs = |spec: &&Spec| rows.iter().flatten().any(|(key, _)| key.name == spec.name);
     let columns: Vec<&Spec> = JOB.specs().into_iter().filter(occurs).collect();

@@ -6,7 +6,8 @@ use std::path::Path;
 use proptest::prelude::*;
 use temponet_formats::{Format, Loaded, load, parse, to_rt_app, write};
 use temponet_task::{
-    Arrival, CoreSet, Costs, ExecutionModel, ListedJob, OnMiss, Protocol, Section, Task, TaskSet, Time, TimeUnit,
+    Arrival, CoreId, CoreSet, Costs, ExecutionModel, ListedJob, OnMiss, Protocol, ResourceId, Section, Task, TaskSet,
+    Time, TimeUnit,
 };
 
 fn ms(n: u64) -> Time {
@@ -56,7 +57,7 @@ fn threads_of_rt_app_become_tasks_and_the_rest_is_named() {
     let loaded = fixture("robot.json");
     let camera = |name: &str| {
         Task::periodic(name, ms(33), ms(3)).with_offset(us(500)).with_priority(Some(40)).with_sections(vec![Section {
-            resource: 0,
+            resource: ResourceId(0),
             at: Time::ZERO,
             length: ms(1),
         }])
@@ -65,7 +66,7 @@ fn threads_of_rt_app_become_tasks_and_the_rest_is_named() {
         Task::periodic("servo", ms(1), us(400)).with_deadline(us(800)),
         camera("camera-0"),
         camera("camera-1"),
-        Task::periodic("logger", ms(10), ms(3)).with_cores(CoreSet::of([0])),
+        Task::periodic("logger", ms(10), ms(3)).with_cores(CoreSet::of([CoreId(0)])),
         Task::periodic("planner", ms(20), ms(9)).with_offset(ms(2)),
     ];
     assert_eq!(loaded.set.tasks(), expected);
@@ -99,7 +100,7 @@ fn threads_of_rt_app_become_tasks_and_the_rest_is_named() {
 fn mutexes_of_rt_app_become_critical_sections() {
     let sections = |body: &str| {
         let loaded = thread(body).unwrap();
-        let at = |section: &Section| (section.resource, section.at.0 / 1000, section.length.0 / 1000);
+        let at = |section: &Section| (section.resource.0, section.at.0 / 1000, section.length.0 / 1000);
         (loaded.set.tasks()[0].sections.iter().map(at).collect::<Vec<_>>(), loaded.set.resources().to_vec())
     };
     let names = |names: &[&str]| names.iter().map(|name| name.to_string()).collect::<Vec<_>>();

@@ -1,7 +1,7 @@
 //! Contract: cores have names and speeds, tasks name them, and machines that make no sense are refused with their line.
 
 use temponet_formats::{Format, write};
-use temponet_task::CoreSet;
+use temponet_task::{CoreId, CoreSet};
 
 use crate::read;
 
@@ -41,7 +41,7 @@ fn cores_have_names_and_speeds_and_tasks_name_them() {
     let loaded = read(BIG_LITTLE, Format::Toml).unwrap();
     let speeds: Vec<u32> = loaded.set.machine().cores().iter().map(|core| core.speed.0).collect();
     assert_eq!((loaded.set.cores(), speeds), (4, vec![1_500, 1_500, 400, 400]));
-    let own = |task: usize| loaded.set.tasks()[task].cores.iter(4).collect::<Vec<usize>>();
+    let own = |task: usize| loaded.set.tasks()[task].cores.iter(4).map(CoreId::index).collect::<Vec<usize>>();
     assert_eq!([own(0), own(1), own(2)], [vec![0, 1], vec![0, 2], vec![2, 3]]);
     assert!(loaded.warnings.is_empty(), "5 ms of work take 3.3 ms on a big core");
     for format in [Format::Toml, Format::Json] {
@@ -96,7 +96,7 @@ fn machines_that_make_no_sense_are_errors_with_their_line() {
 fn a_csv_column_binds_tasks_to_cores_and_implies_their_number() {
     let text = "name,period,wcet,cores\na,10,1,0 2\nb,10,1,\n";
     let set = read(text, Format::Csv).unwrap().set;
-    assert_eq!((set.cores(), set.tasks()[0].cores.clone()), (3, CoreSet::of([0, 2])));
+    assert_eq!((set.cores(), set.tasks()[0].cores.clone()), (3, CoreSet::of([0, 2].map(CoreId))));
     assert!(set.tasks()[1].cores.is_all());
     let again = write(&set, Format::Csv).unwrap();
     assert_eq!(read(&again, Format::Csv).unwrap().set.tasks(), set.tasks(), "{again}");
@@ -104,7 +104,7 @@ fn a_csv_column_binds_tasks_to_cores_and_implies_their_number() {
     assert!(write(&more, Format::Csv).unwrap_err().to_string().contains("\"cores\" of the whole set"));
     let jobs = "name,release,execution,deadline,cores\na,0,1,5,1\na,5,1,9,1\nb,0,1,9,\n";
     let listed = read(jobs, Format::Csv).unwrap().set;
-    assert_eq!((listed.cores(), listed.tasks()[0].cores.clone()), (2, CoreSet::of([1])));
+    assert_eq!((listed.cores(), listed.tasks()[0].cores.clone()), (2, CoreSet::of([CoreId(1)])));
     let again = write(&listed, Format::Csv).unwrap();
     assert_eq!(read(&again, Format::Csv).unwrap().set.tasks(), listed.tasks(), "{again}");
     let other = read(&jobs.replace("9,1", "9,0"), Format::Csv).unwrap_err().to_string();

@@ -1,7 +1,7 @@
 //! Contract: precedence and chains are read and written, and impossible ones are refused with their line.
 
 use temponet_formats::{Format, write};
-use temponet_task::{Chain, Communication, Time};
+use temponet_task::{Chain, Communication, TaskId, Time};
 
 use crate::{read, toml_error};
 
@@ -50,7 +50,10 @@ tasks = ["lidar", "fusion", "control"]
 fn precedence_and_chains_are_read_and_written() {
     let set = read(CHAINS, Format::Toml).unwrap().set;
     let [fusion, .., log] = set.tasks() else { panic!() };
-    assert_eq!((&fusion.after[..], &fusion.reads[..], &log.after[..]), (&[1, 2][..], &[3][..], &[0][..]));
+    assert_eq!(
+        (&fusion.after[..], &fusion.reads[..], &log.after[..]),
+        (&[1, 2].map(TaskId)[..], &[TaskId(3)][..], &[TaskId(0)][..])
+    );
     assert_eq!(
         (fusion.period(), fusion.offset),
         (Some(Time::from_ms(40)), Time::from_ms(10)),
@@ -63,7 +66,7 @@ fn precedence_and_chains_are_read_and_written() {
     );
     let see = Chain {
         name: "see".into(),
-        tasks: vec![1, 0],
+        tasks: vec![TaskId(1), TaskId(0)],
         deadline: Some(Time::from_ms(90)),
         communication: Communication::Implicit,
     };
@@ -76,8 +79,8 @@ fn precedence_and_chains_are_read_and_written() {
     assert!(write(&set, Format::Csv).unwrap_err().to_string().contains("[[chain]]"));
     let rows = "name,period,wcet,after,reads\na,10,1,,\nb b,10,1,,a\nc,,1,b b,\nd,,1,a c,\ne,,1,a; b b,c\n";
     let set = read(rows, Format::Csv).unwrap().set;
-    let after: Vec<&[usize]> = set.tasks().iter().map(|task| &task.after[..]).collect();
-    assert_eq!(after, [&[][..], &[], &[1], &[0, 2], &[0, 1]]);
+    let after: Vec<Vec<u32>> = set.tasks().iter().map(|task| task.after.iter().map(|task| task.0).collect()).collect();
+    assert_eq!(after, [vec![], vec![], vec![1], vec![0, 2], vec![0, 1]]);
     assert_eq!(read(&write(&set, Format::Csv).unwrap(), Format::Csv).unwrap().set, set);
 }
 

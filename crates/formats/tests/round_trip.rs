@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use temponet_formats::{Format, builtin, key_tables, template, write};
 use temponet_task::{
-    Arrival, Chain, Communication, Core, CoreSet, Costs, ExecutionModel, Gap, Mode, OnMiss, Preemption, Protocol,
-    Section, Server, Speed, Task, TaskSet, Time, TimeUnit,
+    Arrival, Chain, Communication, Core, CoreId, CoreSet, Costs, ExecutionModel, Gap, Mode, OnMiss, Preemption,
+    Protocol, ResourceId, Section, Server, Speed, Task, TaskId, TaskSet, Time, TimeUnit,
 };
 
 use crate::read;
@@ -121,7 +121,8 @@ pub fn any_set() -> impl Strategy<Value = TaskSet> {
             set.system.set_costs(Costs { migration: Time::from_us(5), ..set.costs() });
             set.system.set_servers(vec![Server { name: "s".into(), budget: Time(5), period: Time(9) }]);
             set.system.tasks_mut()[0].server = Some(0);
-            set.modes = vec![Mode { name: "m".into(), at: Time(7), work: 1.25, rate: 0.5, tasks: Some(vec![0]) }];
+            set.modes =
+                vec![Mode { name: "m".into(), at: Time(7), work: 1.25, rate: 0.5, tasks: Some(vec![TaskId(0)]) }];
             let arrival = Arrival::Burst { jobs: 2, every: Time(50), until: Time(500) };
             let Task { guarantee, .. } = set.tasks()[0];
             let preemption = Preemption::Every(Time(2));
@@ -133,10 +134,10 @@ pub fn any_set() -> impl Strategy<Value = TaskSet> {
             );
         } else if set.tasks().len() > 2 {
             // Where the first task is a source, the second follows it and the third reads.
-            set.system.tasks_mut()[1].after = vec![0];
-            set.system.tasks_mut()[2].reads = vec![1, 0];
+            set.system.tasks_mut()[1].after = vec![TaskId(0)];
+            set.system.tasks_mut()[2].reads = vec![TaskId(1), TaskId(0)];
             if cores % 2 == 0 {
-                let (name, tasks, deadline) = ("chain".into(), vec![0, 1, 2], Some(Time(77)));
+                let (name, tasks, deadline) = ("chain".into(), [0, 1, 2].map(TaskId).into(), Some(Time(77)));
                 set.system.set_chains(vec![Chain { name, tasks, deadline, communication: Communication::Let }]);
             }
             set.system.follow_sources().unwrap();
@@ -150,7 +151,7 @@ pub fn any_set() -> impl Strategy<Value = TaskSet> {
         }
         for (index, task) in set.system.tasks_mut().iter_mut().enumerate().filter(|(index, _)| index % 2 == 1) {
             let first = if index % 4 == 1 { 0 } else { cores / 2 };
-            task.cores = CoreSet::of([first, cores - 1 - first % 2]);
+            task.cores = CoreSet::of([first, cores - 1 - first % 2].map(CoreId::new));
         }
         if more {
             // The first resource that a task names is the first of the set.
@@ -159,7 +160,7 @@ pub fn any_set() -> impl Strategy<Value = TaskSet> {
                     continue;
                 }
                 let section = |resource, length| Section { resource, at: Time(1), length: Time(length) };
-                task.sections = vec![section(0, task.wcet.0 - 1), section(1, 1)];
+                task.sections = vec![section(ResourceId(0), task.wcet.0 - 1), section(ResourceId(1), 1)];
             }
             if set.task_with_sections().is_some() {
                 set.system.set_resources(vec!["the bus".into(), "\"b\"".into()]);

@@ -1,7 +1,7 @@
 //! Contract: critical sections are read and written, and impossible ones are refused with their line.
 
 use temponet_formats::{Format, write};
-use temponet_task::{Protocol, Section, Time};
+use temponet_task::{Protocol, ResourceId, Section, Time};
 
 use crate::read;
 
@@ -32,8 +32,8 @@ fn critical_sections_are_read_and_written() {
     let set = read(SHARING, Format::Toml).unwrap().set;
     let section = |resource, at, length| Section { resource, at: Time::from_ms(at), length: Time::from_ms(length) };
     assert_eq!((set.resources().to_vec(), set.protocol()), (vec!["bus".into(), "disk".into()], Protocol::Ceiling));
-    assert_eq!(set.tasks()[0].sections, [section(0, 1, 6), section(1, 2, 5)]);
-    assert_eq!(set.tasks()[1].sections, [section(0, 0, 1)]);
+    assert_eq!(set.tasks()[0].sections, [section(ResourceId(0), 1, 6), section(ResourceId(1), 2, 5)]);
+    assert_eq!(set.tasks()[1].sections, [section(ResourceId(0), 0, 1)]);
     for format in [Format::Toml, Format::Json] {
         let text = write(&set, format).unwrap();
         assert_eq!(read(&text, format).unwrap().set, set, "{text}");

@@ -11,7 +11,7 @@ use temponet_oracle::{
     Optimum, OracleJob, Piece, STEPS_PER_SECOND, bound_by_speed, optimum, optimum_without_preemption,
 };
 use temponet_sim::{Metrics, Release, Workload};
-use temponet_task::{OnMiss, Precedence, Preemption, Speed, TaskSet, Time};
+use temponet_task::{CoreId, OnMiss, Precedence, Preemption, Speed, TaskId, TaskSet, Time};
 
 /// Bounds on the greatest possible figure; the optimum is known exactly if they are equal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -110,17 +110,16 @@ impl Clairvoyant {
 /// Cores and tasks are divided into groups that have nothing to do with each other. In a group, the speeds count, and which
 /// task may use which core does not.
 fn bound_on_unlike_cores(set: &TaskSet, releases: &[Release], weight: &dyn Fn(&Release) -> f64, steps: u64) -> f64 {
-    let mut group_of: Vec<usize> = (0..set.cores()).collect();
+    let mut group_of: Vec<CoreId> = set.core_ids().collect();
     for task in set.tasks() {
-        let own: Vec<usize> = task.cores.iter(set.cores()).map(|core| group_of[core]).collect();
+        let own: Vec<CoreId> = task.cores.iter(set.cores()).map(|core| group_of[core]).collect();
         let Some(first) = own.iter().copied().min() else { continue };
         group_of.iter_mut().filter(|group| own.contains(group)).for_each(|group| *group = first);
     }
-    let group_of_task =
-        |task: u32| set.tasks()[task as usize].cores.iter(set.cores()).next().map(|core| group_of[core]);
-    let bound = |group: usize| {
-        let is_core = |core: &usize| group_of[*core] == group;
-        let cores: Vec<Speed> = (0..set.cores()).filter(is_core).map(|core| set.machine().speed(core)).collect();
+    let group_of_task = |task: TaskId| set.tasks()[task].cores.iter(set.cores()).next().map(|core| group_of[core]);
+    let bound = |group: CoreId| {
+        let is_core = |core: &CoreId| group_of[*core] == group;
+        let cores: Vec<Speed> = set.core_ids().filter(is_core).map(|core| set.machine().speed(core)).collect();
         let own = |release: &&Release| group_of_task(release.task) == Some(group) && weight(release) > 0.0;
         let own: Vec<Release> = releases.iter().filter(own).copied().collect();
         if own.is_empty() {
@@ -132,10 +131,10 @@ fn bound_on_unlike_cores(set: &TaskSet, releases: &[Release], weight: &dyn Fn(&R
             let at_speed = |job: &OracleJob| OracleJob { execution: cores[0].time_for(job.execution), ..*job };
             return optimum(&found.iter().map(at_speed).collect::<Vec<_>>(), cores.len(), steps).upper;
         }
-        let fastest = own.iter().map(|release| set.fastest(&set.tasks()[release.task as usize]));
+        let fastest = own.iter().map(|release| set.fastest(&set.tasks()[release.task]));
         bound_by_speed(&found, &fastest.collect::<Vec<_>>(), &cores, steps).upper
     };
-    (0..set.cores()).filter(|core| group_of[*core] == *core).map(bound).sum()
+    set.core_ids().filter(|core| group_of[*core] == *core).map(bound).sum()
 }
 
 /// Finds the optimum of the jobs of a run that have a weight above zero; see [`optimum_of`]. Where cores differ, only the upper
@@ -190,19 +189,19 @@ pub fn optimum_of(set: &TaskSet, jobs: &[OracleJob], steps: u64) -> (Optimum, Op
 pub fn counted(set: &TaskSet, seed: u64, horizon: Time) -> Vec<Release> {
     let mut releases = Workload::counted(set, seed, horizon);
     let Ok(Some(graph)) = Precedence::of(set.tasks()) else { return releases };
-    let place: HashMap<(usize, u64), usize> =
-        releases.iter().enumerate().map(|(at, release)| ((release.task as usize, release.number), at)).collect();
+    let place: HashMap<(TaskId, u64), usize> =
+        releases.iter().enumerate().map(|(at, release)| ((release.task, release.number), at)).collect();
     let mut rank = vec![0; set.tasks().len()];
     graph.order().iter().enumerate().for_each(|(at, task)| rank[*task] = at);
     let mut order: Vec<usize> = (0..releases.len()).collect();
-    order.sort_by_key(|at| rank[releases[*at].task as usize]);
+    order.sort_by_key(|at| rank[releases[*at].task]);
     // A late job is removed at its deadline, and those that follow it are never released.
     let removes = set.on_miss() == OnMiss::Abort && !set.is_limited();
     let mut is_lost = vec![false; releases.len()];
-    let shortest = |release: &Release| set.fastest(&set.tasks()[release.task as usize]).time_for(release.execution);
+    let shortest = |release: &Release| set.fastest(&set.tasks()[release.task]).time_for(release.execution);
     for at in order {
         let Release { task, number, .. } = releases[at];
-        for before in &set.tasks()[task as usize].after {
+        for before in &set.tasks()[task].after {
             // A predecessor that does not count may still complete in time.
             let Some(before) = place.get(&(*before, number)).copied() else { continue };
             releases[at].time = releases[at].time.max(releases[before].time + shortest(&releases[before]));

@@ -9,7 +9,7 @@ mod arrows;
 mod sections;
 
 use temponet_sim::{End, JobRecord, Recorder};
-use temponet_task::{TaskSet, Time};
+use temponet_task::{CoreId, TaskId, TaskSet, Time};
 use temponet_wording::counted;
 
 use temponet_page::svg::{Svg, SvgShape, fill, line, path, rect, text};
@@ -41,11 +41,12 @@ pub fn svg(set: &TaskSet, scheduler: &str, recording: &Recorder, until: Time) ->
     // With a row per core, missed deadlines get an extra row, because a job that never ran has no core.
     let rows = if by_task { set.tasks().len() } else { set.cores() + 1 };
     let span = until.0.max(1) as f64;
-    let limits: Vec<Option<String>> = (0..rows).map(|row| if by_task { limits(set, row) } else { None }).collect();
+    let limits: Vec<Option<String>> =
+        (0..rows).map(|row| if by_task { limits(set, TaskId::new(row)) } else { None }).collect();
     let left = label_width(limits.iter().flatten());
     let x = |time: Time| left + (WIDTH - left - RIGHT) * (time.0 as f64 / span).min(1.0);
     let y = |row: usize| TOP + row as f64 * ROW;
-    let row_of = |task: u32, core: u32| if by_task { task as usize } else { core as usize };
+    let row_of = |task: TaskId, core: CoreId| if by_task { task.index() } else { core.index() };
     let missed = recording.jobs.iter().filter(|job| is_missed(job, until)).count();
     let title = format!("{} under {scheduler}", set.name);
     let cores = counted(set.cores(), "core");
@@ -62,7 +63,7 @@ pub fn svg(set: &TaskSet, scheduler: &str, recording: &Recorder, until: Time) ->
     for (row, limit) in limits.iter().enumerate() {
         let label = match row {
             _ if by_task => set.tasks()[row].name.clone(),
-            core if core < set.cores() => set.core_label(core),
+            core if core < set.cores() => set.core_label(CoreId::new(core)),
             _ => "missed".into(),
         };
         let middle = y(row) + ROW / 2.0 + if limit.is_some() { -2.0 } else { 4.0 };
@@ -77,24 +78,24 @@ pub fn svg(set: &TaskSet, scheduler: &str, recording: &Recorder, until: Time) ->
     for slice in recording.slices.iter().filter(|slice| slice.start < until) {
         let (left, right) = (x(slice.start), x(slice.end.min(until)));
         let top = y(row_of(slice.task, slice.core)) + (ROW - BAR) / 2.0;
-        let colour = if by_task && set.cores() > 1 { slice.core } else { slice.task };
-        let task = &set.tasks()[slice.task as usize];
-        let class = if task.criticality > 0 { fill(colour as usize) + " critical" } else { fill(colour as usize) };
+        let colour = if by_task && set.cores() > 1 { slice.core.index() } else { slice.task.index() };
+        let task = &set.tasks()[slice.task];
+        let class = if task.criticality > 0 { fill(colour) + " critical" } else { fill(colour) };
         let (number, core, start, end) = (slice.number, slice.core, slice.start, slice.end);
-        let words = format!("{} #{number} on {}: {start} to {end}", task.name, set.core_label(core as usize));
+        let words = format!("{} #{number} on {}: {start} to {end}", task.name, set.core_label(core));
         out.add(rect(left, top, (right - left).max(0.4), BAR).class(&class).title(&words));
     }
-    let top = |task: u32, core: u32| y(row_of(task, core)) + (ROW - BAR) / 2.0;
+    let top = |task: TaskId, core: CoreId| y(row_of(task, core)) + (ROW - BAR) / 2.0;
     sections::draw(&mut out, set, recording, until, &sections::Places { x, top, by_task });
     if by_task {
-        arrows::draw(&mut out, set, recording, until, &reads, |task, time| (x(time), y(task) + ROW / 2.0));
+        arrows::draw(&mut out, set, recording, until, &reads, |task, time| (x(time), y(task.index()) + ROW / 2.0));
     }
     for job in recording.jobs.iter().filter(|job| job.release < until) {
         if by_task {
-            window_marks(&mut out, job, y(job.task as usize), until, x);
+            window_marks(&mut out, job, y(job.task.index()), until, x);
         }
         if is_missed(job, until) {
-            cross(&mut out, set, job, y(if by_task { job.task as usize } else { set.cores() }), x);
+            cross(&mut out, set, job, y(if by_task { job.task.index() } else { set.cores() }), x);
         }
     }
     for ((symbol, words), (left, down)) in legend.into_iter().zip(places) {
@@ -114,7 +115,7 @@ fn label_width<'a>(limits: impl Iterator<Item = &'a String>) -> f64 {
 
 /// Returns what is special about the jobs of a task, in words: limits on preemption, the cores that they may use, and
 /// estimates.
-pub(crate) fn limits(set: &TaskSet, task: usize) -> Option<String> {
+pub(crate) fn limits(set: &TaskSet, task: TaskId) -> Option<String> {
     let limits: Vec<String> =
         [set.tasks()[task].preemption.label(), set.cores_label(task), set.tasks()[task].estimate_label()]
             .into_iter()
@@ -144,7 +145,7 @@ fn window_marks(out: &mut Svg, job: &JobRecord, top: f64, until: Time, x: impl F
 
 /// Draws a cross at the deadline of a missed job, with the reason as a tooltip.
 fn cross(out: &mut Svg, set: &TaskSet, job: &JobRecord, top: f64, x: impl Fn(Time) -> f64) {
-    let words = format!("{} #{} missed: {}", set.tasks()[job.task as usize].name, job.number, reason(job));
+    let words = format!("{} #{} missed: {}", set.tasks()[job.task].name, job.number, reason(job));
     out.add(path(x(job.deadline), top + ROW / 2.0, CROSS).class("cross").title(&words));
 }
 
@@ -200,7 +201,7 @@ fn legend(set: &TaskSet, by_task: bool, has_reads: bool) -> Vec<(SvgShape, Strin
     if !by_task {
         entry(square(&fill(0)), "one colour per task; point at a bar for its job");
     } else if set.cores() > 1 {
-        (0..set.cores().min(8)).for_each(|core| entry(square(&fill(core)), &set.core_label(core)));
+        set.core_ids().take(8).for_each(|core| entry(square(&fill(core.index())), &set.core_label(core)));
     }
     entries.extend(sections::legend(set, by_task));
     entries
@@ -233,7 +234,7 @@ fn shortened(label: &str, most: usize) -> String {
 mod tests {
     use super::*;
     use temponet_sim::simulate;
-    use temponet_task::{Chain, Communication, Preemption, Task};
+    use temponet_task::{Chain, Communication, Preemption, ResourceId, Task};
 
     #[test]
     fn missed_jobs_carry_their_reason_and_names_are_escaped() {
@@ -271,7 +272,7 @@ mod tests {
         let ms = Time::from_ms;
         let mut task = Task::periodic("gpu", ms(30), ms(20));
         task.preemption = Preemption::None;
-        task.cores = temponet_task::CoreSet::of([0]);
+        task.cores = temponet_task::CoreSet::of([CoreId(0)]);
         let core = |name: &str| temponet_task::Core { name: name.into(), speed: temponet_task::Speed::FULL };
         let name = "a-very-long-name-of-a-cluster-of-cores-that-no-column-of-labels-has-room-for";
         let set = TaskSet::new("s", vec![task], 2).with_machine(vec![core(name), core("b")]);
@@ -286,10 +287,10 @@ mod tests {
     fn reads_have_arrows_unless_every_chain_over_them_is_let() {
         let ms = Time::from_ms;
         let mut tasks = vec![Task::periodic("writer", ms(10), ms(1)), Task::periodic("reader", ms(10), ms(1))];
-        (tasks[1].reads, tasks[1].offset) = (vec![0], ms(5));
+        (tasks[1].reads, tasks[1].offset) = (vec![TaskId(0)], ms(5));
         let chain = |communication: Communication| Chain {
             name: communication.name().into(),
-            tasks: vec![0, 1],
+            tasks: vec![TaskId(0), TaskId(1)],
             deadline: None,
             communication,
         };
@@ -311,7 +312,8 @@ mod tests {
     #[test]
     fn sections_are_hatched_and_waits_are_boxes() {
         let ms = Time::from_ms;
-        let section = |at: u64, length: u64| temponet_task::Section { resource: 0, at: ms(at), length: ms(length) };
+        let section =
+            |at: u64, length: u64| temponet_task::Section { resource: ResourceId(0), at: ms(at), length: ms(length) };
         let mut tasks = vec![Task::periodic("low", ms(30), ms(20)), Task::periodic("high", ms(30), ms(4))];
         (tasks[0].sections, tasks[1].sections) = (vec![section(1, 9)], vec![section(0, 2)]);
         (tasks[1].offset, tasks[1].deadline) = (ms(5), ms(10));

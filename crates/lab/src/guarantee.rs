@@ -104,7 +104,7 @@ impl<'a> Guaranteed<'a> {
                 for (name, core) in guarantee.tasks() {
                     let name = name.to_string();
                     match core {
-                        Ok(core) => tasks.push(JsonGuaranteed { name, core: Some(core) }),
+                        Ok(core) => tasks.push(JsonGuaranteed { name, core: Some(core.index()) }),
                         Err(why) => not_guaranteed.push(JsonNotGuaranteed { name, reason: why.to_string() }),
                     }
                 }
@@ -131,8 +131,8 @@ impl<'a> Guaranteed<'a> {
         let is_tested = self.set.tasks().len().saturating_mul(self.set.cores()) <= MOST_TESTED;
         let growth = if is_tested { guarantee.growth(&self.set.system, LARGEST_SCALING) } else { Vec::new() };
         let mut utilization = vec![None; self.set.cores()];
-        for (index, task) in self.set.tasks().iter().enumerate() {
-            if let Some(core) = guarantee.core_of(index) {
+        for (id, task) in self.set.task_ids().zip(self.set.tasks()) {
+            if let Some(core) = guarantee.core_of(id) {
                 *utilization[core].get_or_insert(0.0) += task.utilization();
             }
         }

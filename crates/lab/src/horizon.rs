@@ -1,6 +1,6 @@
 //! The length of a run if the user does not give one, and estimates of the number of jobs up to a time.
 
-use temponet_task::{Arrival, Task, TaskSet, Time};
+use temponet_task::{Arrival, Task, TaskId, TaskSet, Time};
 
 /// Approximate number of jobs of a default run: enough for stable figures, few enough for an immediate answer.
 const JOBS: f64 = 10_000.0;
@@ -103,10 +103,11 @@ pub fn uncounted(set: &TaskSet, horizon: Time) -> Option<String> {
 
 /// Returns the approximate number of jobs released before `date`. Bursts count as a whole.
 pub fn expected_jobs(set: &TaskSet, date: Time) -> f64 {
-    set.tasks().iter().enumerate().map(|(index, task)| jobs_of(set, index, task, date)).sum()
+    set.task_ids().map(|task| jobs_of(set, task, date)).sum()
 }
 
-fn jobs_of(set: &TaskSet, index: usize, task: &Task, date: Time) -> f64 {
+fn jobs_of(set: &TaskSet, id: TaskId, date: Time) -> f64 {
+    let task = &set.tasks()[id];
     if let Arrival::Listed(jobs) = &task.arrival {
         return jobs.iter().filter(|job| job.release < date).count() as f64;
     }
@@ -118,7 +119,7 @@ fn jobs_of(set: &TaskSet, index: usize, task: &Task, date: Time) -> f64 {
     let mut arrivals = 0.0;
     for number in 0..=set.modes.len() {
         let mode = number.checked_sub(1).map(|before| &set.modes[before]);
-        let is_silent = mode.and_then(|mode| mode.tasks.as_ref()).is_some_and(|tasks| !tasks.contains(&index));
+        let is_silent = mode.and_then(|mode| mode.tasks.as_ref()).is_some_and(|tasks| !tasks.contains(&id));
         let from = mode.map_or(Time::ZERO, |mode| mode.at).max(task.offset);
         let to = set.modes.get(number).map_or(end, |next| next.at.min(end));
         if !is_silent && from < to {

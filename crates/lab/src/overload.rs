@@ -163,7 +163,7 @@ impl OverloadPlan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use temponet_task::Task;
+    use temponet_task::{Task, TaskId};
 
     fn plan(schedulers: &[&str]) -> OverloadPlan {
         let ms = Time::from_ms;
@@ -199,7 +199,7 @@ mod tests {
         };
         assert!(possible(|_| ()).is_some_and(|found| found.factor > 1.0));
         let follow = |set: &mut TaskSet| {
-            set.system.tasks_mut()[2].after = vec![0];
+            set.system.tasks_mut()[2].after = vec![TaskId(0)];
             set.system.follow_sources().unwrap();
         };
         assert_eq!(possible(follow), None);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use temponet_sim::{End, Observer};
-use temponet_task::{Job, Speed, Time};
+use temponet_task::{CoreId, Job, ResourceId, Speed, Time};
 
 /// A progress bar that appears only on a terminal, and only if the work takes longer than two seconds.
 #[derive(Clone)]
@@ -131,11 +131,11 @@ impl<O: Observer> Observer for Watched<O> {
         self.tick(job.release);
     }
 
-    fn dispatched(&mut self, core: usize, job: &Job, now: Time) {
+    fn dispatched(&mut self, core: CoreId, job: &Job, now: Time) {
         self.inner.dispatched(core, job, now);
     }
 
-    fn ran(&mut self, core: usize, job: &Job, start: Time, end: Time, speed: Speed) {
+    fn ran(&mut self, core: CoreId, job: &Job, start: Time, end: Time, speed: Speed) {
         self.inner.ran(core, job, start, end, speed);
         self.tick(end);
     }
@@ -144,11 +144,11 @@ impl<O: Observer> Observer for Watched<O> {
         self.inner.left(job, first_start, end, now);
     }
 
-    fn held(&mut self, resource: usize, job: &Job, start: Time, end: Time) {
+    fn held(&mut self, resource: ResourceId, job: &Job, start: Time, end: Time) {
         self.inner.held(resource, job, start, end);
     }
 
-    fn blocked(&mut self, resource: usize, job: &Job, start: Time, end: Time) {
+    fn blocked(&mut self, resource: ResourceId, job: &Job, start: Time, end: Time) {
         self.inner.blocked(resource, job, start, end);
     }
 }

@@ -7,7 +7,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg32;
 use temponet_lab::clairvoyant::{clairvoyant, counted};
 use temponet_sim::{Release, Unobserved, Workload, simulate};
-use temponet_task::{ExecutionModel, OnMiss, Task, TaskSet, Time};
+use temponet_task::{ExecutionModel, OnMiss, Task, TaskId, TaskSet, Time};
 
 const HORIZON: Time = Time(14);
 
@@ -21,7 +21,7 @@ fn tiny(rng: &mut Pcg32) -> TaskSet {
         task.deadline = Time(rng.random_range(wcet..8));
         task.offset = Time(rng.random_range(0..3));
         (task.bcet, task.execution) = (Time(1), ExecutionModel::Uniform);
-        task.after = (0..index).filter(|_| rng.random_bool(0.5)).collect();
+        task.after = TaskId::all(index).filter(|_| rng.random_bool(0.5)).collect();
         tasks.push(task);
     }
     let mut set = TaskSet::new("tiny", tasks, rng.random_range(1..3));
@@ -57,13 +57,13 @@ impl Search<'_> {
             return *known;
         }
         let is_done = |task: usize, number: u64| {
-            let before = self.jobs.iter().position(|job| job.task as usize == task && job.number == number);
+            let before = self.jobs.iter().position(|job| job.task.index() == task && job.number == number);
             before.is_some_and(|before| left[before] == 0)
         };
         let is_ready = |index: &usize| {
             let job = &self.jobs[*index];
             let released = job.time.0 <= now && (1..REMOVED).contains(&left[*index]);
-            released && self.set.tasks()[job.task as usize].after.iter().all(|before| is_done(*before, job.number))
+            released && self.set.tasks()[job.task].after.iter().all(|before| is_done(before.index(), job.number))
         };
         let ready: Vec<usize> = (0..self.jobs.len()).filter(is_ready).collect();
         let mut best = 0;
@@ -127,12 +127,12 @@ fn heads_count_the_longest_path_and_keep_the_places_of_jobs() {
         .enumerate()
         .map(|(index, wcet)| Task::periodic(format!("t{index}"), ms(20), ms(*wcet)))
         .collect();
-    (tasks[1].after, tasks[2].after, tasks[3].after) = (vec![0], vec![0], vec![1, 2]);
+    (tasks[1].after, tasks[2].after, tasks[3].after) = (vec![TaskId(0)], vec![TaskId(0)], vec![TaskId(1), TaskId(2)]);
     tasks[3].deadline = ms(8);
     let mut set = TaskSet::new("s", tasks, 2);
     set.system.follow_sources().unwrap();
     let jobs = counted(&set, 0, ms(20));
-    let of = |task: u32| jobs.iter().find(|job| job.task == task).unwrap();
+    let of = |task: u32| jobs.iter().find(|job| job.task == TaskId(task)).unwrap();
     assert_eq!((of(1).time, of(2).time), (ms(3), ms(3)));
     assert!(of(3).time + of(3).execution > of(3).deadline, "8 ms of path leave no time");
     assert_eq!(jobs.len(), 4);

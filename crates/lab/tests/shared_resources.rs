@@ -5,14 +5,17 @@ use temponet::{ExecutionModel, Model, OnMiss, Preemption, Task, TaskSet, Time};
 use temponet_formats::builtin::Builtin;
 use temponet_lab::roster::Roster;
 use temponet_sim::{Recorder, simulate};
-use temponet_task::{Protocol, Section};
+use temponet_task::{Protocol, ResourceId, Section};
 
 fn set(cores: usize, on_miss: OnMiss, protocol: Protocol) -> TaskSet {
     let ms = Time::from_ms;
     let task = |k: u64| {
         let task = Task::periodic(format!("t{k}"), ms(9 + 4 * k), ms(4 + k));
-        let section =
-            |resource: u64, at, length| Section { resource: resource as usize, at: ms(at), length: ms(length) };
+        let section = |resource: u64, at, length| Section {
+            resource: ResourceId(resource as u32),
+            at: ms(at),
+            length: ms(length),
+        };
         let sections = match k % 3 {
             0 => Vec::new(),
             _ => vec![section(k % 2, 1, 3), section(2, 2, 1)],
@@ -86,7 +89,7 @@ fn mars_pathfinder_resets_without_a_protocol_and_does_not_with_one() {
         let mut recorder = Recorder::until(Time::NEVER);
         let mut fp = temponet_sched::build("fp").unwrap();
         let metrics = simulate(&set, 1, Time::from_secs(2), &mut *fp, &mut recorder).unwrap();
-        let first = recorder.jobs.iter().find(|job| !job.met()).map(|job| (job.task as usize, job.deadline));
+        let first = recorder.jobs.iter().find(|job| !job.met()).map(|job| (job.task.index(), job.deadline));
         (metrics.missed(), first, metrics.tasks[distribution].blocked_max)
     };
     let ms = Time::from_ms;

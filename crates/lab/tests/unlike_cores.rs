@@ -9,7 +9,7 @@ use temponet::{ExecutionModel, Model, OnMiss, Preemption, Task, TaskSet, Time};
 use temponet_lab::clairvoyant::equal_optimum;
 use temponet_lab::roster::Roster;
 use temponet_sim::{Unobserved, simulate};
-use temponet_task::{Core, CoreSet, Speed};
+use temponet_task::{Core, CoreId, CoreSet, Speed};
 
 const STEPS: u64 = 4_000_000;
 
@@ -24,7 +24,7 @@ fn set(speeds: &[u32], is_bound: bool, on_miss: OnMiss) -> TaskSet {
         let mut task = Task::periodic(format!("t{k}"), period, wcet);
         (task.bcet, task.execution, task.criticality) = (ms(1), ExecutionModel::Uniform, (k % 2) as u8);
         if is_bound && !k.is_multiple_of(3) {
-            task.cores = CoreSet::of((0..1 + k % 2).map(|core| (core + k) % count));
+            task.cores = CoreSet::of((0..1 + k % 2).map(|core| CoreId::new((core + k) % count)));
         }
         task
     };
@@ -100,10 +100,10 @@ fn choose(set: &TaskSet, now: u64, core: usize, state: &[u64], used: &mut [bool]
     choose(set, now, core + 1, state, used, next);
     for (job, task) in set.tasks().iter().enumerate() {
         let is_open = (task.offset.0..task.offset.0 + task.deadline.0).contains(&now);
-        if is_open && !used[job] && state[job] > 0 && task.cores.contains(core) {
+        if is_open && !used[job] && state[job] > 0 && task.cores.contains(CoreId::new(core)) {
             used[job] = true;
             let mut after = state.to_vec();
-            after[job] = after[job].saturating_sub(u64::from(set.machine().speed(core).0));
+            after[job] = after[job].saturating_sub(u64::from(set.machine().speed(CoreId::new(core)).0));
             choose(set, now, core + 1, &after, used, next);
             used[job] = false;
         }
@@ -121,7 +121,7 @@ fn brute_force_never_exceeds_the_bound() {
         let task = |index: usize| {
             let mut task = Task::periodic(format!("t{index}"), Time(1_000), Time(rng.random_range(1..7)));
             (task.offset, task.deadline) = (Time(rng.random_range(0..4)), Time(rng.random_range(1..6)));
-            task.cores = CoreSet::of((0..count).filter(|_| rng.random_bool(0.6)).collect::<Vec<_>>());
+            task.cores = CoreSet::of(CoreId::all(count).filter(|_| rng.random_bool(0.6)));
             task
         };
         let mut set = TaskSet::new("small", (0..jobs).map(task).collect(), count);

@@ -9,7 +9,7 @@
 //! Intervals that a job found closed stay closed. The weight per work at which that happened is their price, and the
 //! prices are the dual solution.
 
-use temponet_task::Time;
+use temponet_task::{CoreId, Time};
 
 use super::{OracleJob, Piece};
 
@@ -378,7 +378,7 @@ impl FlowNetwork {
                 while left > 0 && core < self.capacity.0 {
                     let part = left.min(length - used);
                     let (start, end) = (Time(begin + used), Time(begin + used + part));
-                    pieces.push(Piece { core: core as usize, job: job as usize, start, end });
+                    pieces.push(Piece { core: CoreId::new(core as usize), job: job as usize, start, end });
                     (left, used) = (left - part, used + part);
                     if used == length {
                         (core, used) = (core + 1, 0);

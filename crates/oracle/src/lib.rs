@@ -21,7 +21,7 @@ mod parts;
 mod relaxation;
 mod uniform;
 
-use temponet_task::Time;
+use temponet_task::{CoreId, Time};
 
 pub use lawler::lawler;
 pub use non_preemptive::{Sequence, optimum_without_preemption};
@@ -69,7 +69,7 @@ fn weight_of(jobs: &[OracleJob], chosen: &[bool]) -> f64 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// Index of the core.
-    pub core: usize,
+    pub core: CoreId,
     /// Index of the job.
     pub job: usize,
     /// Start date.

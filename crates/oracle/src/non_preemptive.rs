@@ -13,7 +13,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-use temponet_task::Time;
+use temponet_task::{CoreId, Time};
 
 use super::{Optimum, OracleJob, Piece, optimum, weight_of};
 
@@ -60,7 +60,7 @@ pub fn optimum_without_preemption(jobs: &[OracleJob], cores: usize, steps: u64) 
         pieces.extend(result.starts.iter().map(|(place, start)| {
             let job = part[*place];
             let start = first + *start;
-            Piece { core: 0, job, start, end: start + jobs[job].execution }
+            Piece { core: CoreId(0), job, start, end: start + jobs[job].execution }
         }));
     }
     let found = of_pieces(jobs, pieces, upper);
@@ -264,7 +264,8 @@ fn earliest_deadlines(jobs: &[OracleJob], cores: usize) -> Vec<Piece> {
     order.sort_by_key(|index| (jobs[*index].release, *index));
     let mut coming = order.into_iter().peekable();
     let mut ready: BinaryHeap<Reverse<(Time, usize)>> = BinaryHeap::new();
-    let mut free: BinaryHeap<Reverse<(Time, usize)>> = (0..cores).map(|core| Reverse((Time::ZERO, core))).collect();
+    let mut free: BinaryHeap<Reverse<(Time, CoreId)>> =
+        CoreId::all(cores).map(|core| Reverse((Time::ZERO, core))).collect();
     let mut pieces = Vec::new();
     while let Some(Reverse((mut now, core))) = free.pop() {
         if ready.is_empty() {

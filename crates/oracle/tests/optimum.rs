@@ -8,7 +8,7 @@ use temponet_sched::build;
 use temponet_sched::catalog::all;
 use temponet_sim::generate::{Lengths, Rule, Spec, generate};
 use temponet_sim::{Release, SimError, Unobserved, Workload, simulate};
-use temponet_task::{Costs, ExecutionModel, OnMiss, TaskSet, Time};
+use temponet_task::{CoreId, Costs, ExecutionModel, OnMiss, TaskSet, Time};
 
 const STEPS: u64 = 40_000_000;
 
@@ -83,11 +83,11 @@ fn assert_legal(jobs: &[OracleJob], chosen: &[bool], cores: usize, pieces: &[Pie
         assert!(own.windows(2).all(|pair| pair[0].end <= pair[1].start), "a job on two cores at once");
     }
     for core in 0..cores {
-        let mut own: Vec<&Piece> = pieces.iter().filter(|piece| piece.core == core).collect();
+        let mut own: Vec<&Piece> = pieces.iter().filter(|piece| piece.core == CoreId::new(core)).collect();
         own.sort_by_key(|piece| piece.start);
         assert!(own.windows(2).all(|pair| pair[0].end <= pair[1].start), "two jobs on one core at once");
     }
-    assert!(pieces.iter().all(|piece| piece.core < cores));
+    assert!(pieces.iter().all(|piece| piece.core < CoreId::new(cores)));
 }
 
 #[test]

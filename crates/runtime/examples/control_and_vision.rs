@@ -111,10 +111,10 @@ fn drawn(scheduler: &str, report: &Report) -> String {
         out.add(text(at, top + 3.0 * row_height + 20.0, &format!("{} ms", 50 * tick)).middle().class("soft"));
     }
     for job in report.jobs.iter().filter(|job| job.release < until) {
-        let y = top + job.task as f64 * row_height;
+        let y = top + f64::from(job.task.0) * row_height;
         if let Some(start) = job.start.filter(|start| *start < until) {
             let (left, right) = (x(start), x(job.left));
-            out.add(rect(left, y + 12.0, (right - left).max(0.6), 20.0).class(&fill(job.task)));
+            out.add(rect(left, y + 12.0, (right - left).max(0.6), 20.0).class(&fill(job.task.index())));
         }
         if !job.met() && job.deadline <= until {
             out.add(path(x(job.deadline), y + 22.0, "m-4 -4l8 8m0 -8l-8 8").class("cross"));

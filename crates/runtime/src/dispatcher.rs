@@ -12,7 +12,7 @@ mod answers;
 mod samples;
 
 use temponet_sim::End;
-use temponet_task::{Event, JobHandle, ReadyJobs, Scheduler, System, Time};
+use temponet_task::{CoreId, Event, JobHandle, ReadyJobs, Scheduler, System, Time};
 
 use crate::decider::Mailbox;
 use crate::error::RuntimeError;
@@ -53,7 +53,7 @@ struct Live {
     is_prompt: bool,
     preempts: bool,
     overran: bool,
-    core: Option<u32>,
+    core: Option<CoreId>,
     /// Date at which it first lost its core.
     lost: Option<Time>,
     /// Why it left, if it left before its code returned.
@@ -266,7 +266,7 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
     /// left the ready jobs.
     fn charge(&mut self) -> Result<bool, RuntimeError> {
         let mut left = false;
-        for core in 0..self.cores.len() {
+        for core in CoreId::all(self.cores.len()) {
             let Some(slot) = self.cores[core] else { continue };
             let Some(live) = &mut self.live[slot] else { continue };
             let Some(handle) = live.handle else { continue };
@@ -393,7 +393,7 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
         if self.cores == self.wanted {
             return;
         }
-        for core in 0..self.cores.len() {
+        for core in CoreId::all(self.cores.len()) {
             let lost = self.cores[core].filter(|slot| !self.wanted.contains(&Some(*slot)));
             self.counts.preemptions += u64::from(lost.is_some());
             if let Some(live) = lost.and_then(|slot| self.live[slot].as_mut()) {
@@ -401,12 +401,12 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
             }
         }
         let ordered = self.platform.switch(&self.wanted);
-        for core in 0..self.cores.len() {
+        for core in CoreId::all(self.cores.len()) {
             let Some(slot) = self.wanted[core] else { continue };
             let took_over = self.cores[core].is_some_and(|old| old != slot);
             let Some(live) = &mut self.live[slot] else { continue };
-            self.counts.migrations += u64::from(live.core.is_some_and(|old| old != core as u32));
-            live.core = Some(core as u32);
+            self.counts.migrations += u64::from(live.core.is_some_and(|old| old != core));
+            live.core = Some(core);
             if live.ordered.is_none() {
                 live.ordered = Some(ordered);
                 live.preempts = took_over;

@@ -9,7 +9,7 @@
 //!                          └──────────┬──────────┴──────────────────────────────┘
 //! ```
 
-use temponet_task::Time;
+use temponet_task::{TaskId, Time};
 
 use crate::releases::Due;
 
@@ -66,7 +66,7 @@ pub(crate) enum Note {
     /// The job in a slot has returned, and the slot is free (4).
     Done { slot: Slot, done: Done },
     /// A release of a sporadic task was asked for, at this date.
-    Asked { task: usize, date: Time },
+    Asked { task: TaskId, date: Time },
 }
 
 /// What is known of a job that has returned.

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use temponet_task::{Arrival, Release, Task, Time};
+use temponet_task::{Arrival, Release, Task, TaskId, Time};
 
 use crate::doorbell::TaskRequests;
 
 /// A job that is due to be released.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Due {
-    /// Index of its task.
-    pub task: usize,
+    /// Its task.
+    pub task: TaskId,
     /// Number within its task.
     pub number: u64,
     /// Dates, execution times and importance, as schedulers see them.
@@ -29,7 +29,7 @@ pub(crate) trait Releases: Send {
     fn pop(&mut self) -> Option<Due>;
 
     /// A release that was asked for at `date`.
-    fn asked(&mut self, task: usize, date: Time) -> Option<Due>;
+    fn asked(&mut self, task: TaskId, date: Time) -> Option<Due>;
 }
 
 /// Jobs that are known beforehand.
@@ -47,7 +47,7 @@ impl Listed {
             let mut release = Release::of(&Task::periodic("", Time(1), Time(1)), time);
             (release.deadline, release.wcet, release.bcet) = (deadline, wcet, bcet);
             (release.criticality, release.value, release.estimate) = (job.criticality, job.value, job.estimate);
-            Due { task: task as usize, number, release, execution }
+            Due { task, number, release, execution }
         };
         let (jobs, hopeless) = jobs.into_iter().map(due).partition(|due| due.release.release < due.release.deadline);
         (Listed { jobs, taken: 0 }, hopeless)
@@ -76,7 +76,7 @@ impl Releases for Listed {
         due
     }
 
-    fn asked(&mut self, _: usize, _: Time) -> Option<Due> {
+    fn asked(&mut self, _: TaskId, _: Time) -> Option<Due> {
         None
     }
 }
@@ -100,14 +100,14 @@ impl Timers {
         Timers { next: tasks.iter().map(first).collect(), numbers: vec![0; tasks.len()], requests, tasks }
     }
 
-    fn due(&mut self, task: usize, date: Time) -> Due {
+    fn due(&mut self, task: TaskId, date: Time) -> Due {
         let number = self.numbers[task];
         self.numbers[task] += 1;
         Due { task, number, release: Release::of(&self.tasks[task], date), execution: self.tasks[task].wcet }
     }
 
-    fn first(&self) -> Option<usize> {
-        (0..self.next.len()).min_by_key(|task| (self.next[*task], *task))
+    fn first(&self) -> Option<TaskId> {
+        TaskId::all(self.next.len()).min_by_key(|task| (self.next[*task], *task))
     }
 }
 
@@ -134,7 +134,7 @@ impl Releases for Timers {
         }
     }
 
-    fn asked(&mut self, task: usize, date: Time) -> Option<Due> {
+    fn asked(&mut self, task: TaskId, date: Time) -> Option<Due> {
         let is_present = self.requests[task].is_present.load(Ordering::Acquire);
         is_present.then(|| self.due(task, date))
     }

@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 use temponet_sim::{End, Histogram, Metrics};
-use temponet_task::{Job, Task, Time};
+use temponet_task::{CoreId, Job, Task, TaskId, Time};
 
 /// A job that has left, with what was measured of it. Dates count from the beginning of the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct JobOutcome {
     /// Index of its task.
-    pub task: usize,
+    pub task: TaskId,
     /// Number within its task, from 0.
     pub number: u64,
     /// Nominal release.
@@ -33,7 +33,7 @@ pub struct JobOutcome {
     /// Number of times that it lost the processor before it was done.
     pub preemptions: u32,
     /// Index of the core that it was last put on.
-    pub core: Option<u32>,
+    pub core: Option<CoreId>,
     /// Whether it used more than its wcet.
     pub overran: bool,
     /// Whether it was not released, because the previous job of its task still held the thread.
@@ -49,8 +49,8 @@ impl JobOutcome {
     /// The job as metrics and observers of the simulator take it.
     pub fn as_job(&self) -> Job {
         let task = Task::periodic("", Time(1), self.wcet);
-        Job::first(self.task as u32, &task)
-            .with_task(self.task as u32)
+        Job::first(self.task, &task)
+            .with_task(self.task)
             .with_criticality(self.criticality)
             .with_number(self.number)
             .with_release(self.release)

@@ -5,7 +5,7 @@
 //! be asked about them, too.
 
 use temponet_sim::{Slice, Workload};
-use temponet_task::{Scheduler, Speed, TaskSet, Time};
+use temponet_task::{CoreId, Scheduler, Speed, TaskId, TaskSet, Time};
 
 use crate::error::RuntimeError;
 use crate::releases::{Due, Listed};
@@ -227,12 +227,12 @@ impl Trial<'_> {
         }
         let (epoch, horizon) = (outcome.epoch, self.horizon);
         let date = |at: u64| Time(at.saturating_sub(epoch));
-        let core = |cpu: u32| self.cpus.iter().position(|known| *known as u32 == cpu).unwrap_or(0) as u32;
+        let core = |cpu: u32| CoreId::new(self.cpus.iter().position(|known| *known as u32 == cpu).unwrap_or(0));
         let mut slices: Vec<Slice> = Vec::new();
         for (task, found) in &outcome.slices {
             slices.extend(found.slices.iter().map(|slice| Slice {
                 core: core(slice.cpu),
-                task: *task as u32,
+                task: TaskId::new(*task),
                 number: slice.number,
                 start: date(slice.start),
                 end: date(slice.end).min(horizon),

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use temponet_sim::{End, Histogram, Slice};
-use temponet_task::{Speed, Task, Time};
+use temponet_task::{CoreId, Speed, Task, TaskId, Time};
 
 use crate::kernel_trace::Switch;
 use crate::report::{Counts, JobOutcome, Latencies, Report, metrics};
@@ -48,7 +48,7 @@ struct WireJob {
 impl From<&JobOutcome> for WireJob {
     fn from(job: &JobOutcome) -> WireJob {
         WireJob {
-            id: (job.task, job.number),
+            id: (job.task.index(), job.number),
             window: (job.release.0, job.deadline.0),
             wcet: job.wcet.0,
             importance: (job.criticality, job.value),
@@ -57,7 +57,7 @@ impl From<&JobOutcome> for WireJob {
             end: ENDS.iter().position(|end| *end == job.end).unwrap_or(0),
             executed: job.executed.0,
             preemptions: job.preemptions,
-            core: job.core,
+            core: job.core.map(|core| core.0),
             overran: job.overran,
             skipped: job.skipped,
         }
@@ -67,7 +67,7 @@ impl From<&JobOutcome> for WireJob {
 impl From<&WireJob> for JobOutcome {
     fn from(job: &WireJob) -> JobOutcome {
         JobOutcome {
-            task: job.id.0,
+            task: TaskId::new(job.id.0),
             number: job.id.1,
             release: Time(job.window.0),
             deadline: Time(job.window.1),
@@ -79,7 +79,7 @@ impl From<&WireJob> for JobOutcome {
             end: ENDS[job.end.min(ENDS.len() - 1)],
             executed: Time(job.executed),
             preemptions: job.preemptions,
-            core: job.core,
+            core: job.core.map(CoreId),
             overran: job.overran,
             skipped: job.skipped,
         }
@@ -92,7 +92,7 @@ impl Wire {
         let Report { jobs, latencies, counts, dispatcher_time, lost, notes, .. } = &trial.report;
         let buckets = |histogram: &Histogram| histogram.buckets().collect();
         let Latencies { start, decide, switch, answer } = latencies;
-        let slice = |slice: &Slice| (slice.core, slice.task, slice.number, slice.start.0, slice.end.0);
+        let slice = |slice: &Slice| (slice.core.0, slice.task.0, slice.number, slice.start.0, slice.end.0);
         Wire {
             jobs: jobs.iter().map(WireJob::from).collect(),
             slices: trial.slices.iter().map(slice).collect(),
@@ -111,7 +111,7 @@ impl Wire {
     /// The report of a trial of these tasks, without the counters of the scheduler. Latencies are accurate to 1/64.
     pub fn report(&self, tasks: &[Task], cores: usize, horizon: Time) -> Report {
         let jobs: Vec<JobOutcome> =
-            self.jobs.iter().map(JobOutcome::from).filter(|job| job.task < tasks.len()).collect();
+            self.jobs.iter().map(JobOutcome::from).filter(|job| job.task.index() < tasks.len()).collect();
         let [start, decide, switch, answer] = &self.latencies;
         let histogram = |buckets: &[(i64, u64)]| {
             let mut histogram = Histogram::default();
@@ -143,8 +143,8 @@ impl Wire {
     /// When jobs ran, as they noticed themselves.
     pub fn slices(&self) -> Vec<Slice> {
         let slice = |(core, task, number, start, end): &(u32, u32, u64, u64, u64)| Slice {
-            core: *core,
-            task: *task,
+            core: CoreId(*core),
+            task: TaskId(*task),
             number: *number,
             start: Time(*start),
             end: Time(*end),

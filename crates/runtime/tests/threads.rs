@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use temponet_runtime::sheet::Sheet;
 use temponet_runtime::{Job, OnMiss, Runtime, RuntimeError, Scheduler, Time};
-use temponet_task::{Assignment, NotApplicable, System, SystemView};
+use temponet_task::{Assignment, NotApplicable, System, SystemView, TaskId};
 
 /// One run at a time: they share processors and the settings of the process.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -84,7 +84,7 @@ fn jobs_run_and_everything_is_put_back() {
         .unwrap();
     let released = report.metrics.jobs.released;
     assert_eq!(released, 60, "50 and 10 jobs are due in half a second");
-    let started = report.jobs.iter().filter(|job| job.task == 0 && job.start.is_some()).count() as u64;
+    let started = report.jobs.iter().filter(|job| job.task == TaskId(0) && job.start.is_some()).count() as u64;
     assert!(CALLS.load(Ordering::Relaxed) >= started, "a job that the run's end cut off was called, too");
     assert!(started > 25, "{started} of 50 jobs started");
     for job in report.jobs.iter().filter(|job| job.met()) {
@@ -151,7 +151,7 @@ fn a_panic_costs_the_job_and_sporadic_tasks_are_released_by_hand() {
     let report = runtime.run_for(ms(300)).unwrap();
     caller.join().unwrap();
     assert_eq!(report.counts.panics, 1);
-    let jobs = |task: usize| report.jobs.iter().filter(move |job| job.task == task);
+    let jobs = |task: usize| report.jobs.iter().filter(move |job| job.task == TaskId::new(task));
     assert_eq!(jobs(0).count(), 6);
     assert!(jobs(0).filter(|job| job.met()).count() >= 3, "later jobs run");
     assert!((3..=5).contains(&jobs(1).count()), "{}", jobs(1).count());

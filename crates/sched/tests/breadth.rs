@@ -6,7 +6,7 @@ use rand_pcg::Pcg64;
 use temponet_sched::build;
 use temponet_sim::generate::{Lengths, Method, Rule, Spec, generate};
 use temponet_sim::{End, Metrics, Recorder, Unobserved, simulate};
-use temponet_task::{Arrival, ExecutionModel, ListedJob, OnMiss, Server, Speed, Task, TaskSet, Time};
+use temponet_task::{Arrival, ExecutionModel, ListedJob, OnMiss, Server, Speed, Task, TaskId, TaskSet, Time};
 
 fn ms(n: u64) -> Time {
     Time::from_ms(n)
@@ -294,7 +294,7 @@ fn skip_over_meets_all_red_jobs_and_bwp_more_than_rto() {
     let outcomes = |scheduler: &str, task: u32| {
         let mut recorder = Recorder::until(Time::NEVER);
         simulate(&set, 0, ms(1_200), &mut *build(scheduler).unwrap(), &mut recorder).unwrap();
-        recorder.jobs.retain(|job| job.task == task && job.deadline <= ms(1_200));
+        recorder.jobs.retain(|job| job.task == TaskId(task) && job.deadline <= ms(1_200));
         recorder.jobs.sort_by_key(|job| job.number);
         recorder.jobs.iter().map(|job| job.met()).collect::<Vec<_>>()
     };
@@ -319,7 +319,7 @@ fn mk_dbp_keeps_m_of_k_where_edf_does_not() {
         (0..3)
             .map(|task| {
                 let mut jobs: Vec<_> =
-                    recorder.jobs.iter().filter(|job| job.task == task && job.deadline <= ms(1_000)).collect();
+                    recorder.jobs.iter().filter(|job| job.task == TaskId(task) && job.deadline <= ms(1_000)).collect();
                 jobs.sort_by_key(|job| job.number);
                 jobs.windows(2).filter(|pair| !pair[0].met() && !pair[1].met()).count()
             })

@@ -8,7 +8,7 @@ use temponet_sched::catalog::all;
 use temponet_sched::shield::{Role, Shield};
 use temponet_sched::{build, proofs};
 use temponet_sim::{End, Recorder, Unobserved, simulate};
-use temponet_task::{Arrival, Chain, Communication, ExecutionModel, Gap, OnMiss, Task, TaskSet, Time};
+use temponet_task::{Arrival, Chain, Communication, CoreId, ExecutionModel, Gap, OnMiss, Task, TaskId, TaskSet, Time};
 
 fn ms(n: u64) -> Time {
     Time::from_ms(n)
@@ -26,7 +26,7 @@ fn drawn(rng: &mut Pcg64, cores: usize, load: f64) -> TaskSet {
             let share = load * cores as f64 / (graphs * count + 1) as f64;
             let wcet = Time(((share * period as f64 * 1e6 * rng.random_range(0.5..1.5)) as u64).max(1));
             let mut task = Task::periodic(format!("g{graph}t{index}"), ms(period), wcet);
-            task.after = (first..first + index).filter(|_| rng.random_bool(0.6)).collect();
+            task.after = (first..first + index).map(TaskId::new).filter(|_| rng.random_bool(0.6)).collect();
             if rng.random_bool(0.5) {
                 (task.bcet, task.execution) = (Time(wcet.0.div_ceil(4)), ExecutionModel::Uniform);
             }
@@ -40,19 +40,24 @@ fn drawn(rng: &mut Pcg64, cores: usize, load: f64) -> TaskSet {
     }
     let period = [5, 10, 25][rng.random_range(0..3)];
     let mut single = Task::periodic("single", ms(period), Time(((0.1 * load * period as f64 * 1e6) as u64).max(1)));
-    single.reads = vec![0];
+    single.reads = vec![TaskId(0)];
     single.priority = Some(50);
     tasks.push(single);
     // From the first graph's source by way of the single task to a task of the second graph.
     let (last, end) = (tasks.len() - 1, tasks.len() - 2);
-    tasks[end].reads = vec![last];
+    tasks[end].reads = vec![TaskId::new(last)];
     let communication = if rng.random_bool(0.5) { Communication::Implicit } else { Communication::Let };
     let deadline = Some(ms(60));
-    chains.push(Chain { name: "reads".into(), tasks: vec![0, last, end], deadline, communication });
+    chains.push(Chain {
+        name: "reads".into(),
+        tasks: vec![TaskId(0), TaskId::new(last), TaskId::new(end)],
+        deadline,
+        communication,
+    });
     if let Some((index, before)) =
         tasks.iter().enumerate().find_map(|(index, task)| Some((index, *task.after.first()?)))
     {
-        chains.push(Chain { name: "after".into(), tasks: vec![before, index], deadline, communication });
+        chains.push(Chain { name: "after".into(), tasks: vec![before, TaskId::new(index)], deadline, communication });
     }
     let mut set = TaskSet::new("drawn", tasks, cores);
     set.system.set_chains(chains);
@@ -107,8 +112,8 @@ fn response_times_and_chains_stay_within_their_bounds() {
                 continue;
             }
             for job in recorder.jobs.iter().filter(|job| job.end == End::Completed) {
-                let arrival = job.deadline - set.tasks()[job.task as usize].deadline;
-                assert!(Some(job.left - arrival) <= found.bounds[job.task as usize], "{set:?}");
+                let arrival = job.deadline - set.tasks()[job.task].deadline;
+                assert!(Some(job.left - arrival) <= found.bounds[job.task], "{set:?}");
             }
             for (chain, figures) in set.chains().iter().zip(&metrics.chains) {
                 let under = chain_bounds(&set, chain, &found.bounds, Some(rule));
@@ -163,7 +168,7 @@ fn every_scheduler_runs_dependent_tasks_or_says_why_not() {
 #[test]
 fn the_shield_guarantees_sources_and_nothing_that_comes_after_them() {
     let mut tasks = vec![Task::periodic("source", ms(10), ms(2)), Task::periodic("next", ms(10), ms(2))];
-    tasks[1].after = vec![0];
+    tasks[1].after = vec![TaskId(0)];
     let mut set = TaskSet::new("s", tasks, 1);
     set.system.follow_sources().unwrap();
     let role = Role::on(&set.system);
@@ -174,7 +179,7 @@ fn the_shield_guarantees_sources_and_nothing_that_comes_after_them() {
     set.system.tasks_mut()[0].criticality = 1;
     set.system.tasks_mut()[1].criticality = 1;
     let Role::StealsSlack(guarantee) = Role::on(&set.system) else { panic!("the source can be guaranteed") };
-    assert_eq!((guarantee.core_of(0), guarantee.core_of(1)), (Some(0), None));
+    assert_eq!((guarantee.core_of(TaskId(0)), guarantee.core_of(TaskId(1))), (Some(CoreId(0)), None));
     // A hog that nobody waits for does not cost the source a deadline, whatever chooses.
     set.system.tasks_mut().push(Task::periodic("hog", ms(50), ms(49)));
     let mut shielded = Shield::new(build("fcfs").unwrap());
@@ -191,7 +196,7 @@ fn edf_by_due_dates_meets_what_plain_edf_misses() {
         Task::periodic("tail", ms(20), ms(10)),
     ];
     tasks[0].deadline = ms(19);
-    tasks[2].after = vec![1];
+    tasks[2].after = vec![TaskId(1)];
     let mut set = TaskSet::new("s", tasks, 1);
     set.system.tasks_mut()[1].deadline = ms(20);
     set.system.follow_sources().unwrap();

@@ -33,7 +33,7 @@ fn drawn(seed: u64, error: Option<f64>) -> TaskSet {
 fn listed(set: &TaskSet, seed: u64, horizon: Time, describe: impl Fn(ListedJob) -> ListedJob) -> TaskSet {
     let mut lists: BTreeMap<u32, Vec<ListedJob>> = BTreeMap::new();
     for job in Workload::counted(set, seed, horizon) {
-        lists.entry(job.task).or_default().push(describe(
+        lists.entry(job.task.0).or_default().push(describe(
             ListedJob::new(job.time, job.deadline, job.execution)
                 .with_wcet(job.wcet)
                 .with_bcet(Time(1))

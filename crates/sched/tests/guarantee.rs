@@ -8,8 +8,8 @@ use temponet_sched::catalog::all;
 use temponet_sched::shield::{Guarantee, Role, Shield, ShieldCounters, WhyNot};
 use temponet_sim::{Metrics, Unobserved, simulate};
 use temponet_task::{
-    Arrival, Assignment, Core, CoreSet, Costs, Event, ExecutionModel, Gap, Job, JobId, ListedJob, Mode, NotApplicable,
-    OnMiss, Preemption, Scheduler, Speed, System, SystemView, Task, TaskSet, Time,
+    Arrival, Assignment, Core, CoreId, CoreSet, Costs, Event, ExecutionModel, Gap, Job, JobId, ListedJob, Mode,
+    NotApplicable, OnMiss, Preemption, Scheduler, Speed, System, SystemView, Task, TaskId, TaskSet, Time,
 };
 
 use crate::bad::{BAD, Bad, BadScheduler, bare, drawn, horizon, inner, shielded, vary};
@@ -52,7 +52,7 @@ fn span(set: &TaskSet) -> Time {
 
 fn missed(metrics: &Metrics, guarantee: &Guarantee) -> u64 {
     let of_task = |(index, task): (usize, &temponet_sim::TaskMetrics)| {
-        guarantee.core_of(index).map_or(0, |_| task.jobs.released - task.jobs.met)
+        guarantee.core_of(TaskId::new(index)).map_or(0, |_| task.jobs.released - task.jobs.met)
     };
     metrics.tasks.iter().enumerate().map(of_task).sum()
 }
@@ -79,7 +79,8 @@ fn defy(seed: u64, rounds: u64, change: fn(&mut Pcg64, &mut TaskSet)) -> (u64, u
                 (0, 0),
                 "{name}, {round}: {set:?}\n{guarantee:?}"
             );
-            let covered = metrics.tasks.iter().enumerate().filter(|(index, _)| guarantee.core_of(*index).is_some());
+            let covered =
+                metrics.tasks.iter().enumerate().filter(|(index, _)| guarantee.core_of(TaskId::new(*index)).is_some());
             jobs += covered.map(|(_, task)| task.jobs.released).sum::<u64>();
             bare_missed += missed(&bare(inner(choice, round).1, &set, round, span(&set)), &guarantee);
             total.decisions += counters.decisions;
@@ -112,7 +113,7 @@ fn differ(rng: &mut Pcg64, set: &mut TaskSet) {
     let cores = set.cores();
     for task in set.system.tasks_mut().iter_mut() {
         if rng.random_bool(share) {
-            task.cores = CoreSet::of((0..cores).filter(|_| rng.random_bool(0.5)).collect::<Vec<_>>());
+            task.cores = CoreSet::of(CoreId::all(cores).filter(|_| rng.random_bool(0.5)));
         }
     }
 }
@@ -247,10 +248,10 @@ fn the_most_critical_tasks_that_fit_are_guaranteed() {
     let ms = Time::from_ms;
     let task =
         |name: &str, wcet: u64, criticality: u8| Task::periodic(name, ms(10), ms(wcet)).with_criticality(criticality);
-    let names = |set: &TaskSet| -> Vec<(String, Result<usize, WhyNot>)> {
+    let names = |set: &TaskSet| -> Vec<(String, Result<CoreId, WhyNot>)> {
         guarantee(set).unwrap().tasks().map(|(name, core)| (name.to_string(), core)).collect()
     };
-    let found = |expected: &[(&str, Result<usize, WhyNot>)]| -> Vec<(String, Result<usize, WhyNot>)> {
+    let found = |expected: &[(&str, Result<CoreId, WhyNot>)]| -> Vec<(String, Result<CoreId, WhyNot>)> {
         expected.iter().map(|(name, core)| (name.to_string(), *core)).collect()
     };
     // Level 3 whole, then the lighter one of level 1; the order of the file does not matter.
@@ -258,8 +259,8 @@ fn the_most_critical_tasks_that_fit_are_guaranteed() {
     let expected = [
         ("idle", Err(WhyNot::OthersComeFirst)),
         ("heavy", Err(WhyNot::DoesNotFit)),
-        ("light", Ok(0)),
-        ("brake", Ok(0)),
+        ("light", Ok(CoreId(0))),
+        ("brake", Ok(CoreId(0))),
     ];
     assert_eq!(names(&TaskSet::new("s", tasks.clone(), 1)), found(&expected));
     tasks.reverse();
@@ -271,28 +272,28 @@ fn the_most_critical_tasks_that_fit_are_guaranteed() {
     // Tasks that ask for it come first, whatever their criticality.
     tasks[3].guarantee = true;
     let asked = guarantee(&TaskSet::new("s", tasks.clone(), 1)).unwrap();
-    assert_eq!((asked.core_of(3), asked.core_of(0)), (Some(0), None));
+    assert_eq!((asked.core_of(TaskId(3)), asked.core_of(TaskId(0))), (Some(CoreId(0)), None));
     // A task that cannot recur or overtakes itself is named, and the others are guaranteed.
     tasks[3].guarantee = false;
     tasks[0].jitter = ms(11);
     tasks[2].arrival = Arrival::Listed([].into());
     let rest = guarantee(&TaskSet::new("s", tasks, 1)).unwrap();
-    let cores: Vec<Result<usize, WhyNot>> = rest.tasks().map(|(_, core)| core).collect();
+    let cores: Vec<Result<CoreId, WhyNot>> = rest.tasks().map(|(_, core)| core).collect();
     assert_eq!(cores[0], Err(WhyNot::OvertakingReleases));
-    assert_eq!((cores[1], cores[2]), (Ok(0), Err(WhyNot::DoesNotRecur)));
+    assert_eq!((cores[1], cores[2]), (Ok(CoreId(0)), Err(WhyNot::DoesNotRecur)));
 }
 
 #[test]
 fn a_task_that_comes_after_others_is_named_with_that_reason() {
     let ms = Time::from_ms;
     let task = |name: &str, wcet: u64| Task::periodic(name, ms(10), ms(wcet));
-    let mut set = TaskSet::new("s", vec![task("a", 2), task("b", 2).with_after(vec![0]), task("c", 1)], 1);
+    let mut set = TaskSet::new("s", vec![task("a", 2), task("b", 2).with_after(vec![TaskId(0)]), task("c", 1)], 1);
     // It fits, but not every task can be guaranteed, and none is wanted more than others.
     assert!(guarantee(&set).is_none());
     set.system.tasks_mut()[2].guarantee = true;
     let found = guarantee(&set).unwrap();
-    let reasons: Vec<Result<usize, WhyNot>> = found.tasks().map(|(_, core)| core).collect();
-    assert_eq!(reasons, [Err(WhyNot::OthersComeFirst), Err(WhyNot::Follows), Ok(0)]);
+    let reasons: Vec<Result<CoreId, WhyNot>> = found.tasks().map(|(_, core)| core).collect();
+    assert_eq!(reasons, [Err(WhyNot::OthersComeFirst), Err(WhyNot::Follows), Ok(CoreId(0))]);
 }
 
 #[test]
@@ -308,7 +309,10 @@ fn growth_is_what_fits_and_not_more() {
     assert_eq!(guarantee(&two).unwrap().growth(&two.system, 2.0).len(), 2);
     let mut grown = set.clone();
     grown.system.tasks_mut().iter_mut().take(2).for_each(|task| task.wcet = Time(task.wcet.0 * 5 / 2));
-    assert_eq!(guarantee(&grown).unwrap().core_of(0).zip(guarantee(&grown).unwrap().core_of(1)), Some((0, 0)));
+    assert_eq!(
+        guarantee(&grown).unwrap().core_of(TaskId(0)).zip(guarantee(&grown).unwrap().core_of(TaskId(1))),
+        Some((CoreId(0), CoreId(0)))
+    );
     grown.system.tasks_mut()[0].wcet += Time(1);
     assert!(guarantee(&grown).unwrap().tasks().filter(|(_, core)| core.is_ok()).count() < 2);
 }
@@ -350,7 +354,9 @@ fn a_job_that_breaks_its_word_loses_only_its_own_guarantee() {
             set.system.set_costs(Costs { context_switch: cost(), migration: cost(), ..Costs::default() });
         }
         let Some(guarantee) = guarantee(&set).filter(|guarantee| !guarantee.is_for_all()) else { continue };
-        let Some(culprit) = (0..set.tasks().len()).find(|task| guarantee.core_of(*task).is_some()) else { continue };
+        let Some(culprit) = (0..set.tasks().len()).find(|task| guarantee.core_of(TaskId::new(*task)).is_some()) else {
+            continue;
+        };
         let told = set.system.clone();
         // It takes longer than it says, comes more often, or both.
         let mut tasks = set.system.tasks_mut();
@@ -370,7 +376,7 @@ fn a_job_that_breaks_its_word_loses_only_its_own_guarantee() {
         lapses += scheduler.inner.counters().lapses;
         runs += 1;
         for (index, task) in metrics.tasks.iter().enumerate() {
-            if index != culprit && guarantee.core_of(index).is_some() {
+            if index != culprit && guarantee.core_of(TaskId::new(index)).is_some() {
                 assert_eq!(task.jobs.met, task.jobs.released, "{name} {round}: {} of {set:?}", set.tasks()[index].name);
                 jobs += task.jobs.released;
             }
@@ -393,7 +399,7 @@ fn on_one_core_decisions_that_cost_time_are_demand() {
     };
     assert!(guarantee(&burst(900)).is_none());
     let set = burst(0);
-    assert!(guarantee(&set).is_some_and(|guarantee| guarantee.core_of(0) == Some(0)));
+    assert!(guarantee(&set).is_some_and(|guarantee| guarantee.core_of(TaskId(0)) == Some(CoreId(0))));
     for choice in 0..BAD.len() {
         let (metrics, _) = shielded(inner(choice, 1).1, &set, 1, time(100_000));
         assert_eq!(metrics.tasks[0].jobs.met, 100);
@@ -407,14 +413,14 @@ fn what_cannot_fit_alone_takes_no_guarantee_from_others() {
         |name: &str, wcet: u64, criticality: u8| Task::periodic(name, ms(10), ms(wcet)).with_criticality(criticality);
     let set = TaskSet::new("s", vec![task("brake", 2, 1), task("broken", 12, 2), task("video", 9, 0)], 1);
     let cores: Vec<_> = guarantee(&set).unwrap().tasks().map(|(_, core)| core).collect();
-    assert_eq!(cores, [Ok(0), Err(WhyNot::DoesNotFit), Err(WhyNot::OthersComeFirst)]);
+    assert_eq!(cores, [Ok(CoreId(0)), Err(WhyNot::DoesNotFit), Err(WhyNot::OthersComeFirst)]);
 }
 
 #[test]
 fn jobs_that_come_late_or_ask_for_less_keep_their_guarantee() {
     let ms = Time::from_ms;
     let mode =
-        |at: u64, rate: f64, tasks: Option<Vec<usize>>| Mode { name: "m".into(), at: ms(at), work: 1.0, rate, tasks };
+        |at: u64, rate: f64, tasks: Option<Vec<TaskId>>| Mode { name: "m".into(), at: ms(at), work: 1.0, rate, tasks };
     let critical = Task::periodic("critical", ms(10), ms(1)).with_guarantee(true);
     let rest = Task::periodic("rest", ms(100), ms(120)).with_deadline(ms(130));
     let mut slower = TaskSet::new("slower", vec![critical, rest], 1);
@@ -425,12 +431,12 @@ fn jobs_that_come_late_or_ask_for_less_keep_their_guarantee() {
     };
     let rest = Task::periodic("rest", ms(40), ms(20));
     let mut paused = TaskSet::new("paused", vec![apart("a", 0), apart("b", 2), rest], 1);
-    paused.modes = vec![mode(101, 1.0, Some(vec![0, 2])), mode(203, 1.0, None)];
+    paused.modes = vec![mode(101, 1.0, Some(vec![TaskId(0), TaskId(2)])), mode(203, 1.0, None)];
     // Everything fits on two cores, but not divided; when the proof of the stand-in is void, two tasks are kept.
     let third = |name: &str, period: u64, wcet: u64| Task::periodic(name, ms(period), ms(wcet));
     let mut undivided = TaskSet::new("undivided", vec![third("a", 10, 7), third("b", 12, 8), third("x", 15, 9)], 2);
     undivided.system.tasks_mut().iter_mut().take(2).for_each(|task| task.guarantee = true);
-    undivided.modes = vec![mode(600, 1.0, Some(vec![2])), mode(660, 1.0, None)];
+    undivided.modes = vec![mode(600, 1.0, Some(vec![TaskId(2)])), mode(660, 1.0, None)];
     for (set, guaranteed) in [(&slower, 1), (&paused, 2), (&undivided, 2)] {
         for (choice, bad) in BAD.into_iter().enumerate() {
             let (metrics, _) = shielded(inner(choice, 1).1, set, 1, ms(2_000));
@@ -495,8 +501,8 @@ fn malformed_views_do_no_harm() {
         for _ in 0..20 {
             let mut time = || Time([0, 1, 1_000, 1_000_000, Time::MAX_INPUT.0][rng.random_range(0..5)]);
             let mut job = |task: u32| {
-                Job::first(0, &set.tasks()[0])
-                    .with_task(task % (set.tasks().len() as u32 + 2))
+                Job::first(TaskId(0), &set.tasks()[0])
+                    .with_task(TaskId(task % (set.tasks().len() as u32 + 2)))
                     .with_release(time())
                     .with_deadline(time())
                     .with_wcet(time())
@@ -510,7 +516,7 @@ fn malformed_views_do_no_harm() {
             let running: Vec<Option<JobId>> = (0..cores).map(|_| active.get(rng.random_range(0..8)).copied()).collect();
             for (core, id) in running.iter().enumerate().filter_map(|(core, id)| Some((core, (*id)?))) {
                 (jobs[id.index()].running, jobs[id.index()].last_core) =
-                    (rng.random(), Some(core as u32 + u32::from(rng.random_bool(0.1))));
+                    (rng.random(), Some(CoreId::new(core + usize::from(rng.random_bool(0.1)))));
             }
             let mut event = |_| {
                 let id = JobId(rng.random_range(0..6));

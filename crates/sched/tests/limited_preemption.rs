@@ -84,10 +84,10 @@ fn response_times_with_blocking_bound_every_response() {
         let mut recorder = Recorder::until(Time::NEVER);
         simulate(&set, round, horizon(&set, 40), &mut *build(rule.scheduler()).unwrap(), &mut recorder).unwrap();
         for job in recorder.jobs.iter().filter(|job| job.end == temponet_sim::End::Completed) {
-            let task = &set.tasks()[job.task as usize];
+            let task = &set.tasks()[job.task];
             // The bound counts from the arrival, as the deadline does.
             let arrival = job.deadline - task.deadline;
-            let bound = bounds[job.task as usize].unwrap();
+            let bound = bounds[job.task].unwrap();
             assert!(job.left - arrival <= bound, "{rule:?} {job:?} {bound}: {set:?}");
             checked += 1;
             close += usize::from((job.left - arrival).0 * 10 >= bound.0 * 9);

@@ -7,7 +7,8 @@ use temponet_sched::{LookAhead, Panel, advisors, build, planners};
 use temponet_sim::generate::{Spec, generate};
 use temponet_sim::{Engine, Unobserved};
 use temponet_task::{
-    Arrival, Assignment, ExecutionModel, Gap, Job, JobId, OnMiss, Scheduler, System, SystemView, Task, TaskSet, Time,
+    Arrival, Assignment, ExecutionModel, Gap, Job, JobId, OnMiss, Scheduler, System, SystemView, Task, TaskId, TaskSet,
+    Time,
 };
 
 fn alone(scheduler: &mut dyn Scheduler, view: &SystemView<'_>) -> Vec<JobId> {
@@ -156,7 +157,7 @@ impl Drawn {
             // Some jobs are released late, after their deadlines.
             let release = Time(self.now.0.saturating_sub(rng.random_range(0..3) * rng.random_range(0..9_000)));
             self.released += 1;
-            let job = Job::first(index as u32, task)
+            let job = Job::first(TaskId(index as u32), task)
                 .with_number(self.released)
                 .with_release(release)
                 .with_deadline(release + task.deadline);

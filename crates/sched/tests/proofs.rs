@@ -11,7 +11,7 @@ use rand_pcg::Pcg64;
 use temponet_analysis::{Outcome, PriorityRule, TESTS, amc_rtb, edf_vd, qpa, response_times};
 use temponet_sched::{build, proofs, scalings};
 use temponet_sim::{Metrics, Recorder, Unobserved, simulate};
-use temponet_task::{Arrival, Core, CoreSet, Costs, ExecutionModel, Speed, Task, TaskSet, Time};
+use temponet_task::{Arrival, Core, CoreId, CoreSet, Costs, ExecutionModel, Speed, Task, TaskSet, Time};
 
 use crate::task_sets::{Kind, drawn, model, ms, set, uncovered_sets};
 
@@ -170,7 +170,7 @@ fn what_is_proved_on_cores_that_differ_is_never_refuted() {
         set.system.set_machine((0..cores).map(&mut core).collect());
         if rng.random_bool(0.3) {
             for task in set.system.tasks_mut().iter_mut() {
-                task.cores = CoreSet::of((0..cores).filter(|_| rng.random_bool(0.5)).collect::<Vec<_>>());
+                task.cores = CoreSet::of(CoreId::all(cores).filter(|_| rng.random_bool(0.5)));
             }
         }
         for proof in proofs(&set) {
@@ -236,9 +236,9 @@ fn response_times_bound_every_response() {
         let mut longest = vec![Time::ZERO; set.tasks().len()];
         for job in &recorder.jobs {
             // Aborted jobs have no completion and are left out.
-            let arrival = job.deadline - set.tasks()[job.task as usize].deadline;
+            let arrival = job.deadline - set.tasks()[job.task].deadline;
             if let Some(completion) = job.completion() {
-                let seen = &mut longest[job.task as usize];
+                let seen = &mut longest[job.task];
                 *seen = (*seen).max(completion - arrival);
             }
         }

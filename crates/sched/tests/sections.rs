@@ -10,7 +10,9 @@ use temponet_analysis::{Outcome, PriorityRule, response_times, sharing_response_
 use temponet_sched::catalog::all;
 use temponet_sched::{build, proofs};
 use temponet_sim::{End, Recorder, SimError, Unobserved, simulate};
-use temponet_task::{Arrival, Costs, ExecutionModel, Gap, OnMiss, Preemption, Protocol, Section, Task, TaskSet, Time};
+use temponet_task::{
+    Arrival, Costs, ExecutionModel, Gap, OnMiss, Preemption, Protocol, ResourceId, Section, Task, TaskSet, Time,
+};
 
 use crate::task_sets::{Kind, drawn, model, ms, set, uncovered_sets};
 
@@ -23,14 +25,14 @@ fn share(rng: &mut Pcg64, set: &mut TaskSet, most: u64) {
             let at = rng.random_range(0..task.wcet.0);
             let length = rng.random_range(1..=(task.wcet.0 - at).min(most.max(1)));
             let resource = rng.random_range(0..resources.len());
-            task.sections.push(Section { resource, at: Time(at), length: Time(length) });
+            task.sections.push(Section { resource: ResourceId::new(resource), at: Time(at), length: Time(length) });
             if task.section_problem(&resources).is_some() {
                 task.sections.pop();
             }
         }
     }
     if set.tasks().iter().all(|task| task.sections.is_empty()) {
-        set.system.tasks_mut()[0].sections = vec![Section { resource: 0, at: Time::ZERO, length: Time(1) }];
+        set.system.tasks_mut()[0].sections = vec![Section { resource: ResourceId(0), at: Time::ZERO, length: Time(1) }];
     }
 }
 
@@ -94,7 +96,8 @@ fn one_job_at_a_time_holds_a_resource_under_every_scheduler() {
             }
             waits += recorder.waits.len();
             for resource in 0..set.resources().len() as u32 {
-                let mut holds: Vec<_> = recorder.holds.iter().filter(|hold| hold.resource == resource).collect();
+                let mut holds: Vec<_> =
+                    recorder.holds.iter().filter(|hold| hold.resource == ResourceId(resource)).collect();
                 holds.sort_by_key(|hold| (hold.start, hold.end));
                 let overlaps = holds.windows(2).find(|pair| pair[0].end > pair[1].start);
                 assert_eq!(overlaps, None, "{}: {set:?}", entry.name);
@@ -180,8 +183,8 @@ fn no_response_exceeds_its_bound() {
         simulate(&set, round, Time(1_500), &mut *build(rule.scheduler()).unwrap(), &mut recorder).unwrap();
         let which = usize::from(set.protocol() == Protocol::Ceiling);
         for job in recorder.jobs.iter().filter(|job| job.end == End::Completed) {
-            let arrival = job.deadline - set.tasks()[job.task as usize].deadline;
-            let bound = bounds[job.task as usize].unwrap();
+            let arrival = job.deadline - set.tasks()[job.task].deadline;
+            let bound = bounds[job.task].unwrap();
             assert!(job.left - arrival <= bound, "{rule:?} {job:?} {bound}: {set:?}");
             checked[which] += 1;
             close[which] += usize::from((job.left - arrival).0 * 10 >= bound.0 * 9);
@@ -243,14 +246,14 @@ fn resources_that_are_not_shared_delay_nobody() {
     let mut own = plain.clone();
     own.system.set_resources(["a", "b", "c"].map(String::from).to_vec());
     for (resource, task) in own.system.tasks_mut().iter_mut().enumerate() {
-        task.sections = vec![Section { resource, at: Time::ZERO, length: task.wcet }];
+        task.sections = vec![Section { resource: ResourceId::new(resource), at: Time::ZERO, length: task.wcet }];
     }
     for protocol in [Protocol::Inheritance, Protocol::Ceiling] {
         let own = own.clone().with_protocol(protocol);
         assert_eq!(sharing_response_times(&own, PriorityRule::RateMonotonic).unwrap().bounds, bounds);
         // The longest task shares two milliseconds with the shortest, which waits for them at worst.
         let mut shared = own.clone();
-        shared.system.tasks_mut()[2].sections = vec![Section { resource: 0, at: ms(1), length: ms(2) }];
+        shared.system.tasks_mut()[2].sections = vec![Section { resource: ResourceId(0), at: ms(1), length: ms(2) }];
         let found = sharing_response_times(&shared, PriorityRule::RateMonotonic).unwrap().bounds;
         assert_eq!((found[0], found[2]), (bounds[0].map(|bound| bound + ms(2)), bounds[2]));
     }
@@ -260,10 +263,9 @@ fn resources_that_are_not_shared_delay_nobody() {
 fn sets_that_cannot_be_analyzed_are_not_proved_with_sections_either() {
     let share = |mut set: TaskSet| {
         set.system.set_resources(vec!["r".into()]);
-        set.system
-            .tasks_mut()
-            .iter_mut()
-            .for_each(|task| task.sections = vec![Section { resource: 0, at: Time::ZERO, length: Time(9) }]);
+        set.system.tasks_mut().iter_mut().for_each(|task| {
+            task.sections = vec![Section { resource: ResourceId(0), at: Time::ZERO, length: Time(9) }]
+        });
         set
     };
     let (plain, others) = uncovered_sets();
@@ -278,9 +280,9 @@ fn sets_that_cannot_be_analyzed_are_not_proved_with_sections_either() {
 fn a_deadlock_is_possible_with_inheritance_and_impossible_with_the_ceiling() {
     let section = |resource, at, length| Section { resource, at: Time(at), length: Time(length) };
     let mut low = Task::periodic("low", Time(100), Time(10));
-    low.sections = vec![section(0, 0, 8), section(1, 4, 2)];
+    low.sections = vec![section(ResourceId(0), 0, 8), section(ResourceId(1), 4, 2)];
     let mut high = Task::periodic("high", Time(100), Time(10)).with_offset(Time(2)).with_deadline(Time(60));
-    high.sections = vec![section(1, 0, 8), section(0, 4, 2)];
+    high.sections = vec![section(ResourceId(1), 0, 8), section(ResourceId(0), 4, 2)];
     let mut set = TaskSet::new("circle", vec![low, high], 1);
     set.system.set_resources(vec!["a".into(), "b".into()]);
     let missed = |protocol: Protocol| {

@@ -8,8 +8,8 @@ use temponet_sched::catalog::all;
 use temponet_sched::shield::{Role, Shield, ShieldCounters};
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{
-    Arrival, Assignment, Costs, ExecutionModel, JobId, Mode, NotApplicable, OnMiss, Scheduler, System, SystemView,
-    Task, TaskSet, Time,
+    Arrival, Assignment, CoreId, Costs, ExecutionModel, JobId, Mode, NotApplicable, OnMiss, Scheduler, System,
+    SystemView, Task, TaskSet, Time,
 };
 
 use crate::bad::{BAD, Bad, BadScheduler, bare, drawn, horizon, inner, shielded, vary};
@@ -254,7 +254,7 @@ fn an_illegal_choice_is_still_an_error() {
             Ok(())
         }
         fn decide(&mut self, _view: &SystemView<'_>, assignment: &mut Assignment) {
-            assignment.run(0, JobId(77));
+            assignment.run(CoreId(0), JobId(77));
         }
     }
     let set = TaskSet::new("s", vec![Task::periodic("a", Time::from_ms(10), Time::from_ms(1))], 1);

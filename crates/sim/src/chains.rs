@@ -16,7 +16,7 @@
 
 use std::collections::BTreeMap;
 
-use temponet_task::{Communication, Job, TaskSet, Time};
+use temponet_task::{Communication, CoreId, Job, TaskId, TaskSet, Time};
 
 use crate::histogram::Histogram;
 use crate::metrics::{Count, End};
@@ -24,7 +24,7 @@ use crate::trace::Observer;
 
 /// Whether jobs of `reader` read the value of `read` when they start, and not only at the dates of LET: unless every
 /// chain over this step is LET.
-pub fn is_read_at_start(set: &TaskSet, read: usize, reader: usize) -> bool {
+pub fn is_read_at_start(set: &TaskSet, read: TaskId, reader: TaskId) -> bool {
     let mut over =
         set.chains().iter().filter(|chain| chain.tasks.windows(2).any(|step| step == [read, reader])).peekable();
     over.peek().is_none() || over.any(|chain| chain.communication != Communication::Let)
@@ -265,7 +265,7 @@ impl ChainMeter {
 impl Observer for ChainMeter {
     fn released(&mut self, job: &Job) {
         let horizon = self.horizon;
-        for (chain, place) in &self.places[job.task as usize] {
+        for (chain, place) in &self.places[job.task] {
             let chain = &mut self.chains[*chain];
             match place {
                 0 => chain.open(job, horizon),
@@ -278,8 +278,8 @@ impl Observer for ChainMeter {
         }
     }
 
-    fn dispatched(&mut self, _core: usize, job: &Job, now: Time) {
-        for (chain, place) in &self.places[job.task as usize] {
+    fn dispatched(&mut self, _core: CoreId, job: &Job, now: Time) {
+        for (chain, place) in &self.places[job.task] {
             let chain = &mut self.chains[*chain];
             let reads = *place > 0 && !chain.follows[*place] && chain.communication == Communication::Implicit;
             if reads && job.executed == Time::ZERO {
@@ -290,7 +290,7 @@ impl Observer for ChainMeter {
 
     fn left(&mut self, job: &Job, _first_start: Option<Time>, end: End, now: Time) {
         let horizon = self.horizon;
-        for (chain, place) in &self.places[job.task as usize] {
+        for (chain, place) in &self.places[job.task] {
             let chain = &mut self.chains[*chain];
             if *place == 0 && end == End::Unreleased {
                 chain.open(job, horizon);

@@ -5,15 +5,15 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use temponet_task::{Job, Time};
+use temponet_task::{CoreId, Job, TaskId, Time};
 
 /// Largest number of slices kept.
 const MOST_SLICES: usize = 1 << 16;
 /// Largest number of tasks named for one job.
 const MOST_NAMED: usize = 3;
 
-/// Task index and number of a job, which identify it for the whole run.
-type JobKey = (u32, u64);
+/// Task and number of a job, which identify it for the whole run.
+type JobKey = (TaskId, u64);
 
 /// Recent history of all cores.
 #[derive(Default)]
@@ -36,16 +36,16 @@ impl CoreHistory {
     }
 
     /// Notes that a core started a job.
-    pub fn dispatched(&mut self, core: usize, job: &Job, now: Time) {
-        if core >= self.running.len() {
-            self.running.resize(core + 1, None);
+    pub fn dispatched(&mut self, core: CoreId, job: &Job, now: Time) {
+        if core.index() >= self.running.len() {
+            self.running.resize(core.index() + 1, None);
         }
         self.running[core] = Some((now, (job.task, job.number)));
     }
 
     /// Adds a finished slice. The core may continue with the same job.
-    pub fn ran(&mut self, core: usize, job: &Job, start: Time, end: Time) {
-        if let Some(running) = self.running.get_mut(core) {
+    pub fn ran(&mut self, core: CoreId, job: &Job, start: Time, end: Time) {
+        if let Some(running) = self.running.get_mut(core.index()) {
             *running = job.running.then_some((end, (job.task, job.number)));
         }
         if start < end {
@@ -72,7 +72,7 @@ impl CoreHistory {
 
     /// Returns the tasks whose other jobs held the cores between the release and the deadline of `job`, with their core
     /// time, longest first.
-    pub fn instead_of(&mut self, job: &Job, now: Time) -> Vec<(u32, Time)> {
+    pub fn instead_of(&mut self, job: &Job, now: Time) -> Vec<(TaskId, Time)> {
         let (from, to) = (job.release, job.deadline.min(now));
         if self.last.as_ref().is_none_or(|last| (last.0, last.1, last.2) != (from, to, now)) {
             let mut times: BTreeMap<JobKey, u64> = BTreeMap::new();
@@ -85,12 +85,12 @@ impl CoreHistory {
             }
             self.last = Some((from, to, now, times));
         }
-        let mut by_task: BTreeMap<u32, u64> = BTreeMap::new();
+        let mut by_task: BTreeMap<TaskId, u64> = BTreeMap::new();
         for (who, time) in self.last.iter().flat_map(|last| &last.3).filter(|(who, _)| **who != (job.task, job.number))
         {
             *by_task.entry(who.0).or_default() += time;
         }
-        let mut longest: Vec<(u32, Time)> = by_task.into_iter().map(|(task, time)| (task, Time(time))).collect();
+        let mut longest: Vec<(TaskId, Time)> = by_task.into_iter().map(|(task, time)| (task, Time(time))).collect();
         longest.sort_by_key(|(task, time)| (std::cmp::Reverse(*time), *task));
         longest.truncate(MOST_NAMED);
         longest

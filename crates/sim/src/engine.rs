@@ -67,7 +67,7 @@ mod waiting;
 use std::sync::Arc;
 
 use temponet_task::{
-    Assignment, Costs, Event, Job, JobId, JobTable, Scheduler, Speed, System, SystemView, TaskSet, Time,
+    Assignment, CoreId, Costs, Event, Job, JobId, JobTable, Scheduler, Speed, System, SystemView, TaskSet, Time,
 };
 
 use crate::chains::ChainMeter;
@@ -205,8 +205,8 @@ struct Core {
 /// Creates the cores of a machine, which have been idle since the run began at `since`.
 fn idle_cores(system: &System, since: Time) -> Vec<Core> {
     let core =
-        |core: usize| Core { speed: system.machine().speed(core), completion: Time::NEVER, since, previous: None };
-    (0..system.cores()).map(core).collect()
+        |core: CoreId| Core { speed: system.machine().speed(core), completion: Time::NEVER, since, previous: None };
+    system.core_ids().map(core).collect()
 }
 
 /// Creates the job that schedulers see at a release.
@@ -336,13 +336,13 @@ impl Engine {
     fn take_off_core(&mut self, id: JobId, observer: &mut impl Observer) {
         let job = &self.jobs[id.index()];
         if let (true, Some(core)) = (job.running, job.last_core) {
-            self.vacate(core as usize, observer);
+            self.vacate(core, observer);
             self.find_next_completion();
         }
     }
 
     /// Ends the slice on a core and leaves it idle.
-    fn vacate(&mut self, core: usize, observer: &mut impl Observer) {
+    fn vacate(&mut self, core: CoreId, observer: &mut impl Observer) {
         if let Some(id) = self.running[core].take() {
             let job = &mut self.jobs[id.index()];
             (job.running, job.held) = (false, false);
@@ -354,7 +354,7 @@ impl Engine {
     }
 
     /// Accounts for the time since the core began to run this job at this speed, and starts a new slice.
-    fn end_slice(&mut self, core: usize, id: JobId, speed: Speed, observer: &mut impl Observer) {
+    fn end_slice(&mut self, core: CoreId, id: JobId, speed: Speed, observer: &mut impl Observer) {
         let since = std::mem::replace(&mut self.cores[core].since, self.now);
         let length = self.now - since;
         if speed == Speed::FULL {
@@ -386,7 +386,7 @@ impl Engine {
     }
 
     fn finish_observed(mut self, observer: &mut impl Observer) -> Metrics {
-        for core in 0..self.cores.len() {
+        for core in CoreId::all(self.cores.len()) {
             self.vacate(core, observer);
         }
         if self.sections.is_some() {

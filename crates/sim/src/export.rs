@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
-use temponet_task::{Job, Precedence, Speed, TaskSet, Time};
+use temponet_task::{CoreId, Job, Precedence, ResourceId, Speed, TaskId, TaskSet, Time};
 
 use crate::chains::is_read_at_start;
 use crate::core_history::CoreHistory;
@@ -40,7 +40,7 @@ impl<'a, W: Write> JobsCsv<'a, W> {
 
     /// Writes the row of a job that left.
     fn row(&mut self, job: &Job, first_start: Option<Time>, end: End, now: Time) -> io::Result<()> {
-        let name = quoted(&self.set.tasks()[job.task as usize].name);
+        let name = quoted(&self.set.tasks()[job.task].name);
         let optional = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
         let completion = (end == End::Completed).then_some(now);
         let met = completion.is_some_and(|completion| completion <= job.deadline);
@@ -52,14 +52,14 @@ impl<'a, W: Write> JobsCsv<'a, W> {
         };
         let Job { number, release, deadline, executed, criticality, .. } = job;
         let (start, completion) = (optional(first_start.map(|time| time.0)), optional(completion.map(|time| time.0)));
-        let core = optional(job.last_core.map(u64::from));
+        let core = optional(job.last_core.map(|core| u64::from(core.0)));
         let times = format!("{},{},{start},{completion},{}", release.0, deadline.0, executed.0);
         writeln!(self.out, "{name},{number},{times},{met},{core},{criticality},{why},{}", quoted(&instead))
     }
 
     /// Returns the tasks that held the cores instead of `job`, as `name 3ms; other 1ms`.
     fn instead_of(&mut self, job: &Job, now: Time) -> String {
-        let named = |(task, time): (u32, Time)| format!("{} {time}", self.set.tasks()[task as usize].name);
+        let named = |(task, time): (TaskId, Time)| format!("{} {time}", self.set.tasks()[task].name);
         self.holders.instead_of(job, now).into_iter().map(named).collect::<Vec<_>>().join("; ")
     }
 }
@@ -84,11 +84,11 @@ impl<W: Write> Observer for JobsCsv<'_, W> {
         self.holders.released(job);
     }
 
-    fn dispatched(&mut self, core: usize, job: &Job, now: Time) {
+    fn dispatched(&mut self, core: CoreId, job: &Job, now: Time) {
         self.holders.dispatched(core, job, now);
     }
 
-    fn ran(&mut self, core: usize, job: &Job, start: Time, end: Time, _speed: Speed) {
+    fn ran(&mut self, core: CoreId, job: &Job, start: Time, end: Time, _speed: Speed) {
         self.holders.ran(core, job, start, end);
     }
 
@@ -114,7 +114,7 @@ pub struct ChromeTrace<'a, W: Write> {
     /// Tasks that come after each other; `None` if none does.
     graph: Option<Precedence>,
     /// Tasks whose values each task reads when its jobs start.
-    reads: Vec<Vec<usize>>,
+    reads: Vec<Vec<TaskId>>,
     /// Newest value of each task, once there is one.
     newest: Vec<Option<Written>>,
 }
@@ -124,7 +124,7 @@ pub struct ChromeTrace<'a, W: Write> {
 struct Written {
     /// Number of the job.
     number: u64,
-    core: u32,
+    core: CoreId,
     time: Time,
 }
 
@@ -135,16 +135,16 @@ impl<'a, W: Write> ChromeTrace<'a, W> {
             |number: u32, name: &str| json!({"ph": "M", "pid": number, "name": "process_name", "args": {"name": name}});
         write!(out, "{{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n{}", process(1, "cores"))?;
         let graph = Precedence::of(set.tasks()).ok().flatten();
-        let read_at_start = |reader: usize| {
+        let read_at_start = |reader: TaskId| {
             let reads = set.tasks()[reader].reads.iter().copied();
             reads.filter(|read| is_read_at_start(set, *read, reader)).collect()
         };
-        let reads = (0..set.tasks().len()).map(read_at_start).collect();
+        let reads = set.task_ids().map(read_at_start).collect();
         let newest = vec![None; set.tasks().len()];
         let mut trace = ChromeTrace { set, horizon, out, failed: None, graph, reads, newest };
-        for core in 0..set.cores() {
+        for core in set.core_ids() {
             let args = json!({"name": set.core_label(core)});
-            trace.write(&json!({"ph": "M", "pid": 1, "tid": core, "name": "thread_name", "args": args}));
+            trace.write(&json!({"ph": "M", "pid": 1, "tid": core.0, "name": "thread_name", "args": args}));
         }
         trace.write(&process(2, "missed deadlines"));
         for (index, task) in set.tasks().iter().enumerate() {
@@ -180,10 +180,10 @@ impl<'a, W: Write> ChromeTrace<'a, W> {
 
     /// Writes one end of the flow from a job of one task to the job with this number of another. `why` is the key of
     /// the second task that names the first.
-    fn flow(&mut self, phase: &str, why: &str, (from, to, number): (u32, u32, u64), core: u32, time: f64) {
+    fn flow(&mut self, phase: &str, why: &str, (from, to, number): (TaskId, TaskId, u64), core: CoreId, time: f64) {
         let id = format!("{from}-{to}-{number}");
         self.write(&json!({
-            "ph": phase, "bp": "e", "id": id, "pid": 1, "tid": core, "cat": why, "name": why, "ts": time,
+            "ph": phase, "bp": "e", "id": id, "pid": 1, "tid": core.0, "cat": why, "name": why, "ts": time,
         }));
     }
 
@@ -205,66 +205,66 @@ fn last_instant(end: Time) -> f64 {
 }
 
 impl<W: Write> Observer for ChromeTrace<'_, W> {
-    fn ran(&mut self, core: usize, job: &Job, start: Time, end: Time, speed: Speed) {
+    fn ran(&mut self, core: CoreId, job: &Job, start: Time, end: Time, speed: Speed) {
         if start < end {
             self.write(&json!({
-                "ph": "X", "pid": 1, "tid": core, "cat": "job", "name": self.set.tasks()[job.task as usize].name,
+                "ph": "X", "pid": 1, "tid": core.0, "cat": "job", "name": self.set.tasks()[job.task].name,
                 "ts": us(start), "dur": us(end - start),
                 "args": {"job": job.number, "speed": f64::from(speed.0) / 1000.0},
             }));
         }
     }
 
-    fn held(&mut self, resource: usize, job: &Job, start: Time, end: Time) {
+    fn held(&mut self, resource: ResourceId, job: &Job, start: Time, end: Time) {
         self.write(&json!({
-            "ph": "X", "pid": 3, "tid": resource, "cat": "section", "name": self.set.tasks()[job.task as usize].name,
+            "ph": "X", "pid": 3, "tid": resource.0, "cat": "section", "name": self.set.tasks()[job.task].name,
             "ts": us(start), "dur": us(end - start), "args": {"job": job.number},
         }));
     }
 
-    fn blocked(&mut self, resource: usize, job: &Job, start: Time, end: Time) {
+    fn blocked(&mut self, resource: ResourceId, job: &Job, start: Time, end: Time) {
         if start < end {
             self.write(&json!({
-                "ph": "X", "pid": 4, "tid": job.task, "cat": "wait", "name": self.set.resources()[resource],
+                "ph": "X", "pid": 4, "tid": job.task.0, "cat": "wait", "name": self.set.resources()[resource],
                 "ts": us(start), "dur": us(end - start), "args": {"job": job.number},
             }));
         }
     }
 
-    fn dispatched(&mut self, core: usize, job: &Job, now: Time) {
+    fn dispatched(&mut self, core: CoreId, job: &Job, now: Time) {
         if job.executed > Time::ZERO {
             return;
         }
-        let task = job.task as usize;
+        let task = job.task;
         for before in &self.set.tasks()[task].after {
-            self.flow("f", "after", (*before as u32, job.task, job.number), core as u32, us(now));
+            self.flow("f", "after", (*before, job.task, job.number), core, us(now));
         }
         for at in 0..self.reads[task].len() {
             let read = self.reads[task][at];
             if let Some(written) = self.newest[read] {
-                let flow = (read as u32, job.task, job.number);
+                let flow = (read, job.task, job.number);
                 self.flow("s", "reads", flow, written.core, last_instant(written.time));
-                self.flow("f", "reads", flow, core as u32, us(now));
+                self.flow("f", "reads", flow, core, us(now));
             }
         }
     }
 
     fn left(&mut self, job: &Job, _first_start: Option<Time>, end: End, now: Time) {
         let graph = self.graph.as_ref().filter(|_| end == End::Completed);
-        let successors = graph.map_or_else(Vec::new, |graph| graph.successors(job.task as usize).to_vec());
+        let successors = graph.map_or_else(Vec::new, |graph| graph.successors(job.task).to_vec());
         for after in successors {
-            let flow = (job.task, after as u32, job.number);
-            self.flow("s", "after", flow, job.last_core.unwrap_or(0), last_instant(now));
+            let flow = (job.task, after, job.number);
+            self.flow("s", "after", flow, job.last_core.unwrap_or_default(), last_instant(now));
         }
-        let newest = &mut self.newest[job.task as usize];
+        let newest = &mut self.newest[job.task];
         if end == End::Completed && newest.is_none_or(|newest| newest.number <= job.number) {
-            *newest = Some(Written { number: job.number, core: job.last_core.unwrap_or(0), time: now });
+            *newest = Some(Written { number: job.number, core: job.last_core.unwrap_or_default(), time: now });
         }
         let met = end == End::Completed && now <= job.deadline;
         if !met && job.deadline <= self.horizon {
-            let name = format!("{} missed", self.set.tasks()[job.task as usize].name);
+            let name = format!("{} missed", self.set.tasks()[job.task].name);
             self.write(&json!({
-                "ph": "i", "s": "t", "pid": 2, "tid": job.task, "cat": "miss", "name": name, "ts": us(job.deadline),
+                "ph": "i", "s": "t", "pid": 2, "tid": job.task.0, "cat": "miss", "name": name, "ts": us(job.deadline),
                 "args": {"job": job.number, "release_us": us(job.release), "executed_us": us(job.executed), "why": end.name()},
             }));
         }
@@ -374,7 +374,7 @@ mod tests {
     #[test]
     fn flows_lead_from_values_to_their_readers_unless_they_are_let() {
         let ms = Time::from_ms;
-        let reader = Task::periodic("reader", ms(10), ms(1)).with_reads(vec![0]).with_offset(ms(5));
+        let reader = Task::periodic("reader", ms(10), ms(1)).with_reads(vec![TaskId(0)]).with_offset(ms(5));
         let mut set = TaskSet::new("s", vec![Task::periodic("writer", ms(10), ms(2)), reader], 1);
         let flows = |set: &TaskSet| -> Vec<(String, f64)> {
             let mut trace = ChromeTrace::new(set, ms(20), Vec::new()).unwrap();
@@ -387,7 +387,7 @@ mod tests {
         assert_eq!(flows(&set), expected.map(|(phase, time)| (phase.to_string(), time)));
         let chain = |communication: Communication| Chain {
             name: communication.name().into(),
-            tasks: vec![0, 1],
+            tasks: vec![TaskId(0), TaskId(1)],
             deadline: None,
             communication,
         };

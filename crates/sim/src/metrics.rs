@@ -233,9 +233,9 @@ impl Metrics {
         if !self.skips_histograms {
             self.lateness.record(ended.signed_sub(job.deadline));
         }
-        let task = &mut self.tasks[job.task as usize];
+        let task = &mut self.tasks[job.task];
         task.jobs.add(count);
-        if let Some(Some(counter)) = self.window_counters.get_mut(job.task as usize) {
+        if let Some(Some(counter)) = self.window_counters.get_mut(job.task.index()) {
             counter.left(job.number, met);
         }
         if completed {
@@ -250,7 +250,7 @@ impl Metrics {
 
     /// Adds the time for which a job that leaves has waited for resources. Its deadline must be within the horizon.
     pub fn record_blocked(&mut self, job: &Job, blocked: Time) {
-        let task = &mut self.tasks[job.task as usize];
+        let task = &mut self.tasks[job.task];
         task.blocked_sum += u128::from(blocked.0);
         task.blocked_max = task.blocked_max.max(blocked);
     }

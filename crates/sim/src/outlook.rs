@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use rand::RngExt;
 use rand_pcg::Pcg32;
-use temponet_task::{Arrival, Estimate, Event, Gap, Job, Precedence, System, SystemView, Task, TaskSet, Time};
+use temponet_task::{Arrival, Estimate, Event, Gap, Job, Precedence, System, SystemView, Task, TaskId, TaskSet, Time};
 
 use crate::Engine;
 use crate::engine::Waiting;
@@ -107,7 +107,7 @@ impl Outlook {
                 Event::Released(id) => self.released(view.job(*id)),
                 Event::Completed(id) => {
                     let job = view.job(*id);
-                    let listed = &mut self.tasks[job.task as usize].listed;
+                    let listed = &mut self.tasks[job.task].listed;
                     if !listed.released.is_empty() {
                         remember(&mut listed.shares, job.executed.0 as f64 / job.wcet.0.max(1) as f64);
                     }
@@ -118,9 +118,9 @@ impl Outlook {
     }
 
     fn released(&mut self, job: &Job) {
-        let index = job.task as usize;
-        let described = &self.known.tasks()[index];
-        let known = &mut self.tasks[index];
+        let id = job.task;
+        let described = &self.known.tasks()[id];
+        let known = &mut self.tasks[id];
         if let Arrival::Listed(_) = described.arrival {
             let gap = known.latest.map_or(Time::ZERO, |(last, _)| job.release.saturating_sub(last));
             remember(&mut known.listed.released, (*job, gap));
@@ -129,16 +129,16 @@ impl Outlook {
         }
         let relative = job.deadline.saturating_sub(job.release);
         let is_delayed = described.jitter > Time::ZERO || !described.after.is_empty();
-        let task = &self.set.tasks()[index];
+        let task = &self.set.tasks()[id];
         if job.wcet != task.wcet || (!is_delayed && relative != task.deadline) {
             let deadline = if is_delayed { task.deadline } else { relative };
             let changed = changed(described, job.wcet, deadline);
             known.sampler = Sampler::new(&changed);
             known.stream = JobStream::new(&changed, 0, 0, 0);
-            Arc::make_mut(&mut self.set).system.tasks_mut()[index] = changed;
+            Arc::make_mut(&mut self.set).system.tasks_mut()[id] = changed;
         }
         if known.latest.is_none_or(|(_, number)| number < job.number) {
-            let arrival = job.deadline.saturating_sub(self.set.tasks()[index].deadline);
+            let arrival = job.deadline.saturating_sub(self.set.tasks()[id].deadline);
             known.latest = Some((arrival.min(job.release), job.number));
         }
     }
@@ -148,16 +148,16 @@ impl Outlook {
     pub fn draw(&self, view: &SystemView<'_>, seed: u64, horizon: Time) -> Engine {
         let mut delayed = Vec::new();
         let (mut streams, mut next) = (Vec::with_capacity(self.tasks.len()), Vec::with_capacity(self.tasks.len()));
-        for (index, (known, task)) in self.tasks.iter().zip(self.set.tasks()).enumerate() {
+        for (id, (known, task)) in self.set.task_ids().zip(self.tasks.iter().zip(self.set.tasks())) {
             let mut stream = known.stream.clone();
-            stream.restart(seed, index as u64, known.latest.map_or(0, |(_, number)| number + 1));
+            stream.restart(seed, u64::from(id.0), known.latest.map_or(0, |(_, number)| number + 1));
             next.push(match task.arrival {
                 Arrival::Listed(_) => {
-                    known.draw_listed(index as u32, view.now, horizon, &mut stream.rng, &mut delayed);
+                    known.draw_listed(id, view.now, horizon, &mut stream.rng, &mut delayed);
                     None
                 }
                 _ if !task.after.is_empty() => None,
-                _ => self.next_arrival(index, view.now, &mut stream, &mut delayed),
+                _ => self.next_arrival(id, view.now, &mut stream, &mut delayed),
             });
             streams.push(stream);
         }
@@ -177,37 +177,37 @@ impl Outlook {
         streams: &mut [JobStream],
     ) -> Option<Box<Waiting>> {
         let graph = self.graph.as_ref()?;
-        for index in (0..streams.len()).filter(|index| !self.set.tasks()[*index].after.is_empty()) {
-            let next = graph.sources(index).iter().map(|source| streams[*source].next_number()).min();
-            streams[index].continue_with(next.unwrap_or(0));
+        for id in self.set.task_ids().filter(|id| !self.set.tasks()[*id].after.is_empty()) {
+            let next = graph.sources(id).iter().map(|source| streams[*source].next_number()).min();
+            streams[id].continue_with(next.unwrap_or(0));
         }
         let next: Vec<u64> = streams.iter().map(JobStream::next_number).collect();
-        Waiting::resumed(self.set.tasks(), view, delayed, &next, |index, number, arrival| {
-            let mut rng = self.random_stream_of(index, number, seed);
-            self.tasks[index].job(&self.set.tasks()[index], index as u32, number, arrival, arrival, &mut rng)
+        Waiting::resumed(self.set.tasks(), view, delayed, &next, |id, number, arrival| {
+            let mut rng = self.random_stream_of(id, number, seed);
+            self.tasks[id].job(&self.set.tasks()[id], id, number, arrival, arrival, &mut rng)
         })
     }
 
     /// Random numbers of a single job.
-    fn random_stream_of(&self, task: usize, number: u64, seed: u64) -> Pcg32 {
-        let number = number.wrapping_mul(self.tasks.len() as u64).wrapping_add(task as u64);
+    fn random_stream_of(&self, task: TaskId, number: u64, seed: u64) -> Pcg32 {
+        let number = number.wrapping_mul(self.tasks.len() as u64).wrapping_add(u64::from(task.0));
         random_stream(seed.rotate_left(17), number)
     }
 
     /// Draws the execution time of a job that has not completed.
     fn execution(&self, job: &Job, seed: u64) -> Time {
-        let known = &self.tasks[job.task as usize];
-        let mut rng = self.random_stream_of(job.task as usize, job.number, seed);
+        let known = &self.tasks[job.task];
+        let mut rng = self.random_stream_of(job.task, job.number, seed);
         if let Some(estimate) = job.estimate
             && let Some(drawn) = draw_estimated(estimate, job.executed, [job.bcet, job.wcet], &mut rng)
         {
             return drawn;
         }
-        if let Arrival::Listed(_) = self.set.tasks()[job.task as usize].arrival {
+        if let Arrival::Listed(_) = self.set.tasks()[job.task].arrival {
             return known.listed.execution(job, &mut rng);
         }
         // A job from before a change of mode has another wcet than those to come.
-        let factor = job.wcet.0 as f64 / self.set.tasks()[job.task as usize].wcet.0.max(1) as f64;
+        let factor = job.wcet.0 as f64 / self.set.tasks()[job.task].wcet.0.max(1) as f64;
         if factor == 1.0 {
             return known.sampler.draw_beyond(job.executed, &mut rng);
         }
@@ -217,14 +217,8 @@ impl Outlook {
 
     /// Returns the next arrival of a task after `now`. Jobs that have arrived and are still delayed are added to
     /// `delayed`.
-    fn next_arrival(
-        &self,
-        index: usize,
-        now: Time,
-        stream: &mut JobStream,
-        delayed: &mut Vec<Release>,
-    ) -> Option<Time> {
-        let (task, known) = (&self.set.tasks()[index], &self.tasks[index]);
+    fn next_arrival(&self, id: TaskId, now: Time, stream: &mut JobStream, delayed: &mut Vec<Release>) -> Option<Time> {
+        let (task, known) = (&self.set.tasks()[id], &self.tasks[id]);
         if let Arrival::Periodic { period } = task.arrival {
             let after = |(last, number): (Time, u64)| (last + period, number + 1);
             let (mut next, mut number) = known.latest.map_or((task.offset, 0), after);
@@ -235,7 +229,7 @@ impl Outlook {
                     return None;
                 }
                 let delay = Time(stream.rng.random_range(waited.0 + 1..=task.jitter.0));
-                delayed.push(known.job(task, index as u32, number, next, next + delay, &mut stream.rng));
+                delayed.push(known.job(task, id, number, next, next + delay, &mut stream.rng));
                 (next, number) = (next + period, number + 1);
             }
             stream.continue_with(number);
@@ -253,12 +247,12 @@ impl Outlook {
 }
 
 impl TaskOutlook {
-    /// Draws a job of the task with this index.
-    fn job(&self, task: &Task, index: u32, number: u64, arrival: Time, release: Time, rng: &mut Pcg32) -> Release {
+    /// Draws a job of the task with this id.
+    fn job(&self, task: &Task, id: TaskId, number: u64, arrival: Time, release: Time, rng: &mut Pcg32) -> Release {
         let execution = self.sampler.draw(rng);
         Release {
             time: release,
-            task: index,
+            task: id,
             number,
             deadline: arrival + task.deadline,
             execution,
@@ -271,7 +265,7 @@ impl TaskOutlook {
     }
 
     /// Draws coming jobs of a list of jobs from those that have been seen.
-    fn draw_listed(&self, index: u32, now: Time, horizon: Time, rng: &mut Pcg32, out: &mut Vec<Release>) {
+    fn draw_listed(&self, id: TaskId, now: Time, horizon: Time, rng: &mut Pcg32, out: &mut Vec<Release>) {
         let (Some((last, number)), jobs) = (self.latest, &self.listed.released) else { return };
         if jobs.len() < 2 {
             return;
@@ -290,7 +284,7 @@ impl TaskOutlook {
             let error = like.estimate.map(Estimate::error);
             out.push(Release {
                 time,
-                task: index,
+                task: id,
                 number,
                 deadline: time + like.deadline.saturating_sub(like.release),
                 execution,

@@ -1,6 +1,6 @@
 //! Observers of a run: [`Unobserved`] (the fast default), a [`Recorder`] of everything, or any other [`Observer`].
 
-use temponet_task::{Job, Speed, Time};
+use temponet_task::{CoreId, Job, ResourceId, Speed, TaskId, Time};
 
 use crate::metrics::End;
 
@@ -9,15 +9,15 @@ pub trait Observer {
     /// A job was released.
     fn released(&mut self, _job: &Job) {}
     /// A job was dispatched to a core.
-    fn dispatched(&mut self, _core: usize, _job: &Job, _now: Time) {}
+    fn dispatched(&mut self, _core: CoreId, _job: &Job, _now: Time) {}
     /// A job ran on a core from `start` to `end` at one speed without interruption.
-    fn ran(&mut self, _core: usize, _job: &Job, _start: Time, _end: Time, _speed: Speed) {}
+    fn ran(&mut self, _core: CoreId, _job: &Job, _start: Time, _end: Time, _speed: Speed) {}
     /// A job left the system at `now`. `first_start` is the time of its first dispatch.
     fn left(&mut self, _job: &Job, _first_start: Option<Time>, _end: End, _now: Time) {}
     /// A job held a resource from `start` to `end`. Reported at the end.
-    fn held(&mut self, _resource: usize, _job: &Job, _start: Time, _end: Time) {}
+    fn held(&mut self, _resource: ResourceId, _job: &Job, _start: Time, _end: Time) {}
     /// A job waited for a resource from `start` to `end`. Reported at the end.
-    fn blocked(&mut self, _resource: usize, _job: &Job, _start: Time, _end: Time) {}
+    fn blocked(&mut self, _resource: ResourceId, _job: &Job, _start: Time, _end: Time) {}
     /// Whether no event is of interest, so that none needs to be reported.
     fn ignores_everything(&self) -> bool {
         false
@@ -39,11 +39,11 @@ impl<O: Observer + ?Sized> Observer for &mut O {
         (**self).released(job);
     }
 
-    fn dispatched(&mut self, core: usize, job: &Job, now: Time) {
+    fn dispatched(&mut self, core: CoreId, job: &Job, now: Time) {
         (**self).dispatched(core, job, now);
     }
 
-    fn ran(&mut self, core: usize, job: &Job, start: Time, end: Time, speed: Speed) {
+    fn ran(&mut self, core: CoreId, job: &Job, start: Time, end: Time, speed: Speed) {
         (**self).ran(core, job, start, end, speed);
     }
 
@@ -51,11 +51,11 @@ impl<O: Observer + ?Sized> Observer for &mut O {
         (**self).left(job, first_start, end, now);
     }
 
-    fn held(&mut self, resource: usize, job: &Job, start: Time, end: Time) {
+    fn held(&mut self, resource: ResourceId, job: &Job, start: Time, end: Time) {
         (**self).held(resource, job, start, end);
     }
 
-    fn blocked(&mut self, resource: usize, job: &Job, start: Time, end: Time) {
+    fn blocked(&mut self, resource: ResourceId, job: &Job, start: Time, end: Time) {
         (**self).blocked(resource, job, start, end);
     }
 }
@@ -68,13 +68,13 @@ impl<O: Observer> Observer for Option<O> {
         }
     }
 
-    fn dispatched(&mut self, core: usize, job: &Job, now: Time) {
+    fn dispatched(&mut self, core: CoreId, job: &Job, now: Time) {
         if let Some(observer) = self {
             observer.dispatched(core, job, now);
         }
     }
 
-    fn ran(&mut self, core: usize, job: &Job, start: Time, end: Time, speed: Speed) {
+    fn ran(&mut self, core: CoreId, job: &Job, start: Time, end: Time, speed: Speed) {
         if let Some(observer) = self {
             observer.ran(core, job, start, end, speed);
         }
@@ -86,13 +86,13 @@ impl<O: Observer> Observer for Option<O> {
         }
     }
 
-    fn held(&mut self, resource: usize, job: &Job, start: Time, end: Time) {
+    fn held(&mut self, resource: ResourceId, job: &Job, start: Time, end: Time) {
         if let Some(observer) = self {
             observer.held(resource, job, start, end);
         }
     }
 
-    fn blocked(&mut self, resource: usize, job: &Job, start: Time, end: Time) {
+    fn blocked(&mut self, resource: ResourceId, job: &Job, start: Time, end: Time) {
         if let Some(observer) = self {
             observer.blocked(resource, job, start, end);
         }
@@ -106,12 +106,12 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
         self.1.released(job);
     }
 
-    fn dispatched(&mut self, core: usize, job: &Job, now: Time) {
+    fn dispatched(&mut self, core: CoreId, job: &Job, now: Time) {
         self.0.dispatched(core, job, now);
         self.1.dispatched(core, job, now);
     }
 
-    fn ran(&mut self, core: usize, job: &Job, start: Time, end: Time, speed: Speed) {
+    fn ran(&mut self, core: CoreId, job: &Job, start: Time, end: Time, speed: Speed) {
         self.0.ran(core, job, start, end, speed);
         self.1.ran(core, job, start, end, speed);
     }
@@ -121,12 +121,12 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
         self.1.left(job, first_start, end, now);
     }
 
-    fn held(&mut self, resource: usize, job: &Job, start: Time, end: Time) {
+    fn held(&mut self, resource: ResourceId, job: &Job, start: Time, end: Time) {
         self.0.held(resource, job, start, end);
         self.1.held(resource, job, start, end);
     }
 
-    fn blocked(&mut self, resource: usize, job: &Job, start: Time, end: Time) {
+    fn blocked(&mut self, resource: ResourceId, job: &Job, start: Time, end: Time) {
         self.0.blocked(resource, job, start, end);
         self.1.blocked(resource, job, start, end);
     }
@@ -136,7 +136,7 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobRecord {
     /// Index of the job's task.
-    pub task: u32,
+    pub task: TaskId,
     /// Number of the job within its task, from 0.
     pub number: u64,
     /// Release time.
@@ -169,9 +169,9 @@ impl JobRecord {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slice {
     /// Index of the core.
-    pub core: u32,
+    pub core: CoreId,
     /// Index of the job's task.
-    pub task: u32,
+    pub task: TaskId,
     /// Number of the job within its task, from 0.
     pub number: u64,
     /// Start of the slice.
@@ -186,9 +186,9 @@ pub struct Slice {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
     /// Index of the resource.
-    pub resource: u32,
+    pub resource: ResourceId,
     /// Index of the job's task.
-    pub task: u32,
+    pub task: TaskId,
     /// Number of the job within its task, from 0.
     pub number: u64,
     /// Start of the stretch.
@@ -198,8 +198,8 @@ pub struct Stretch {
 }
 
 impl Stretch {
-    fn new(resource: usize, job: &Job, start: Time, end: Time) -> Stretch {
-        Stretch { resource: resource as u32, task: job.task, number: job.number, start, end }
+    fn new(resource: ResourceId, job: &Job, start: Time, end: Time) -> Stretch {
+        Stretch { resource, task: job.task, number: job.number, start, end }
     }
 }
 
@@ -226,9 +226,9 @@ impl Recorder {
 }
 
 impl Observer for Recorder {
-    fn ran(&mut self, core: usize, job: &Job, start: Time, end: Time, speed: Speed) {
+    fn ran(&mut self, core: CoreId, job: &Job, start: Time, end: Time, speed: Speed) {
         if start < self.until && start < end {
-            self.slices.push(Slice { core: core as u32, task: job.task, number: job.number, start, end, speed });
+            self.slices.push(Slice { core, task: job.task, number: job.number, start, end, speed });
         }
     }
 
@@ -247,13 +247,13 @@ impl Observer for Recorder {
         }
     }
 
-    fn held(&mut self, resource: usize, job: &Job, start: Time, end: Time) {
+    fn held(&mut self, resource: ResourceId, job: &Job, start: Time, end: Time) {
         if start < self.until {
             self.holds.push(Stretch::new(resource, job, start, end));
         }
     }
 
-    fn blocked(&mut self, resource: usize, job: &Job, start: Time, end: Time) {
+    fn blocked(&mut self, resource: ResourceId, job: &Job, start: Time, end: Time) {
         if start < self.until && start < end {
             self.waits.push(Stretch::new(resource, job, start, end));
         }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use rand::{RngExt, SeedableRng};
 use rand_distr::Exp1;
 use rand_pcg::Pcg32;
-use temponet_task::{Arrival, Estimate, Gap, Task, TaskSet, Time};
+use temponet_task::{Arrival, Estimate, Gap, Task, TaskId, TaskSet, Time};
 
 use crate::execution::Sampler;
 
@@ -28,7 +28,7 @@ pub struct Release {
     /// Release time. For a job that follows others, this is its arrival; the schedule decides on its release.
     pub time: Time,
     /// Index of the job's task.
-    pub task: u32,
+    pub task: TaskId,
     /// Number of the job within its task, from 0.
     pub number: u64,
     /// Absolute deadline.
@@ -53,7 +53,7 @@ pub struct Workload {
     set: Arc<TaskSet>,
     streams: Vec<JobStream>,
     /// Next arrival of each task that has one.
-    arrivals: BinaryHeap<Reverse<(Time, u32)>>,
+    arrivals: BinaryHeap<Reverse<(Time, TaskId)>>,
     /// Jobs that have arrived but whose release is delayed by jitter.
     delayed: BinaryHeap<Reverse<Delayed>>,
     /// Number of modes that have begun.
@@ -73,7 +73,7 @@ pub struct Workload {
 struct Delayed(Release);
 
 impl Delayed {
-    fn order(&self) -> (Time, u32, u64) {
+    fn order(&self) -> (Time, TaskId, u64) {
         (self.0.time, self.0.task, self.0.number)
     }
 }
@@ -165,8 +165,8 @@ impl Workload {
     fn of_shared(set: Arc<TaskSet>, seed: u64, horizon: Time) -> Workload {
         let mut arrivals = BinaryHeap::with_capacity(set.tasks().len());
         let mut streams = Vec::with_capacity(set.tasks().len());
-        for (index, task) in set.tasks().iter().enumerate() {
-            streams.push(JobStream::new(task, seed, index as u64, 0));
+        for (id, task) in set.task_ids().zip(set.tasks()) {
+            streams.push(JobStream::new(task, seed, u64::from(id.0), 0));
             if !task.after.is_empty() {
                 continue;
             }
@@ -176,7 +176,7 @@ impl Workload {
                 _ => Some(task.offset),
             };
             if let Some(first) = first {
-                arrivals.push(Reverse((first, index as u32)));
+                arrivals.push(Reverse((first, id)));
             }
         }
         let is_plain = is_plain(&set);
@@ -196,7 +196,7 @@ impl Workload {
         delayed: impl Iterator<Item = Release>,
         horizon: Time,
     ) -> Workload {
-        let next = (0u32..).zip(next).filter_map(|(index, time)| Some(Reverse((time?, index))));
+        let next = (0..).map(TaskId).zip(next).filter_map(|(task, time)| Some(Reverse((time?, task))));
         let arrivals: BinaryHeap<_> = next.collect();
         let delayed: BinaryHeap<_> = delayed.map(|release| Reverse(Delayed(release))).collect();
         let is_plain = delayed.is_empty() && is_plain(&set);
@@ -239,9 +239,9 @@ impl Workload {
     pub fn pop(&mut self) -> Option<Release> {
         if self.is_plain {
             let Reverse((time, task)) = *self.arrivals.peek()?;
-            let number = self.take_arrival(time, task);
+            let number = self.take_arrival(time, TaskId(task.0));
             self.next_time = self.arrivals.peek().map_or(Time::NEVER, |Reverse((next, _))| *next);
-            return Some(self.job(task, number, time, time));
+            return Some(self.job(TaskId(task.0), number, time, time));
         }
         let arrival = self.arrivals.peek().map(|Reverse((time, task))| (*time, *task));
         let delayed = self.delayed.peek().map(|Reverse(Delayed(release))| (release.time, release.task));
@@ -249,9 +249,9 @@ impl Workload {
             (None, None) => return None,
             (Some(arrival), delayed) if delayed.is_none_or(|delayed| arrival < delayed) => {
                 let (time, task) = arrival;
-                let number = self.take_arrival(time, task);
-                let release = self.job(task, number, time, time);
-                self.arrive_followers(task, number, time);
+                let number = self.take_arrival(time, TaskId(task.0));
+                let release = self.job(TaskId(task.0), number, time, time);
+                self.arrive_followers(TaskId(task.0), number, time);
                 release
             }
             _ => self.delayed.pop()?.0.0,
@@ -278,8 +278,8 @@ impl Workload {
             while self.set.modes.get(self.modes_begun).is_some_and(|mode| mode.at <= time) {
                 self.modes_begun += 1;
             }
-            let silent = self.is_silent(task);
-            let jitter = self.set.tasks()[task as usize].jitter;
+            let silent = self.is_silent(TaskId(task.0));
+            let jitter = self.set.tasks()[task].jitter;
             if !silent && jitter == Time::ZERO {
                 return;
             }
@@ -287,22 +287,22 @@ impl Workload {
                 return;
             }
             if silent {
-                self.skip_silence(time, task);
+                self.skip_silence(time, TaskId(task.0));
                 continue;
             }
-            let number = self.take_arrival(time, task);
-            let delay = Time(self.streams[task as usize].rng.random_range(0..=jitter.0));
-            let release = self.job(task, number, time, time + delay);
+            let number = self.take_arrival(time, TaskId(task.0));
+            let delay = Time(self.streams[task].rng.random_range(0..=jitter.0));
+            let release = self.job(TaskId(task.0), number, time, time + delay);
             self.delayed.push(Reverse(Delayed(release)));
-            self.arrive_followers(task, number, time);
+            self.arrive_followers(TaskId(task.0), number, time);
         }
     }
 
     /// Lets the jobs arrive whose sources have all arrived with this job.
-    fn arrive_followers(&mut self, task: u32, number: u64, time: Time) {
+    fn arrive_followers(&mut self, task: TaskId, number: u64, time: Time) {
         let Some(mut followers) = self.followers.take() else { return };
         for follower in followers.source_arrived(task, number) {
-            self.streams[*follower as usize].next_number = number + 1;
+            self.streams[follower.index()].next_number = number + 1;
             let release = self.job(*follower, number, time, time);
             self.delayed.push(Reverse(Delayed(release)));
         }
@@ -311,9 +311,9 @@ impl Workload {
 
     /// Moves the next arrival of a task that the current mode silences to the end of the mode, on the task's own period
     /// grid. This is a single step, however long the mode lasts.
-    fn skip_silence(&mut self, time: Time, index: u32) {
-        let task = &self.set.tasks()[index as usize];
-        let stream = &mut self.streams[index as usize];
+    fn skip_silence(&mut self, time: Time, index: TaskId) {
+        let task = &self.set.tasks()[index];
+        let stream = &mut self.streams[index];
         let mode_end = self.set.modes.get(self.modes_begun).map(|mode| mode.at);
         let next = match (&task.arrival, task.period(), mode_end) {
             (Arrival::Listed(jobs), ..) => {
@@ -334,20 +334,20 @@ impl Workload {
     }
 
     /// Returns whether the current mode suppresses the jobs of a task.
-    fn is_silent(&self, task: u32) -> bool {
+    fn is_silent(&self, task: TaskId) -> bool {
         let mode = self.modes_begun.checked_sub(1).map(|index| &self.set.modes[index]);
         let released = mode.and_then(|mode| mode.tasks.as_ref());
-        released.is_some_and(|tasks| !tasks.contains(&(task as usize)))
+        released.is_some_and(|tasks| !tasks.contains(&task))
     }
 
     /// Takes the arrival at the head of the queue, replaces it by the task's next arrival, and returns the job number.
     #[inline]
-    fn take_arrival(&mut self, time: Time, task: u32) -> u64 {
-        let stream = &mut self.streams[task as usize];
+    fn take_arrival(&mut self, time: Time, task: TaskId) -> u64 {
+        let stream = &mut self.streams[task];
         let number = stream.next_number;
         stream.next_number += 1;
         let rate = self.modes_begun.checked_sub(1).map_or(1.0, |index| self.set.modes[index].rate);
-        let next = match &self.set.tasks()[task as usize].arrival {
+        let next = match &self.set.tasks()[task].arrival {
             Arrival::Periodic { period } => Some(time + divided(*period, rate)),
             Arrival::Sporadic { minimum, gap } => Some(time + divided(draw_gap(*minimum, *gap, &mut stream.rng), rate)),
             Arrival::Burst { jobs, every, until } => {
@@ -368,7 +368,7 @@ impl Workload {
 
     /// Replaces the arrival at the head of the queue by the next arrival of the same task, if there is one.
     #[inline]
-    fn replace_head(&mut self, next: Option<Time>, task: u32) {
+    fn replace_head(&mut self, next: Option<Time>, task: TaskId) {
         if let Some(mut head) = self.arrivals.peek_mut() {
             match next {
                 Some(next) => *head = Reverse((next, task)),
@@ -381,8 +381,8 @@ impl Workload {
 
     /// Creates the job with this number that arrives at `arrived` and is released at `time`.
     #[inline]
-    fn job(&mut self, index: u32, number: u64, arrived: Time, time: Time) -> Release {
-        let task = &self.set.tasks()[index as usize];
+    fn job(&mut self, index: TaskId, number: u64, arrived: Time, time: Time) -> Release {
+        let task = &self.set.tasks()[index];
         if let Arrival::Listed(jobs) = &task.arrival {
             let job = &jobs[number as usize];
             return Release {
@@ -398,7 +398,7 @@ impl Workload {
                 estimate: job.estimate.map(|estimate| estimate.within(job.bcet, job.wcet)),
             };
         }
-        let stream = &mut self.streams[index as usize];
+        let stream = &mut self.streams[index];
         let mut release = Release {
             time,
             task: index,

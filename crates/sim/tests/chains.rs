@@ -10,7 +10,7 @@ use temponet_sim::{
     ChromeTrace, End, Engine, JobRecord, JobsCsv, Metrics, Outlook, Recorder, Unobserved, Workload, simulate,
 };
 use temponet_task::{
-    Arrival, Assignment, Chain, Communication, ExecutionModel, Gap, Mode, OnMiss, Task, TaskSet, Time,
+    Arrival, Assignment, Chain, Communication, ExecutionModel, Gap, Mode, OnMiss, Task, TaskId, TaskSet, Time,
 };
 
 fn ms(n: u64) -> Time {
@@ -20,7 +20,8 @@ fn ms(n: u64) -> Time {
 /// Periodic tasks with these periods and wcets in milliseconds; a task with predecessors takes their period.
 fn set(cores: usize, given: &[(u64, u64, &[usize])]) -> TaskSet {
     let task = |(index, (period, wcet, after)): (usize, &(u64, u64, &[usize]))| {
-        Task::periodic(format!("t{index}"), ms(*period), ms(*wcet)).with_after(after.to_vec())
+        Task::periodic(format!("t{index}"), ms(*period), ms(*wcet))
+            .with_after(after.iter().copied().map(TaskId::new).collect())
     };
     let mut set = TaskSet::new("test", given.iter().enumerate().map(task).collect(), cores);
     set.system.follow_sources().unwrap();
@@ -35,7 +36,12 @@ fn run(set: &TaskSet, scheduler: &str, seed: u64, horizon: Time) -> (Metrics, Ve
 }
 
 fn chain(tasks: &[usize], deadline: Option<u64>, communication: Communication) -> Chain {
-    Chain { name: "chain".into(), tasks: tasks.to_vec(), deadline: deadline.map(ms), communication }
+    Chain {
+        name: "chain".into(),
+        tasks: tasks.iter().copied().map(TaskId::new).collect(),
+        deadline: deadline.map(ms),
+        communication,
+    }
 }
 
 #[test]
@@ -80,7 +86,7 @@ fn a_join_arrives_with_its_latest_source_and_remembers_early_ones() {
     join.system.tasks_mut()[1].offset = ms(6);
     join.system.follow_sources().unwrap();
     let (_, jobs) = run(&join, "edf", 0, ms(60));
-    assert_eq!((jobs[2].task, jobs[2].release, jobs[2].deadline), (2, ms(8), ms(26)));
+    assert_eq!((jobs[2].task, jobs[2].release, jobs[2].deadline), (TaskId(2), ms(8), ms(26)));
     assert!(jobs.iter().filter(|job| job.deadline <= ms(60)).all(|job| job.met()));
 }
 
@@ -89,13 +95,13 @@ fn sporadic_sources_take_their_followers_along_and_modes_silence_whole_graphs() 
     let mut sporadic = set(1, &[(10, 1, &[]), (10, 1, &[])]);
     sporadic.system.tasks_mut()[0].arrival = Arrival::Sporadic { minimum: ms(10), gap: Gap::Uniform { max: ms(30) } };
     sporadic.system.tasks_mut()[0].jitter = ms(3);
-    sporadic.system.tasks_mut()[1].after = vec![0];
+    sporadic.system.tasks_mut()[1].after = vec![TaskId(0)];
     sporadic.system.follow_sources().unwrap();
     let quiet = Mode { name: "quiet".into(), at: ms(300), work: 2.0, rate: 1.0, tasks: Some(vec![]) };
     let loud = Mode { name: "loud".into(), at: ms(500), work: 1.0, rate: 2.0, tasks: None };
     sporadic.modes = vec![quiet, loud];
     let jobs = Workload::counted(&sporadic, 3, ms(1000));
-    let of = |task: u32| jobs.iter().filter(move |job| job.task == task);
+    let of = |task: u32| jobs.iter().filter(move |job| job.task == TaskId(task));
     assert_eq!(of(0).count(), of(1).count());
     assert!(of(1).all(|job| of(0).any(|source| source.number == job.number && source.deadline == job.deadline)));
     assert!(of(1).all(|job| !(ms(300)..ms(500)).contains(&job.time)));
@@ -125,7 +131,7 @@ fn jobs_do_not_depend_on_the_schedule() {
 fn reaction_time_and_data_age_of_readers() {
     // The writer needs 4 of 10 ms; the reader comes every 15 ms, from 1 ms on, and needs 1 ms.
     let mut readers = set(2, &[(10, 4, &[]), (15, 1, &[])]);
-    (readers.system.tasks_mut()[1].reads, readers.system.tasks_mut()[1].offset) = (vec![0], ms(1));
+    (readers.system.tasks_mut()[1].reads, readers.system.tasks_mut()[1].offset) = (vec![TaskId(0)], ms(1));
     readers.system.set_chains(vec![chain(&[0, 1], Some(15), Communication::Implicit)]);
     let (metrics, _) = run(&readers, "edf", 0, ms(60));
     // Reads at 1 (nothing), 16 (written 14, arrived 10), 31 (written 24, arrived 20), 46 (written 44, arrived 40).
@@ -149,8 +155,8 @@ fn reaction_time_and_data_age_of_readers() {
 /// Figures of a chain, by brute force from the jobs of a run: reaction times and data ages, in nanoseconds, sorted.
 fn by_hand(set: &TaskSet, chain: &Chain, jobs: &[JobRecord]) -> (Vec<u64>, Vec<u64>) {
     let is_let = chain.communication == Communication::Let && !chain.is_triggered(set.tasks());
-    let of = |task: usize| jobs.iter().filter(move |job| job.task as usize == task);
-    let arrival = |job: &JobRecord| job.deadline.0 - set.tasks()[job.task as usize].deadline.0;
+    let of = |task: usize| jobs.iter().filter(move |job| job.task.index() == task);
+    let arrival = |job: &JobRecord| job.deadline.0 - set.tasks()[job.task].deadline.0;
     let written = |job: &JobRecord| {
         let completion = job.completion()?.0;
         Some(if is_let { completion.max(job.deadline.0) } else { completion })
@@ -178,7 +184,7 @@ fn by_hand(set: &TaskSet, chain: &Chain, jobs: &[JobRecord]) -> (Vec<u64>, Vec<u
         origin(place - 1, value, steps, of, read, written)
     }
     let steps: Vec<bool> = chain.steps(set.tasks()).collect();
-    let at = |place: usize| of(chain.tasks[place]).collect::<Vec<_>>();
+    let at = |place: usize| of(chain.tasks[place].index()).collect::<Vec<_>>();
     let read = |job: &JobRecord| if is_let { Some(job.release.0) } else { Some(job.start?.0) };
     let last = chain.tasks.len() - 1;
     let mut outputs: Vec<(u64, u64, u64)> = Vec::new();
@@ -216,7 +222,11 @@ fn any_chained_set() -> impl Strategy<Value = TaskSet> {
                     (task.bcet, task.execution) = (Time(1), ExecutionModel::Uniform);
                 }
                 if index > 0 {
-                    if follows { task.after = vec![index - 1] } else { task.reads = vec![index - 1] }
+                    if follows {
+                        task.after = vec![TaskId::new(index - 1)]
+                    } else {
+                        task.reads = vec![TaskId::new(index - 1)]
+                    }
                 }
                 tasks.push(task);
             }

@@ -2,7 +2,8 @@
 
 use temponet_sim::{End, Engine, JobRecord, MOST_READY, Metrics, Recorder, SimError, Unobserved, simulate};
 use temponet_task::{
-    Arrival, Assignment, Costs, JobId, NotApplicable, OnMiss, Scheduler, Speed, System, SystemView, Task, TaskSet, Time,
+    Arrival, Assignment, CoreId, Costs, JobId, NotApplicable, OnMiss, Scheduler, Speed, System, SystemView, Task,
+    TaskId, TaskSet, Time,
 };
 
 fn ms(n: u64) -> Time {
@@ -28,7 +29,7 @@ fn picture(set: &TaskSet, scheduler: &str, horizon: u64) -> String {
     let mut rows = vec![vec!['.'; horizon as usize]; set.cores()];
     for slice in &recorder.slices {
         for at in slice.start.0 / 1_000_000..slice.end.0 / 1_000_000 {
-            rows[slice.core as usize][at as usize] = set.tasks()[slice.task as usize].name.chars().next().unwrap();
+            rows[slice.core.index()][at as usize] = set.tasks()[slice.task].name.chars().next().unwrap();
         }
     }
     rows.iter().map(|row| row.iter().collect::<String>()).collect::<Vec<_>>().join("\n")
@@ -105,7 +106,7 @@ fn responses_of_jobs_that_never_complete_last_until_their_deadline() {
 fn switching_and_migrating_cost_work() {
     // B is preempted at 4 by A and resumes at 6: two dispatches of B, two of A.
     let mut set = set(&[(4, 2), (12, 5)], 1);
-    let end = |set: &TaskSet| record(set, "rm", 12).1.jobs.iter().find(|job| job.task == 1).unwrap().left;
+    let end = |set: &TaskSet| record(set, "rm", 12).1.jobs.iter().find(|job| job.task == TaskId(1)).unwrap().left;
     assert_eq!(end(&set), ms(11));
     set.system.set_costs(Costs { context_switch: Time::from_us(100), ..Costs::default() });
     // A at 0, B, A at 4, B, A at 8, B: six context switches before B ends.
@@ -122,7 +123,7 @@ fn a_migration_adds_its_delay_to_the_work() {
     set.system.tasks_mut()[0].priority = Some(2);
     set.system.tasks_mut()[1].priority = Some(3);
     let (metrics, recorder) = record(&set, "fp", 30);
-    let end = |recorder: &Recorder| recorder.jobs.iter().find(|job| job.task == 2).unwrap().left;
+    let end = |recorder: &Recorder| recorder.jobs.iter().find(|job| job.task == TaskId(2)).unwrap().left;
     assert_eq!((metrics.migrations, end(&recorder)), (1, ms(10)));
     set.system.set_costs(Costs { migration: Time::from_us(500), ..set.costs() });
     let (metrics, recorder) = record(&set, "fp", 30);
@@ -139,8 +140,8 @@ impl Scheduler for AtSpeed {
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         if let Some((id, _)) = view.ready().next() {
-            assignment.run(0, id);
-            assignment.set_speed(0, self.0);
+            assignment.run(CoreId(0), id);
+            assignment.set_speed(CoreId(0), self.0);
         }
     }
 }
@@ -180,23 +181,23 @@ fn illegal_assignments_are_errors_with_names() {
     };
     let twice = error(|view, assignment| {
         let id = view.active[0];
-        assignment.run(0, id);
-        assignment.run(1, id);
+        assignment.run(CoreId(0), id);
+        assignment.run(CoreId(1), id);
     });
     assert!(twice.contains("\"A\"") && twice.contains("two cores"), "{twice}");
-    assert!(error(|_, assignment| assignment.run(0, JobId(99))).contains("unknown job id 99"));
+    assert!(error(|_, assignment| assignment.run(CoreId(0), JobId(99))).contains("unknown job id 99"));
     assert!(error(|view, assignment| assignment.wake_at(view.now)).contains("not in the future"));
-    assert!(error(|_, assignment| assignment.set_speed(0, Speed(700))).contains("700/1000"));
+    assert!(error(|_, assignment| assignment.set_speed(CoreId(0), Speed(700))).contains("700/1000"));
     let finished = error(|view, assignment| match view.events[0] {
-        temponet_task::Event::Completed(id) => assignment.run(1, id),
-        _ => assignment.run(0, view.active[0]),
+        temponet_task::Event::Completed(id) => assignment.run(CoreId(1), id),
+        _ => assignment.run(CoreId(0), view.active[0]),
     });
     assert!(finished.contains("after it left"), "{finished}");
     let keeps_and_copies = error(|view, assignment| {
         let running = view.running[0];
-        assignment.run(0, running.unwrap_or(view.active[0]));
+        assignment.run(CoreId(0), running.unwrap_or(view.active[0]));
         if let Some(id) = running {
-            assignment.run(1, id);
+            assignment.run(CoreId(1), id);
         }
         assignment.wake_at(view.now + Time(1));
     });

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 use temponet_sched::catalog::Need;
 use temponet_sim::{End, Engine, Recorder, Unobserved, Workload, simulate};
-use temponet_task::{Arrival, Assignment, Costs, ExecutionModel, Gap, Mode, OnMiss, Scheduler, Task, TaskSet, Time};
+use temponet_task::{
+    Arrival, Assignment, CoreId, Costs, ExecutionModel, Gap, Mode, OnMiss, Scheduler, Task, TaskId, TaskSet, Time,
+};
 
 const HORIZON: Time = Time::from_ms(400);
 
@@ -55,7 +57,11 @@ fn any_set() -> impl Strategy<Value = TaskSet> {
             let before = edges[index];
             let is_joined = |before: usize| before == 0 || (before < index && !tasks[before].after.is_empty());
             if is_source && index > 0 && is_joined(before) {
-                tasks[index].after = if before > 0 && edges[0] > 2 { vec![0, before] } else { vec![before] };
+                tasks[index].after = if before > 0 && edges[0] > 2 {
+                    vec![TaskId(0), TaskId::new(before)]
+                } else {
+                    vec![TaskId::new(before)]
+                };
             }
         }
         let mut set = TaskSet::new("random", tasks, cores);
@@ -65,7 +71,7 @@ fn any_set() -> impl Strategy<Value = TaskSet> {
         set.system.set_costs(Costs { decision: Time::from_us(costs.2), ..set.costs() });
         if modes {
             let mode = |at, work, rate, tasks| Mode { name: "m".into(), at: Time::from_ms(at), work, rate, tasks };
-            set.modes = vec![mode(50, 1.7, 0.8, None), mode(120, 0.5, 1.5, Some(vec![0]))];
+            set.modes = vec![mode(50, 1.7, 0.8, None), mode(120, 0.5, 1.5, Some(vec![TaskId(0)]))];
         }
         set.system.follow_sources().unwrap();
         set
@@ -96,9 +102,9 @@ proptest! {
                 continue;
             };
             // Neither the slices of a core nor the slices of a job overlap.
-            let mut by_core: HashMap<u32, Time> = HashMap::new();
-            let mut by_job: HashMap<(u32, u64), Time> = HashMap::new();
-            let mut worked: HashMap<(u32, u64), u64> = HashMap::new();
+            let mut by_core: HashMap<CoreId, Time> = HashMap::new();
+            let mut by_job: HashMap<(TaskId, u64), Time> = HashMap::new();
+            let mut worked: HashMap<(TaskId, u64), u64> = HashMap::new();
             let mut slices = recorder.slices.clone();
             slices.sort_by_key(|slice| (slice.start, slice.end));
             for slice in &slices {
@@ -109,11 +115,11 @@ proptest! {
                 *worked.entry(job).or_default() += (slice.end - slice.start).0;
             }
             // No job starts before the jobs that it comes after have completed.
-            let done: HashMap<(u32, u64), Time> =
+            let done: HashMap<(TaskId, u64), Time> =
                 recorder.jobs.iter().filter_map(|job| Some(((job.task, job.number), job.completion()?))).collect();
             for (job, start) in recorder.jobs.iter().filter_map(|job| Some((job, job.start?))) {
-                let before = set.tasks()[job.task as usize].after.iter();
-                let mut ends = before.map(|before| done.get(&(*before as u32, job.number)));
+                let before = set.tasks()[job.task].after.iter();
+                let mut ends = before.map(|before| done.get(&(*before, job.number)));
                 prop_assert!(ends.all(|end| end.is_some_and(|end| *end <= start)), "{}", entry.name);
             }
             // Every released job leaves exactly once, and its slices cover the work it did.
@@ -121,7 +127,7 @@ proptest! {
             let without_costs = set.costs() == Default::default();
             for job in &recorder.jobs {
                 let release = &truth[&(job.task, job.number)];
-                let time = worked.get(&(job.task, job.number)).copied().unwrap_or(0);
+                let time = worked.get(&(TaskId(job.task.0), job.number)).copied().unwrap_or(0);
                 prop_assert!(job.executed <= release.execution && time >= job.executed.0);
                 prop_assert!(!without_costs || time == job.executed.0);
                 prop_assert!(job.end != End::Completed || job.executed == release.execution);

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use temponet_sched::build;
 use temponet_sim::{Engine, JobRecord, Observer, Outlook, Recorder, Unobserved};
 use temponet_task::{
-    Arrival, Assignment, ExecutionModel, Gap, Job, JobId, ListedJob, Mode, Protocol, Section, SystemView, Task,
-    TaskSet, Time,
+    Arrival, Assignment, CoreId, ExecutionModel, Gap, Job, JobId, ListedJob, Mode, Protocol, ResourceId, Section,
+    SystemView, Task, TaskId, TaskSet, Time,
 };
 
 fn ms(time: u64) -> Time {
@@ -122,7 +122,7 @@ fn arrivals_are_known_where_they_are_periodic_and_do_not_depend_on_decisions() {
     assert_eq!(futures[0], futures[1]);
     assert!(futures[0].len() > 14);
     for job in &futures[0] {
-        let task = &set.tasks()[job.task as usize];
+        let task = &set.tasks()[job.task];
         let expected = task.offset + task.period().unwrap() * job.number;
         assert_eq!((job.release, job.deadline), (expected, expected + task.deadline));
     }
@@ -143,7 +143,7 @@ fn sporadic_gaps_and_jitter_go_on_from_what_has_passed() {
                 assert!(jobs.len() > 6 && jobs.iter().all(|job| job.release > view.now), "nothing comes late");
                 for task in 0..2 {
                     let arrivals: Vec<Time> =
-                        jobs.iter().filter(|job| job.task == task).map(|job| job.deadline).collect();
+                        jobs.iter().filter(|job| job.task == TaskId(task)).map(|job| job.deadline).collect();
                     let least = if task == 0 { ms(10) } else { ms(20) };
                     assert!(arrivals.windows(2).all(|pair| pair[1] >= pair[0] + least), "{arrivals:?}");
                 }
@@ -155,10 +155,10 @@ fn sporadic_gaps_and_jitter_go_on_from_what_has_passed() {
 #[test]
 fn a_change_of_mode_is_seen_in_the_jobs_and_a_silent_task_stays_silent() {
     let mut set = TaskSet::new("s", vec![uniform("a", 10, 2), uniform("b", 10, 2)], 1);
-    set.modes = vec![Mode { name: "half".into(), at: ms(100), work: 2.0, rate: 0.5, tasks: Some(vec![0]) }];
+    set.modes = vec![Mode { name: "half".into(), at: ms(100), work: 2.0, rate: 0.5, tasks: Some(vec![TaskId(0)]) }];
     let (engine, outlook) = seen(&set, 1, ms(151));
     let jobs = followed(outlook.draw(&engine.view(), 1, engine.now() + ms(100)), "edf");
-    assert!(!jobs.is_empty() && jobs.iter().all(|job| job.task == 0 && job.wcet == ms(4)));
+    assert!(!jobs.is_empty() && jobs.iter().all(|job| job.task == TaskId(0) && job.wcet == ms(4)));
     assert!(jobs.windows(2).all(|pair| pair[1].release - pair[0].release == ms(20)));
 }
 
@@ -197,7 +197,11 @@ fn ids_and_views_stay_consistent_when_a_future_goes_on() {
         let view: SystemView<'_> = future.view();
         for (core, id) in view.running.iter().enumerate() {
             let Some(id) = id else { continue };
-            assert!(view.active.contains(id) && view.job(*id).last_core == Some(core as u32) && view.job(*id).running);
+            assert!(
+                view.active.contains(id)
+                    && view.job(*id).last_core == Some(CoreId(core as u32))
+                    && view.job(*id).running
+            );
         }
         let mut ids: Vec<JobId> = view.active.to_vec();
         ids.sort_unstable();
@@ -237,9 +241,9 @@ fn a_future_knows_who_holds_what() {
         Task::periodic(name, ms(period), ms(wcet)).with_sections(sections.to_vec())
     };
     let tasks = vec![
-        task("a", 10, 3, &[section(0, 0, 2)]),
-        task("b", 14, 5, &[section(1, 1, 4), section(0, 2, 2)]),
-        task("c", 33, 12, &[section(0, 3, 5), section(1, 9, 3)]),
+        task("a", 10, 3, &[section(ResourceId(0), 0, 2)]),
+        task("b", 14, 5, &[section(ResourceId(1), 1, 4), section(ResourceId(0), 2, 2)]),
+        task("c", 33, 12, &[section(ResourceId(0), 3, 5), section(ResourceId(1), 9, 3)]),
     ];
     let mut held = 0;
     for (cores, protocol) in
@@ -251,7 +255,7 @@ fn a_future_knows_who_holds_what() {
         for until in 40..120 {
             let (engine, outlook) = seen(&set, 0, ms(until));
             let (view, end) = (engine.view(), engine.now() + ms(60));
-            held += usize::from((0..2).any(|resource| view.locks.unwrap().holder(resource).is_some()));
+            held += usize::from((0..2).any(|resource| view.locks.unwrap().holder(ResourceId(resource)).is_some()));
             let key = |job: &JobRecord| (job.task, job.number, job.left, job.end);
             let expected: Vec<_> = left(engine.clone(), end).iter().map(key).collect();
             let found: Vec<_> = left(outlook.draw(&view, 1, end), end).iter().map(key).collect();

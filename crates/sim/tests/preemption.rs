@@ -6,8 +6,8 @@ use std::sync::Arc;
 use temponet_sched::build;
 use temponet_sim::{End, Engine, JobRecord, Outlook, Recorder, SimError, Unobserved, simulate};
 use temponet_task::{
-    Assignment, Costs, Event, NotApplicable, OnMiss, Preemption, Scheduler, Speed, System, SystemView, Task, TaskSet,
-    Time,
+    Assignment, CoreId, Costs, Event, NotApplicable, OnMiss, Preemption, Scheduler, Speed, System, SystemView, Task,
+    TaskSet, Time,
 };
 
 fn ms(n: u64) -> Time {
@@ -70,7 +70,7 @@ impl temponet_task::Wrapper for Half {
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         Scheduler::decide(&mut self.0, view, assignment);
-        assignment.set_speed(0, Speed(500));
+        assignment.set_speed(CoreId(0), Speed(500));
     }
 }
 
@@ -116,7 +116,7 @@ fn a_held_job_that_is_abandoned_leaves_at_its_next_point_unless_it_completes() {
     let mut gives_up = Rogue(|view, assignment| {
         assignment.place(view, &view.active[..1.min(view.active.len())]);
         if view.now == ms(1) {
-            assert!(view.is_held(0) && view.held_on(0) == view.running[0]);
+            assert!(view.is_held(CoreId(0)) && view.held_on(CoreId(0)) == view.running[0]);
             assignment.abandon(view.running[0].unwrap());
         }
         let has_left = view.events.iter().any(|event| matches!(event, Event::Aborted(_)));
@@ -138,11 +138,12 @@ fn taking_a_job_off_the_core_it_holds_is_illegal_and_named() {
     };
     let dropped = error(|view, assignment| {
         if view.now == Time::ZERO {
-            assignment.run(0, view.active[0]);
+            assignment.run(CoreId(0), view.active[0]);
         }
     });
     assert_eq!(dropped, "job 0 of task \"long\" taken off core 0, which it holds until it can be preempted");
-    let moved = error(|view, assignment| assignment.run(usize::from(view.now > Time::ZERO), view.active[0]));
+    let moved =
+        error(|view, assignment| assignment.run(CoreId::new(usize::from(view.now > Time::ZERO)), view.active[0]));
     assert!(moved.contains("\"long\" taken off core 0"), "{moved}");
 }
 
@@ -197,7 +198,7 @@ fn a_future_knows_who_holds_a_core() {
             scheduler.decide(&engine.view(), &mut assignment);
             if engine.now() == moment {
                 let mut future = outlook.draw(&engine.view(), 1, ms(100));
-                assert!(future.view().is_held(0));
+                assert!(future.view().is_held(CoreId(0)));
                 future.apply(&assignment, &mut Unobserved).unwrap();
                 drawn = Some(future);
             }
@@ -209,7 +210,7 @@ fn a_future_knows_who_holds_a_core() {
                 assert_eq!(future.now(), ms(4), "the next point");
                 assert_eq!(future.now(), same.now());
                 assert_eq!(future.view().events, same.view().events);
-                assert!(!future.view().is_held(0));
+                assert!(!future.view().is_held(CoreId(0)));
                 assert_eq!(future.view().running, same.view().running);
                 assert_eq!(future.view().running[0].is_none(), deadline == 2);
             }

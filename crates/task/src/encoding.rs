@@ -7,8 +7,9 @@
 //! not found.
 
 use crate::{
-    Aim, Arrival, Chain, Communication, Core, CoreSet, Costs, Estimate, ExecutionModel, Gap, ListedJob, Measure, Mode,
-    OnMiss, Preemption, Protocol, Section, Server, Speed, System, Task, TaskSet, Time, TimeUnit,
+    Aim, Arrival, Chain, Communication, Core, CoreId, CoreSet, Costs, Estimate, ExecutionModel, Gap, ListedJob,
+    Measure, Mode, OnMiss, Preemption, Protocol, ResourceId, Section, Server, Speed, System, Task, TaskId, TaskSet,
+    Time, TimeUnit,
 };
 use alloc::{format, string::String, vec::Vec};
 
@@ -107,6 +108,19 @@ impl Encode for Time {
     }
 }
 
+/// Encodes ids as places, with 64 bits.
+macro_rules! encode_ids {
+    ($($id:ty),*) => {
+        $(impl Encode for $id {
+            fn put(&self, out: &mut Vec<u8>) {
+                self.index().put(out);
+            }
+        })*
+    };
+}
+
+encode_ids!(TaskId, CoreId, ResourceId);
+
 impl Encode for Speed {
     fn put(&self, out: &mut Vec<u8>) {
         self.0.put(out);
@@ -202,7 +216,7 @@ impl Encode for Estimate {
 
 impl Encode for CoreSet {
     fn put(&self, out: &mut Vec<u8>) {
-        let cores: Option<Vec<usize>> = self.last().map(|last| self.iter(last + 1).collect());
+        let cores: Option<Vec<CoreId>> = self.last().map(|last| self.iter(last.index() + 1).collect());
         cores.put(out);
     }
 }
@@ -342,7 +356,7 @@ mod tests {
             task(set, |task| task.arrival = Arrival::Listed(vec![job].into()));
         }
         fn chain(set: &mut TaskSet, change: impl FnOnce(&mut Chain)) {
-            let (name, tasks, communication) = ("c".into(), vec![0, 1], Communication::Implicit);
+            let (name, tasks, communication) = ("c".into(), vec![TaskId(0), TaskId(1)], Communication::Implicit);
             let mut chain = Chain { name, tasks, deadline: None, communication };
             change(&mut chain);
             set.system.set_chains(vec![chain]);
@@ -373,7 +387,7 @@ mod tests {
             ("mode work", |set| mode(set, |mode| mode.work = 2.0)),
             ("mode rate", |set| mode(set, |mode| mode.rate = 2.0)),
             ("mode tasks", |set| mode(set, |mode| mode.tasks = Some(vec![]))),
-            ("mode tasks", |set| mode(set, |mode| mode.tasks = Some(vec![1]))),
+            ("mode tasks", |set| mode(set, |mode| mode.tasks = Some(vec![TaskId(1)]))),
             ("fewer tasks", |set| drop(set.system.tasks_mut().pop())),
             ("cores", |set| set.system.set_cores(3)),
             ("machine", |set| {
@@ -399,7 +413,7 @@ mod tests {
             ("server period", |set| server(set, "s", 1, 3)),
             ("chain", |set| chain(set, |_| {})),
             ("chain name", |set| chain(set, |chain| chain.name = "d".into())),
-            ("chain tasks", |set| chain(set, |chain| chain.tasks = vec![1, 0])),
+            ("chain tasks", |set| chain(set, |chain| chain.tasks = vec![TaskId(1), TaskId(0)])),
             ("chain deadline", |set| chain(set, |chain| chain.deadline = Some(Time(1)))),
             ("communication", |set| chain(set, |chain| chain.communication = Communication::Let)),
             ("resources", |set| set.system.set_resources(vec!["bus".into()])),
@@ -506,20 +520,30 @@ mod tests {
             ("served by", |set| task(set, |task| task.server = Some(0))),
             ("not preempted", |set| task(set, |task| task.preemption = Preemption::None)),
             ("preempted every", |set| task(set, |task| task.preemption = Preemption::Every(Time(1)))),
-            ("after", |set| task(set, |task| task.after = vec![1])),
-            ("reads", |set| task(set, |task| task.reads = vec![1])),
+            ("after", |set| task(set, |task| task.after = vec![TaskId(1)])),
+            ("reads", |set| task(set, |task| task.reads = vec![TaskId(1)])),
             ("section", |set| {
-                task(set, |task| task.sections = vec![Section { resource: 0, at: Time(0), length: Time(1) }])
+                task(set, |task| {
+                    task.sections = vec![Section { resource: ResourceId(0), at: Time(0), length: Time(1) }]
+                })
             }),
             ("resource", |set| {
-                task(set, |task| task.sections = vec![Section { resource: 1, at: Time(0), length: Time(1) }])
+                task(set, |task| {
+                    task.sections = vec![Section { resource: ResourceId(1), at: Time(0), length: Time(1) }]
+                })
             }),
-            ("at", |set| task(set, |task| task.sections = vec![Section { resource: 0, at: Time(1), length: Time(1) }])),
+            ("at", |set| {
+                task(set, |task| {
+                    task.sections = vec![Section { resource: ResourceId(0), at: Time(1), length: Time(1) }]
+                })
+            }),
             ("length", |set| {
-                task(set, |task| task.sections = vec![Section { resource: 0, at: Time(0), length: Time(2) }])
+                task(set, |task| {
+                    task.sections = vec![Section { resource: ResourceId(0), at: Time(0), length: Time(2) }]
+                })
             }),
-            ("affinity", |set| task(set, |task| task.cores = CoreSet::of([0, 1]))),
-            ("affinity", |set| task(set, |task| task.cores = CoreSet::of([1]))),
+            ("affinity", |set| task(set, |task| task.cores = CoreSet::of([0, 1].map(CoreId)))),
+            ("affinity", |set| task(set, |task| task.cores = CoreSet::of([CoreId(1)]))),
         ]
     }
 

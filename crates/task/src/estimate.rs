@@ -170,7 +170,7 @@ impl SystemView<'_> {
         if job.estimate.is_none() {
             return job.remaining();
         }
-        let is_guaranteed = self.system.tasks().get(job.task as usize).is_some_and(|task| task.guarantee);
+        let is_guaranteed = self.system.tasks().get(job.task.index()).is_some_and(|task| task.guarantee);
         if job.criticality > 0 || is_guaranteed { job.remaining() } else { job.likely_remaining() }
     }
 }
@@ -178,11 +178,11 @@ impl SystemView<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::TaskSet;
+    use crate::{TaskId, TaskSet};
 
     fn job(estimate: Option<Estimate>) -> Job {
         let task = Task::periodic("t", Time(1_000), Time(100)).with_bcet(Time(10));
-        Job::first(0, &task).with_estimate(estimate)
+        Job::first(TaskId(0), &task).with_estimate(estimate)
     }
 
     #[test]

@@ -202,7 +202,8 @@ impl System {
         if task.bcet > task.wcet {
             return Err(InvalidSystem::BcetAboveWcet { task: name(), bcet: task.bcet, wcet: task.wcet });
         }
-        if task.cores.iter(self.cores()).next().is_none() || task.cores.last().is_some_and(|last| last >= self.cores())
+        if task.cores.iter(self.cores()).next().is_none()
+            || task.cores.last().is_some_and(|last| last.index() >= self.cores())
         {
             return Err(InvalidSystem::TaskSetting { task: name(), what: TaskSettingProblem::Cores });
         }

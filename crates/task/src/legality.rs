@@ -4,7 +4,7 @@
 
 use alloc::{format, string::String};
 
-use crate::{Assignment, JobId, Speed, SystemView, Time};
+use crate::{Assignment, CoreId, JobId, Speed, SystemView, Time};
 
 /// What is wrong with an [`Assignment`]. Jobs are named by their ids; [`AssignmentProblem::named`] has the names of
 /// tasks.
@@ -35,7 +35,7 @@ pub enum AssignmentProblem {
         /// The job.
         job: JobId,
         /// The core.
-        core: usize,
+        core: CoreId,
     },
     /// A job is put on a core although it waits for a resource that another one holds.
     #[error("the job with the id {} is put on a core, but it waits for a resource", .0.0)]
@@ -44,7 +44,7 @@ pub enum AssignmentProblem {
     #[error("no core has the speed {}/1000", .speed.0)]
     Speed {
         /// The core.
-        core: usize,
+        core: CoreId,
         /// The speed that it is set to.
         speed: Speed,
     },
@@ -120,7 +120,7 @@ impl Assignment {
             self.check_held(view)?;
         }
         let is_bound = view.system.machine().is_bound();
-        for (core, (id, running)) in cores.iter().zip(view.running).enumerate() {
+        for (core, (id, running)) in CoreId::all(cores.len()).zip(cores.iter().zip(view.running)) {
             let (Some(id), true) = (*id, id != running) else { continue };
             if !view.is_active(id) {
                 return Err(AssignmentProblem::UnknownJob(id));
@@ -132,8 +132,8 @@ impl Assignment {
                 return Err(AssignmentProblem::Blocked(id));
             }
             let job = view.job(id);
-            let stays = job.running && job.last_core.is_some_and(|own| cores.get(own as usize) == Some(&Some(id)));
-            if stays || cores[core + 1..].contains(&Some(id)) {
+            let stays = job.running && job.last_core.is_some_and(|own| cores.get(own.index()) == Some(&Some(id)));
+            if stays || cores[core.index() + 1..].contains(&Some(id)) {
                 return Err(AssignmentProblem::TwoCores(id));
             }
         }
@@ -143,8 +143,8 @@ impl Assignment {
     #[cold]
     #[inline(never)]
     fn check_held(&self, view: &SystemView<'_>) -> Result<(), AssignmentProblem> {
-        let leaves = |core: usize| view.held_on(core).filter(|id| self.cores()[core] != Some(*id));
-        let first = (0..self.cores().len().min(view.running.len())).find_map(leaves);
+        let leaves = |core: CoreId| view.held_on(core).filter(|id| self.cores()[core] != Some(*id));
+        let first = CoreId::all(self.cores().len().min(view.running.len())).find_map(leaves);
         first.map_or(Ok(()), |id| Err(AssignmentProblem::Held(id)))
     }
 
@@ -167,8 +167,8 @@ impl Assignment {
     #[cold]
     #[inline(never)]
     fn check_speeds(&self, view: &SystemView<'_>) -> Result<(), AssignmentProblem> {
-        let is_unknown = |core: &usize| !view.system.speeds().contains(&self.speed(*core));
-        match (0..view.cores()).find(is_unknown) {
+        let is_unknown = |core: &CoreId| !view.system.speeds().contains(&self.speed(*core));
+        match CoreId::all(view.cores()).find(is_unknown) {
             Some(core) => Err(AssignmentProblem::Speed { core, speed: self.speed(core) }),
             None => Ok(()),
         }

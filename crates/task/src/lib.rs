@@ -31,6 +31,7 @@ mod estimate;
 #[cfg(not(feature = "std"))]
 mod float;
 mod goal;
+mod ids;
 mod invalid;
 mod job_table;
 mod legality;
@@ -52,6 +53,7 @@ mod wrapper;
 
 pub use estimate::Estimate;
 pub use goal::{Aim, Goal, Measure, Worths};
+pub use ids::{CoreId, ResourceId, TaskId};
 pub use invalid::{InvalidSystem, TaskSettingProblem};
 pub use job_table::JobTable;
 pub use legality::AssignmentProblem;

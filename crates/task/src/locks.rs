@@ -8,7 +8,7 @@ use alloc::sync::Arc;
 use alloc::{vec, vec::Vec};
 
 use crate::sections::{Step, ceilings, preemption_levels, steps};
-use crate::{Job, JobId, Protocol, System};
+use crate::{Job, JobId, Protocol, ResourceId, System};
 
 /// State of the resources of a system with critical sections.
 #[derive(Clone, Debug)]
@@ -40,9 +40,9 @@ struct State {
     /// Number of locks and unlocks behind the job.
     passed: u32,
     /// Resource that the job has to lock before it can go on.
-    wants: Option<u32>,
+    wants: Option<ResourceId>,
     /// Resource that keeps the job from running, and the job that holds it.
-    waits: Option<(u32, JobId)>,
+    waits: Option<(ResourceId, JobId)>,
 }
 
 impl Locks {
@@ -68,18 +68,18 @@ impl Locks {
     }
 
     /// Returns the job that holds a resource.
-    pub fn holder(&self, resource: usize) -> Option<JobId> {
-        self.holders.get(resource).copied().flatten()
+    pub fn holder(&self, resource: ResourceId) -> Option<JobId> {
+        self.holders.get(resource.index()).copied().flatten()
     }
 
     /// Returns the resource that a job has to lock before it can go on, be it free or not.
-    pub fn wanted_by(&self, id: JobId) -> Option<usize> {
-        self.state(id).wants.map(|resource| resource as usize)
+    pub fn wanted_by(&self, id: JobId) -> Option<ResourceId> {
+        self.state(id).wants
     }
 
     /// Returns the resource that keeps a job from running and the job that holds it; `None` if the job can run.
-    pub fn blocker(&self, id: JobId) -> Option<(usize, JobId)> {
-        self.state(id).waits.map(|(resource, holder)| (resource as usize, holder))
+    pub fn blocker(&self, id: JobId) -> Option<(ResourceId, JobId)> {
+        self.state(id).waits
     }
 
     /// Returns whether a job cannot run now.
@@ -116,8 +116,8 @@ impl Locks {
     }
 
     /// Forgets a job that leaves. `unlocked` is called for every resource that it held.
-    pub fn leave(&mut self, id: JobId, mut unlocked: impl FnMut(usize)) {
-        for resource in 0..self.holders.len() {
+    pub fn leave(&mut self, id: JobId, mut unlocked: impl FnMut(ResourceId)) {
+        for resource in ResourceId::all(self.holders.len()) {
             if self.holders[resource] == Some(id) {
                 self.holders[resource] = None;
                 unlocked(resource);
@@ -130,16 +130,16 @@ impl Locks {
 
     /// Returns the work at the next lock or unlock of a job; `None` if it has none.
     pub fn next_work(&self, id: JobId, job: &Job) -> Option<crate::Time> {
-        self.step(id, job).map(|step| step.work_in(job, self.rules.wcets[job.task as usize]))
+        self.step(id, job).map(|step| step.work_in(job, self.rules.wcets[job.task]))
     }
 
     fn step(&self, id: JobId, job: &Job) -> Option<Step> {
-        self.rules.steps.get(job.task as usize)?.get(self.state(id).passed as usize).copied()
+        self.rules.steps.get(job.task.index())?.get(self.state(id).passed as usize).copied()
     }
 
     /// Unlocks what the job has come to the end of, and stops at the next lock that it has come to. `unlocked` is
     /// called for every resource that it unlocks.
-    pub fn advance(&mut self, id: JobId, job: &Job, mut unlocked: impl FnMut(usize)) {
+    pub fn advance(&mut self, id: JobId, job: &Job, mut unlocked: impl FnMut(ResourceId)) {
         while let (Some(step), Some(work)) = (self.step(id, job), self.next_work(id, job)) {
             if work > job.executed {
                 break;
@@ -149,25 +149,25 @@ impl Locks {
                 break;
             }
             self.states[id.index()].passed += 1;
-            if self.holders[step.resource as usize] == Some(id) {
-                self.holders[step.resource as usize] = None;
-                unlocked(step.resource as usize);
+            if self.holders[step.resource] == Some(id) {
+                self.holders[step.resource] = None;
+                unlocked(step.resource);
             }
         }
     }
 
     /// Gives a running job everything that it wants now. Returns whether it can go on; if not, another job holds what
     /// it wants next. `changed` is called for every resource that it locks (`true`) or unlocks again at once (`false`).
-    pub fn take(&mut self, id: JobId, job: &Job, mut changed: impl FnMut(usize, bool)) -> bool {
+    pub fn take(&mut self, id: JobId, job: &Job, mut changed: impl FnMut(ResourceId, bool)) -> bool {
         while let Some(resource) = self.state(id).wants {
-            match self.holders[resource as usize] {
+            match self.holders[resource] {
                 Some(holder) if holder != id => return false,
                 _ => {}
             }
-            self.holders[resource as usize] = Some(id);
+            self.holders[resource] = Some(id);
             let state = &mut self.states[id.index()];
             (state.wants, state.passed) = (None, state.passed + 1);
-            changed(resource as usize, true);
+            changed(resource, true);
             self.advance(id, job, |resource| changed(resource, false));
         }
         true
@@ -190,8 +190,8 @@ impl Locks {
     }
 
     /// Returns what keeps a job from running.
-    fn found_blocker(&self, id: JobId, job: &Job) -> Option<(u32, JobId)> {
-        let held_by_other = |resource: u32| self.holders[resource as usize].filter(|holder| *holder != id);
+    fn found_blocker(&self, id: JobId, job: &Job) -> Option<(ResourceId, JobId)> {
+        let held_by_other = |resource: ResourceId| self.holders[resource].filter(|holder| *holder != id);
         if let Some(resource) = self.state(id).wants
             && let Some(holder) = held_by_other(resource)
         {
@@ -200,9 +200,10 @@ impl Locks {
         if self.rules.protocol != Protocol::Ceiling || job.last_core.is_some() {
             return None;
         }
-        let level = *self.rules.levels.get(job.task as usize)?;
-        let held = (0..self.holders.len() as u32).filter_map(|resource| Some((resource, held_by_other(resource)?)));
-        let above = held.filter(|(resource, _)| self.rules.ceilings[*resource as usize] >= level);
-        above.max_by_key(|(resource, _)| (self.rules.ceilings[*resource as usize], core::cmp::Reverse(*resource)))
+        let level = *self.rules.levels.get(job.task.index())?;
+        let held =
+            ResourceId::all(self.holders.len()).filter_map(|resource| Some((resource, held_by_other(resource)?)));
+        let above = held.filter(|(resource, _)| self.rules.ceilings[*resource] >= level);
+        above.max_by_key(|(resource, _)| (self.rules.ceilings[*resource], core::cmp::Reverse(*resource)))
     }
 }

@@ -12,7 +12,7 @@ use alloc::{
 
 #[cfg(not(feature = "std"))]
 use crate::float::Float as _;
-use crate::{System, Task, Time};
+use crate::{CoreId, System, Task, TaskId, Time};
 
 /// Speed of a core, in thousandths of full speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -81,9 +81,9 @@ impl CoreSet {
     pub const ALL: CoreSet = CoreSet { words: Vec::new() };
 
     /// Creates the set of these cores, of which there is at least one; without any, it is the set of all cores.
-    pub fn of(cores: impl IntoIterator<Item = usize>) -> CoreSet {
+    pub fn of(cores: impl IntoIterator<Item = CoreId>) -> CoreSet {
         let mut words = Vec::new();
-        for core in cores {
+        for core in cores.into_iter().map(CoreId::index) {
             if core / 64 >= words.len() {
                 words.resize(core / 64 + 1, 0);
             }
@@ -99,19 +99,20 @@ impl CoreSet {
 
     /// Returns whether the core is in the set.
     #[inline]
-    pub fn contains(&self, core: usize) -> bool {
+    pub fn contains(&self, core: CoreId) -> bool {
+        let core = core.index();
         self.words.is_empty() || self.words.get(core / 64).is_some_and(|word| word >> (core % 64) & 1 == 1)
     }
 
     /// Iterates over the cores of the set that a machine with this many cores has, ascending.
-    pub fn iter(&self, cores: usize) -> impl Iterator<Item = usize> + '_ {
-        (0..cores).filter(|core| self.contains(*core))
+    pub fn iter(&self, cores: usize) -> impl Iterator<Item = CoreId> + '_ {
+        CoreId::all(cores).filter(|core| self.contains(*core))
     }
 
     /// Returns the highest core that the set names; none for the set of all cores.
-    pub fn last(&self) -> Option<usize> {
+    pub fn last(&self) -> Option<CoreId> {
         let (at, word) = self.words.iter().enumerate().rfind(|(_, word)| **word != 0)?;
-        Some(at * 64 + word.ilog2() as usize)
+        Some(CoreId::new(at * 64 + word.ilog2() as usize))
     }
 }
 
@@ -146,14 +147,14 @@ impl Machine {
 
     /// Returns the speed of a core.
     #[inline]
-    pub fn speed(&self, core: usize) -> Speed {
-        self.cores.get(core).map_or(Speed::FULL, |core| core.speed)
+    pub fn speed(&self, core: CoreId) -> Speed {
+        self.cores.get(core.index()).map_or(Speed::FULL, |core| core.speed)
     }
 
     /// Returns the speed of the fastest core that a task may use.
     #[inline]
-    pub fn fastest(&self, task: u32) -> Speed {
-        self.fastest.get(task as usize).copied().unwrap_or(Speed::FULL)
+    pub fn fastest(&self, task: TaskId) -> Speed {
+        self.fastest.get(task.index()).copied().unwrap_or(Speed::FULL)
     }
 
     /// Returns whether it makes no difference on which core a job runs: all have the same speed, and every task may use
@@ -204,17 +205,17 @@ impl System {
     }
 
     /// Returns the name of a core for messages and labels: "core 3", or "core 3 (big)" if it has a name.
-    pub fn core_name(&self, core: usize) -> String {
-        match self.machine().cores().get(core) {
+    pub fn core_name(&self, core: CoreId) -> String {
+        match self.machine().cores().get(core.index()) {
             Some(Core { name, .. }) => format!("core {core} ({name})"),
             None => format!("core {core}"),
         }
     }
 
     /// Returns the label of a core in pictures: its name and its speed where cores have different ones.
-    pub fn core_label(&self, core: usize) -> String {
+    pub fn core_label(&self, core: CoreId) -> String {
         let name = self.core_name(core);
-        match self.machine().cores().get(core) {
+        match self.machine().cores().get(core.index()) {
             Some(this) if self.machine().is_unequal() || this.speed != Speed::FULL => {
                 format!("{name} ×{}", this.speed.as_f64())
             }
@@ -245,7 +246,7 @@ impl System {
     }
 
     /// Returns the cores that a task may use in words for labels, "big" or "cores 0, 2"; none if it may use all.
-    pub fn cores_label(&self, task: usize) -> Option<String> {
+    pub fn cores_label(&self, task: TaskId) -> Option<String> {
         let own = &self.tasks()[task].cores;
         if own.is_all() {
             return None;
@@ -254,7 +255,7 @@ impl System {
         let groups: Vec<&[Core]> = self.machine().cores().chunk_by(|a, b| a.name == b.name).collect();
         let (mut names, mut start, mut is_whole) = (Vec::new(), 0, !groups.is_empty());
         for group in groups {
-            let inside = (start..start + group.len()).filter(|core| own.contains(*core)).count();
+            let inside = (start..start + group.len()).filter(|core| own.contains(CoreId::new(*core))).count();
             is_whole &= inside == 0 || inside == group.len();
             names.extend((inside > 0).then(|| group[0].name.clone()));
             start += group.len();
@@ -268,7 +269,7 @@ impl System {
         if !self.machine().cores().is_empty() && cores != self.cores() {
             return Err(format!("the set names its {} cores one by one ([[core]])", self.cores()));
         }
-        let bound = self.tasks().iter().find(|task| task.cores.last().is_some_and(|last| last >= cores));
+        let bound = self.tasks().iter().find(|task| task.cores.last().is_some_and(|last| last.index() >= cores));
         if let Some(task) = bound {
             let last = task.cores.last().unwrap_or_default();
             return Err(format!("task {:?} is bound to core {last}", task.name));
@@ -310,19 +311,19 @@ mod tests {
 
     #[test]
     fn sets_of_cores_know_their_cores() {
-        let set = CoreSet::of([0, 2, 70]);
-        assert_eq!(set.iter(128).collect::<Vec<usize>>(), [0, 2, 70]);
-        assert_eq!((set.last(), set.contains(1), set.contains(4000)), (Some(70), false, false));
-        assert!(CoreSet::ALL.is_all() && CoreSet::ALL.contains(4095) && CoreSet::ALL.last().is_none());
+        let set = CoreSet::of([0, 2, 70].map(CoreId));
+        assert_eq!(set.iter(128).collect::<Vec<CoreId>>(), [0, 2, 70].map(CoreId));
+        assert_eq!((set.last(), set.contains(CoreId(1)), set.contains(CoreId(4000))), (Some(CoreId(70)), false, false));
+        assert!(CoreSet::ALL.is_all() && CoreSet::ALL.contains(CoreId(4095)) && CoreSet::ALL.last().is_none());
     }
 
     #[test]
     fn a_machine_knows_the_fastest_core_of_each_task() {
         let core = |name: &str, speed: u32| Core { name: name.into(), speed: Speed(speed) };
         let task = |cores: CoreSet| Task::periodic("t", Time(10), Time(1)).with_cores(cores);
-        let tasks = [task(CoreSet::ALL), task(CoreSet::of([1]))];
+        let tasks = [task(CoreSet::ALL), task(CoreSet::of([CoreId(1)]))];
         let machine = Machine::new(vec![core("big", 2000), core("little", 500)], 2, &tasks);
-        assert_eq!([0, 1].map(|task| machine.fastest(task)), [Speed(2000), Speed(500)]);
+        assert_eq!([0, 1].map(|task| machine.fastest(TaskId(task))), [Speed(2000), Speed(500)]);
         assert!(machine.is_unequal() && machine.is_bound() && !machine.is_plain());
         let named = Machine::new(vec![core("a", 1000), core("b", 1000)], 2, &tasks[..1]);
         assert!(named.is_plain() && named.is_full_speed());

@@ -21,7 +21,7 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 use core::ops::Range;
 
-use crate::{Assignment, JobId, Speed, SystemView};
+use crate::{Assignment, CoreId, JobId, Speed, SystemView, TaskId};
 
 /// What a chosen job may still be matched with.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +31,7 @@ enum Limit {
     /// A core of this speed.
     Speed(Speed),
     /// This core.
-    Core(usize),
+    Core(CoreId),
 }
 
 /// A chosen job and its core so far.
@@ -47,7 +47,7 @@ struct Match {
 #[derive(Debug, Default)]
 pub(crate) struct Matching {
     /// Cores that no job holds, ascending.
-    free: Vec<usize>,
+    free: Vec<CoreId>,
     /// Chosen jobs, best first.
     jobs: Vec<Match>,
     /// Place of the job on each free core.
@@ -55,7 +55,7 @@ pub(crate) struct Matching {
     /// Free cores that the search for a path has been at.
     visited: Vec<bool>,
     /// Tasks of which no further job finds a core.
-    full: Vec<u32>,
+    full: Vec<TaskId>,
     /// Speeds of the free cores, descending, and the number of cores of that speed that no job is restricted to yet.
     speeds: Vec<(Speed, usize)>,
 }
@@ -86,7 +86,7 @@ impl Matching {
     /// Forgets the last decision. Cores that no job holds are free.
     fn clear(&mut self, view: &SystemView<'_>, cores: Range<usize>) {
         self.free.clear();
-        self.free.extend(cores.filter(|core| !view.is_held(*core)));
+        self.free.extend(cores.map(CoreId::new).filter(|core| !view.is_held(*core)));
         self.jobs.clear();
         self.full.clear();
         self.on.clear();
@@ -96,7 +96,7 @@ impl Matching {
     /// Matches the jobs with the fastest cores where every job may use every core.
     fn rank(&mut self, view: &SystemView<'_>, order: &[JobId], cores: Range<usize>) {
         self.clear(view, cores);
-        let speed = |core: usize| view.system.machine().speed(core);
+        let speed = |core: CoreId| view.system.machine().speed(core);
         self.free.sort_by_key(|core| (Reverse(speed(*core)), *core));
         let unheld = order.iter().filter(|id| !view.job(**id).held).take(self.free.len());
         self.jobs.extend(unheld.map(|id| Match { id: *id, slot: usize::MAX, limit: Limit::Any }));
@@ -107,7 +107,7 @@ impl Matching {
             let on = &mut self.on[first..first + alike.len()];
             for (place, matched) in jobs.iter_mut().enumerate() {
                 let job = view.job(matched.id);
-                let own = job.last_core.filter(|_| job.running).map(|core| core as usize);
+                let own = job.last_core.filter(|_| job.running);
                 if let Some(slot) = own.and_then(|core| alike.binary_search(&core).ok()) {
                     (matched.slot, on[slot]) = (first + slot, Some(first + place));
                 }
@@ -169,7 +169,7 @@ impl Matching {
     fn prefer_own(&mut self, view: &SystemView<'_>) {
         for place in 0..self.jobs.len() {
             let job = view.job(self.jobs[place].id);
-            let own = job.last_core.map(|core| core as usize).filter(|_| job.running);
+            let own = job.last_core.filter(|_| job.running);
             if let Some(core) = own.filter(|core| self.free.binary_search(core).is_ok()) {
                 self.restrict(view, place, Limit::Core(core));
             }

@@ -8,7 +8,7 @@
 
 use core::ops::Range;
 
-use crate::{Assignment, JobId, Locks, SystemView};
+use crate::{Assignment, CoreId, JobId, Locks, SystemView};
 
 impl Assignment {
     /// Puts the best jobs of `order` that can run on cores of the range, by the rule of this module.
@@ -19,7 +19,7 @@ impl Assignment {
         runners.clear();
         // Where it matters which core a job gets, the first jobs need not be the ones that get cores.
         let most = if view.system.machine().is_plain() { cores.len() } else { usize::MAX };
-        let held = cores.clone().filter(|core| view.is_held(*core)).count();
+        let held = cores.clone().filter(|core| view.is_held(CoreId::new(*core))).count();
         let mut taken = held;
         for id in order {
             if taken >= most || taken >= view.active.len() {

@@ -7,7 +7,7 @@
 //! A [`Chain`] is a path through the tasks whose reaction time and data age are measured. Each step follows the one
 //! before, or reads the newest value that it has written.
 
-use crate::{Arrival, Job, System, Task, Time};
+use crate::{Arrival, Job, System, Task, TaskId, Time};
 use alloc::{format, string::String, vec, vec::Vec};
 
 /// When a value that one task writes and another one reads changes hands.
@@ -40,8 +40,8 @@ impl Communication {
 pub struct Chain {
     /// Name, unique among the chains of the set.
     pub name: String,
-    /// Indices of the tasks, at least two. Each task follows or reads the one before it.
-    pub tasks: Vec<usize>,
+    /// Tasks, at least two. Each task follows or reads the one before it.
+    pub tasks: Vec<TaskId>,
     /// End-to-end deadline, from the arrival of a job of the first task to the first output with its data or newer
     /// data. For a chain whose every step follows the one before, that output is the job of the last task with the same
     /// number, and newer data does not count. `None`: times are measured, but nothing is late.
@@ -66,9 +66,9 @@ impl Chain {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PrecedenceProblem {
-    /// There is no task with this index.
+    /// There is no such task.
     #[error("there is no task {0}")]
-    UnknownTask(usize),
+    UnknownTask(TaskId),
     /// A task is named twice.
     #[error("it names {0:?} twice")]
     Twice(String),
@@ -116,30 +116,30 @@ const MOST_NAMED: usize = 8;
 /// The graph of the tasks that follow each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Precedence {
-    /// Indices of the tasks that follow each task, ascending.
-    successors: Vec<Vec<usize>>,
-    /// Indices of all tasks, each after its predecessors.
-    order: Vec<usize>,
+    /// Tasks that follow each task, ascending.
+    successors: Vec<Vec<TaskId>>,
+    /// All tasks, each after its predecessors.
+    order: Vec<TaskId>,
     /// Sources of each task, ascending; a task without predecessors is its own.
-    sources: Vec<Vec<usize>>,
+    sources: Vec<Vec<TaskId>>,
 }
 
 impl Precedence {
     /// Returns the graph of the tasks, or `None` if no task follows another. A task that cannot follow what it names is
-    /// an error with its index.
-    pub fn of(tasks: &[Task]) -> Result<Option<Precedence>, (usize, PrecedenceProblem)> {
+    /// an error with its id.
+    pub fn of(tasks: &[Task]) -> Result<Option<Precedence>, (TaskId, PrecedenceProblem)> {
         if tasks.iter().all(|task| task.after.is_empty()) {
             return Ok(None);
         }
         let mut successors = vec![Vec::new(); tasks.len()];
-        for (index, task) in tasks.iter().enumerate() {
+        for (index, task) in TaskId::all(tasks.len()).zip(tasks) {
             named(tasks, index, &task.after).map_err(|problem| (index, problem))?;
             task.after.iter().for_each(|before| successors[*before].push(index));
         }
         let order = ordered(tasks, &successors)?;
-        let mut sources: Vec<Vec<usize>> = vec![Vec::new(); tasks.len()];
+        let mut sources: Vec<Vec<TaskId>> = vec![Vec::new(); tasks.len()];
         for index in &order {
-            let mut own: Vec<usize> = match tasks[*index].after.as_slice() {
+            let mut own: Vec<TaskId> = match tasks[*index].after.as_slice() {
                 [] => vec![*index],
                 before => before.iter().flat_map(|before| sources[*before].iter().copied()).collect(),
             };
@@ -151,25 +151,25 @@ impl Precedence {
     }
 
     /// Returns the tasks that follow a task, ascending.
-    pub fn successors(&self, task: usize) -> &[usize] {
+    pub fn successors(&self, task: TaskId) -> &[TaskId] {
         &self.successors[task]
     }
 
     /// Returns all tasks, each after its predecessors.
-    pub fn order(&self) -> &[usize] {
+    pub fn order(&self) -> &[TaskId] {
         &self.order
     }
 
     /// Returns the sources of a task; a task without predecessors is its own.
-    pub fn sources(&self, task: usize) -> &[usize] {
+    pub fn sources(&self, task: TaskId) -> &[TaskId] {
         &self.sources[task]
     }
 }
 
 /// Checks the tasks that a task names.
-fn named(tasks: &[Task], index: usize, names: &[usize]) -> Result<(), PrecedenceProblem> {
+fn named(tasks: &[Task], index: TaskId, names: &[TaskId]) -> Result<(), PrecedenceProblem> {
     for (at, other) in names.iter().enumerate() {
-        let Some(task) = tasks.get(*other) else { return Err(PrecedenceProblem::UnknownTask(*other)) };
+        let Some(task) = tasks.get(other.index()) else { return Err(PrecedenceProblem::UnknownTask(*other)) };
         if *other == index {
             return Err(PrecedenceProblem::Itself);
         }
@@ -181,9 +181,9 @@ fn named(tasks: &[Task], index: usize, names: &[usize]) -> Result<(), Precedence
 }
 
 /// Returns the tasks, each after its predecessors.
-fn ordered(tasks: &[Task], successors: &[Vec<usize>]) -> Result<Vec<usize>, (usize, PrecedenceProblem)> {
+fn ordered(tasks: &[Task], successors: &[Vec<TaskId>]) -> Result<Vec<TaskId>, (TaskId, PrecedenceProblem)> {
     let mut missing: Vec<usize> = tasks.iter().map(|task| task.after.len()).collect();
-    let mut order: Vec<usize> = (0..tasks.len()).filter(|index| missing[*index] == 0).collect();
+    let mut order: Vec<TaskId> = TaskId::all(tasks.len()).filter(|index| missing[*index] == 0).collect();
     let mut at = 0;
     while at < order.len() {
         for next in &successors[order[at]] {
@@ -194,9 +194,10 @@ fn ordered(tasks: &[Task], successors: &[Vec<usize>]) -> Result<Vec<usize>, (usi
         }
         at += 1;
     }
-    let Some(start) = (0..tasks.len()).find(|index| missing[*index] > 0) else { return Ok(order) };
+    let Some(start) = TaskId::all(tasks.len()).find(|index| missing[*index] > 0) else { return Ok(order) };
     // A task that is left has a predecessor that is left: going back comes to a cycle, and then round it.
-    let before = |index: usize| tasks[index].after.iter().copied().find(|before| missing[*before] > 0).unwrap_or(index);
+    let before =
+        |index: TaskId| tasks[index].after.iter().copied().find(|before| missing[*before] > 0).unwrap_or(index);
     let on_cycle = (0..tasks.len()).fold(start, |index, _| before(index));
     let mut cycle = vec![on_cycle];
     while before(cycle[cycle.len() - 1]) != on_cycle {
@@ -214,7 +215,7 @@ fn ordered(tasks: &[Task], successors: &[Vec<usize>]) -> Result<Vec<usize>, (usi
 }
 
 /// Returns how a task with these sources arrives, and the date of its first arrival.
-fn arrival_of(tasks: &[Task], sources: &[usize]) -> Result<(Arrival, Time), PrecedenceProblem> {
+fn arrival_of(tasks: &[Task], sources: &[TaskId]) -> Result<(Arrival, Time), PrecedenceProblem> {
     let first = &tasks[sources[0]];
     for source in sources.iter().map(|source| &tasks[*source]) {
         if matches!(source.arrival, Arrival::Burst { .. } | Arrival::Listed(_)) {
@@ -236,7 +237,7 @@ impl System {
     ///
     /// Whoever builds a set in code calls it once all tasks are there. A task that cannot follow what it names is an
     /// error with its index.
-    pub fn follow_sources(&mut self) -> Result<(), (usize, PrecedenceProblem)> {
+    pub fn follow_sources(&mut self) -> Result<(), (TaskId, PrecedenceProblem)> {
         let Some(graph) = Precedence::of(self.tasks())? else { return Ok(()) };
         let mut tasks = self.tasks_mut();
         for index in graph.order() {
@@ -265,7 +266,7 @@ impl System {
 /// Checks precedence, reads and chains of a system. An error names a task or a chain.
 pub(crate) fn validate(tasks: &[Task], chains: &[Chain]) -> Result<(), (String, PrecedenceProblem)> {
     let graph = Precedence::of(tasks).map_err(|(index, problem)| (tasks[index].name.clone(), problem))?;
-    for (index, task) in tasks.iter().enumerate() {
+    for (index, task) in TaskId::all(tasks.len()).zip(tasks) {
         let wrong = |problem| (task.name.clone(), problem);
         named(tasks, index, &task.reads).map_err(wrong)?;
         if let Some(graph) = graph.as_ref().filter(|_| !task.after.is_empty()) {
@@ -281,7 +282,7 @@ pub(crate) fn validate(tasks: &[Task], chains: &[Chain]) -> Result<(), (String, 
 impl Chain {
     /// Returns what is wrong with the chain among these tasks.
     pub fn problem(&self, tasks: &[Task]) -> Option<PrecedenceProblem> {
-        if let Some(unknown) = self.tasks.iter().find(|index| **index >= tasks.len()) {
+        if let Some(unknown) = self.tasks.iter().find(|task| task.index() >= tasks.len()) {
             return Some(PrecedenceProblem::UnknownTask(*unknown));
         }
         if self.tasks.len() < 2 {
@@ -295,7 +296,7 @@ impl Chain {
             return Some(PrecedenceProblem::Deadline);
         }
         let joined =
-            |pair: &&[usize]| tasks[pair[1]].after.contains(&pair[0]) || tasks[pair[1]].reads.contains(&pair[0]);
+            |pair: &&[TaskId]| tasks[pair[1]].after.contains(&pair[0]) || tasks[pair[1]].reads.contains(&pair[0]);
         let apart = self.tasks.windows(2).find(|pair| !joined(pair))?;
         let [before, after] = [apart[0], apart[1]].map(|index| tasks[index].name.clone());
         Some(PrecedenceProblem::Unconnected { before, after })
@@ -322,7 +323,7 @@ impl DueDates {
     /// Computes the due dates of tasks of a system that may have more predecessors than there.
     pub fn among(tasks: &[Task], system: &System) -> DueDates {
         let chains = system.chains();
-        let time = |task: usize| system.machine().fastest(task as u32).time_for(tasks[task].wcet);
+        let time = |task: TaskId| system.machine().fastest(task).time_for(tasks[task].wcet);
         let graph = match Precedence::of(tasks) {
             Ok(Some(graph)) => graph,
             _ => return DueDates::default(),
@@ -330,7 +331,7 @@ impl DueDates {
         // Time from a task's arrival to its due date, in nanoseconds.
         let mut due: Vec<i128> = tasks.iter().map(|task| i128::from(task.deadline.0)).collect();
         let later =
-            |first: usize, second: usize| i128::from(tasks[second].offset.0) - i128::from(tasks[first].offset.0);
+            |first: TaskId, second: TaskId| i128::from(tasks[second].offset.0) - i128::from(tasks[first].offset.0);
         for chain in chains.iter().filter(|chain| chain.is_triggered(tasks)) {
             if let (Some(deadline), [first, .., last]) = (chain.deadline, chain.tasks.as_slice()) {
                 due[*last] = due[*last].min(i128::from(deadline.0) - later(*first, *last));
@@ -354,8 +355,8 @@ impl DueDates {
 
     /// Returns how long before the deadline the jobs of a task are due.
     #[inline]
-    pub fn lead(&self, task: u32) -> Time {
-        self.leads.get(task as usize).copied().unwrap_or_default()
+    pub fn lead(&self, task: TaskId) -> Time {
+        self.leads.get(task.index()).copied().unwrap_or_default()
     }
 
     /// Returns the date by which a job has to complete.
@@ -383,9 +384,10 @@ mod tests {
     use crate::TaskSet;
 
     /// Periodic tasks with these wcets, and the tasks that each comes after.
-    fn tasks(given: &[(u64, &[usize])]) -> Vec<Task> {
-        let task = |(index, (wcet, after)): (usize, &(u64, &[usize]))| {
-            Task::periodic(format!("t{index}"), Time(100), Time(*wcet)).with_after(after.to_vec())
+    fn tasks(given: &[(u64, &[u32])]) -> Vec<Task> {
+        let task = |(index, (wcet, after)): (usize, &(u64, &[u32]))| {
+            let after = after.iter().copied().map(TaskId).collect();
+            Task::periodic(format!("t{index}"), Time(100), Time(*wcet)).with_after(after)
         };
         given.iter().enumerate().map(task).collect()
     }
@@ -399,30 +401,33 @@ mod tests {
         // A diamond: 0 before 1 and 2, both before 3.
         let tasks = tasks(&[(5, &[]), (10, &[0]), (20, &[0]), (7, &[1, 2]), (3, &[])]);
         let found = dates(&tasks, &[]);
-        let leads: Vec<u64> = (0..5).map(|task| found.lead(task).0).collect();
+        let leads: Vec<u64> = (0..5).map(|task| found.lead(TaskId(task)).0).collect();
         assert_eq!(leads, [27, 7, 7, 0, 0]);
         assert_eq!(levels(&tasks).iter().map(|level| level.0).collect::<Vec<_>>(), [32, 17, 27, 7, 3]);
         let tight = Chain {
             name: "c".into(),
-            tasks: vec![0, 1, 3],
+            tasks: [0, 1, 3].map(TaskId).into(),
             deadline: Some(Time(60)),
             communication: Communication::Implicit,
         };
         let found = dates(&tasks, std::slice::from_ref(&tight));
-        assert_eq!((0..4).map(|task| found.lead(task).0).collect::<Vec<_>>(), [67, 47, 47, 40]);
+        assert_eq!((0..4).map(|task| found.lead(TaskId(task)).0).collect::<Vec<_>>(), [67, 47, 47, 40]);
         assert!(dates(&tasks[4..], &[]).is_empty());
     }
 
     #[test]
     fn impossible_graphs_are_refused_with_the_task() {
-        let problem = |given: &[(u64, &[usize])]| Precedence::of(&tasks(given)).unwrap_err();
+        let problem = |given: &[(u64, &[u32])]| {
+            let (task, problem) = Precedence::of(&tasks(given)).unwrap_err();
+            (task.0, problem)
+        };
         assert_eq!(problem(&[(1, &[]), (1, &[1])]), (1, PrecedenceProblem::Itself));
         assert_eq!(problem(&[(1, &[]), (1, &[0, 0])]), (1, PrecedenceProblem::Twice("t0".into())));
-        assert_eq!(problem(&[(1, &[7])]), (0, PrecedenceProblem::UnknownTask(7)));
+        assert_eq!(problem(&[(1, &[7])]), (0, PrecedenceProblem::UnknownTask(TaskId(7))));
         let cycle = problem(&[(1, &[]), (1, &[0, 3]), (1, &[1]), (1, &[2]), (1, &[3])]);
         assert_eq!(cycle, (1, PrecedenceProblem::Cycle("t1 after t3 after t2 after t1".into())));
-        let ring: Vec<(u64, [usize; 1])> = (0..20_000).map(|index| (1, [(index + 1) % 20_000])).collect();
-        let ring: Vec<(u64, &[usize])> = ring.iter().map(|(wcet, after)| (*wcet, &after[..])).collect();
+        let ring: Vec<(u64, [u32; 1])> = (0..20_000).map(|index| (1, [(index + 1) % 20_000])).collect();
+        let ring: Vec<(u64, &[u32])> = ring.iter().map(|(wcet, after)| (*wcet, &after[..])).collect();
         let named = "t0 after t1 after t2 after t3 after t4 after t5 after t6 after t7 after 19992 others after t0";
         assert_eq!(problem(&ring), (0, PrecedenceProblem::Cycle(named.into())));
     }
@@ -437,17 +442,17 @@ mod tests {
         assert_eq!(set.system.validate(), Ok(()));
         set.system.tasks_mut()[1].arrival = Arrival::Periodic { period: Time(90) };
         let problem = set.system.follow_sources().unwrap_err();
-        assert_eq!(problem, (2, PrecedenceProblem::Periods { first: "t0".into(), second: "t1".into() }));
+        assert_eq!(problem, (TaskId(2), PrecedenceProblem::Periods { first: "t0".into(), second: "t1".into() }));
         assert!(set.system.validate().is_err());
     }
 
     #[test]
     fn chains_need_a_link_at_every_step() {
         let mut given = tasks(&[(1, &[]), (1, &[0]), (1, &[])]);
-        given[2].reads = vec![1];
-        let chain = |tasks: &[usize]| Chain {
+        given[2].reads = vec![TaskId(1)];
+        let chain = |tasks: &[u32]| Chain {
             name: "c".into(),
-            tasks: tasks.to_vec(),
+            tasks: tasks.iter().copied().map(TaskId).collect(),
             deadline: None,
             communication: Communication::Let,
         };

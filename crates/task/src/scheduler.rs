@@ -1,7 +1,7 @@
 //! The contract between a scheduler and whatever runs its decisions.
 
 use crate::placement::Matching;
-use crate::{JobId, Speed, System, SystemView, Time};
+use crate::{CoreId, JobId, Speed, System, SystemView, Time};
 use alloc::{string::String, vec::Vec};
 
 /// Decides which job runs on which core.
@@ -122,7 +122,7 @@ impl Assignment {
     /// # Panics
     ///
     /// If there is no such core.
-    pub fn run(&mut self, core: usize, job: JobId) {
+    pub fn run(&mut self, core: CoreId, job: JobId) {
         self.cores[core] = Some(job);
     }
 
@@ -171,9 +171,9 @@ impl Assignment {
         }
         let own_core = |id: JobId| {
             let job = view.job(id);
-            job.last_core.map(|core| core as usize).filter(|core| job.running && cores.contains(core))
+            job.last_core.filter(|core| job.running && cores.contains(&core.index()))
         };
-        if view.system.is_limited() && cores.clone().any(|core| view.is_held(core)) {
+        if view.system.is_limited() && cores.clone().any(|core| view.is_held(CoreId::new(core))) {
             return self.place_beside_held(view, chosen, cores.clone(), own_core);
         }
         let mut settled = 0;
@@ -202,7 +202,7 @@ impl Assignment {
     /// a core is replaced.
     pub fn keep_held(&mut self, view: &SystemView<'_>, cores: core::ops::Range<usize>) -> usize {
         let mut held = 0;
-        for core in cores {
+        for core in cores.map(CoreId::new) {
             if let Some(id) = view.held_on(core) {
                 self.cores[core] = Some(id);
                 held += 1;
@@ -220,7 +220,7 @@ impl Assignment {
         view: &SystemView<'_>,
         chosen: &[JobId],
         cores: core::ops::Range<usize>,
-        own_core: impl Fn(JobId) -> Option<usize>,
+        own_core: impl Fn(JobId) -> Option<CoreId>,
     ) {
         let room = cores.len() - self.keep_held(view, cores.clone());
         let best = || chosen.iter().copied().filter(|id| !view.job(*id).held).take(room);
@@ -243,7 +243,7 @@ impl Assignment {
     /// # Panics
     ///
     /// If there is no such core.
-    pub fn set_speed(&mut self, core: usize, speed: Speed) {
+    pub fn set_speed(&mut self, core: CoreId, speed: Speed) {
         if self.speeds.is_empty() {
             self.speeds.resize(self.cores.len(), Speed::FULL);
         }
@@ -279,7 +279,7 @@ impl Assignment {
 
     /// Returns the jobs that have cores, those on faster cores first, then in the order of their cores.
     pub fn jobs_in_order(&self, view: &SystemView<'_>) -> Vec<JobId> {
-        let mut cores: Vec<usize> = (0..self.cores.len()).filter(|core| self.cores[*core].is_some()).collect();
+        let mut cores: Vec<CoreId> = CoreId::all(self.cores.len()).filter(|core| self.cores[*core].is_some()).collect();
         if !view.system.machine().is_plain() {
             cores.sort_by_key(|core| core::cmp::Reverse(view.system.machine().speed(*core)));
         }
@@ -292,8 +292,8 @@ impl Assignment {
     }
 
     /// Returns the speed of a core.
-    pub fn speed(&self, core: usize) -> Speed {
-        self.speeds.get(core).copied().unwrap_or(Speed::FULL)
+    pub fn speed(&self, core: CoreId) -> Speed {
+        self.speeds.get(core.index()).copied().unwrap_or(Speed::FULL)
     }
 
     /// Returns whether a speed was set for any core.

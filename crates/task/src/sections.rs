@@ -6,14 +6,14 @@
 //! its resource there, and one that completes before does not lock it. A job whose wcet differs from that of its task,
 //! in a mode or a list of jobs, has its sections in proportion to its wcet.
 
-use crate::{Job, System, Task, Time};
+use crate::{Job, ResourceId, System, Task, TaskId, Time};
 use alloc::{string::String, vec, vec::Vec};
 
 /// A stretch of every job of a task in which it holds a resource that one job at a time can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Section {
-    /// Index in [`crate::System::resources`].
-    pub resource: usize,
+    /// The resource.
+    pub resource: ResourceId,
     /// Work of the job at which it locks the resource.
     pub at: Time,
     /// Work that it does before it unlocks the resource; greater than zero.
@@ -72,7 +72,7 @@ impl Protocol {
 pub enum SectionProblem {
     /// There is no resource with this index.
     #[error("there is no resource {0}")]
-    UnknownResource(usize),
+    UnknownResource(ResourceId),
     /// The length is zero.
     #[error("the section has no length")]
     Empty,
@@ -111,7 +111,7 @@ impl Task {
     /// the set's resources.
     pub fn section_problem(&self, resources: &[String]) -> Option<(usize, SectionProblem)> {
         for (index, section) in self.sections.iter().enumerate() {
-            if section.resource >= resources.len() {
+            if section.resource.index() >= resources.len() {
                 return Some((index, SectionProblem::UnknownResource(section.resource)));
             }
             if section.length == Time::ZERO {
@@ -175,11 +175,11 @@ impl System {
 
     /// Returns two tasks of different groups that share a resource, with its name. `group` is the group of each task.
     pub fn shared_across(&self, group: &[usize]) -> Option<(&Task, &Task, &str)> {
-        let mut first: Vec<Option<usize>> = vec![None; self.resources().len()];
-        for (index, task) in self.tasks().iter().enumerate() {
+        let mut first: Vec<Option<TaskId>> = vec![None; self.resources().len()];
+        for (id, task) in self.task_ids().zip(self.tasks()) {
             for section in &task.sections {
-                let user = *first.get_mut(section.resource)?.get_or_insert(index);
-                if group.get(user) != group.get(index) {
+                let user = *first.get_mut(section.resource.index())?.get_or_insert(id);
+                if group.get(user.index()) != group.get(id.index()) {
                     return Some((&self.tasks()[user], task, &self.resources()[section.resource]));
                 }
             }
@@ -203,7 +203,7 @@ pub fn ceilings(tasks: &[Task], resources: usize) -> Vec<i64> {
     let mut ceilings = vec![i64::MIN; resources];
     for (task, level) in tasks.iter().zip(levels) {
         for section in &task.sections {
-            if let Some(ceiling) = ceilings.get_mut(section.resource) {
+            if let Some(ceiling) = ceilings.get_mut(section.resource.index()) {
                 *ceiling = level.max(*ceiling);
             }
         }
@@ -216,7 +216,7 @@ pub fn ceilings(tasks: &[Task], resources: usize) -> Vec<i64> {
 pub(crate) struct Step {
     /// Work of the job at which it happens, at the wcet of the task.
     pub work: Time,
-    pub resource: u32,
+    pub resource: ResourceId,
     pub locks: bool,
 }
 
@@ -233,16 +233,16 @@ impl Step {
 /// Returns the locks and unlocks of a task in the order of its work, of that many resources. At equal work, unlocks
 /// come first, inner ones before outer ones, and then locks, outer ones before inner ones.
 pub(crate) fn steps(task: &Task, resources: usize) -> Vec<Step> {
-    let known = |section: &&Section| section.resource < resources;
+    let known = |section: &&Section| section.resource.index() < resources;
     let mut sections: Vec<&Section> = task.sections.iter().filter(known).collect();
     sections.sort_by_key(|section| (section.at, core::cmp::Reverse(section.length)));
     let (mut steps, mut open) = (Vec::new(), Vec::<&Section>::new());
-    let unlock = |section: &Section| Step { work: section.end(), resource: section.resource as u32, locks: false };
+    let unlock = |section: &Section| Step { work: section.end(), resource: section.resource, locks: false };
     for section in sections {
         while let Some(inner) = open.pop_if(|inner| inner.end() <= section.at) {
             steps.push(unlock(inner));
         }
-        steps.push(Step { work: section.at, resource: section.resource as u32, locks: true });
+        steps.push(Step { work: section.at, resource: section.resource, locks: true });
         open.push(section);
     }
     steps.extend(open.iter().rev().map(|section| unlock(section)));

@@ -3,7 +3,7 @@
 use alloc::{string::String, sync::Arc, vec::Vec};
 use core::ops::Deref;
 
-use crate::{System, Task, Time, TimeUnit};
+use crate::{System, Task, TaskId, Time, TimeUnit};
 
 /// Rule for a job that is not complete at its deadline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,8 +53,8 @@ pub struct Mode {
     pub work: f64,
     /// Factor on the arrival rate. Relative deadlines shrink by the same factor.
     pub rate: f64,
-    /// Indices of the tasks that release jobs in this mode; `None` means all tasks.
-    pub tasks: Option<Vec<usize>>,
+    /// Tasks that release jobs in this mode; `None` means all tasks.
+    pub tasks: Option<Vec<TaskId>>,
 }
 
 /// A reservation that serves the jobs of some tasks with `budget` processor time in every `period`.

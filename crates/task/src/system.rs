@@ -9,7 +9,8 @@ use alloc::{string::String, vec, vec::Vec};
 use core::ops::{Deref, DerefMut};
 
 use crate::{
-    Aim, Arrival, Chain, Core, Costs, Goal, ListedJob, Machine, OnMiss, Protocol, Server, Speed, Task, TaskSet, Time,
+    Aim, Arrival, Chain, Core, CoreId, Costs, Goal, ListedJob, Machine, OnMiss, Protocol, Server, Speed, Task, TaskId,
+    TaskSet, Time,
 };
 
 /// Tasks and machine, as a scheduler knows them from the start.
@@ -69,6 +70,12 @@ impl System {
         &self.tasks
     }
 
+    /// Iterates over the ids of the tasks.
+    #[inline]
+    pub fn task_ids(&self) -> impl DoubleEndedIterator<Item = TaskId> + ExactSizeIterator + Clone + use<> {
+        TaskId::all(self.tasks.len())
+    }
+
     /// Returns the tasks to change. What follows from them is worked out anew when the guard is dropped.
     pub fn tasks_mut(&mut self) -> TasksMut<'_> {
         TasksMut { system: self }
@@ -78,6 +85,12 @@ impl System {
     #[inline]
     pub fn cores(&self) -> usize {
         self.cores
+    }
+
+    /// Iterates over the ids of the cores.
+    #[inline]
+    pub fn core_ids(&self) -> impl DoubleEndedIterator<Item = CoreId> + ExactSizeIterator + Clone + use<> {
+        CoreId::all(self.cores)
     }
 
     /// Names and speeds of the cores, and which of them the tasks may use.
@@ -225,8 +238,8 @@ impl System {
     /// Returns the median wcet of the tasks, each on the fastest core that it may use, and at least one nanosecond: the
     /// unit of time of a set.
     pub fn median_wcet(&self) -> Time {
-        let time = |(index, task): (u32, &Task)| self.machine.fastest(index).time_for(task.wcet);
-        let mut wcets: Vec<Time> = (0..).zip(&self.tasks).map(time).collect();
+        let time = |(id, task): (TaskId, &Task)| self.machine.fastest(id).time_for(task.wcet);
+        let mut wcets: Vec<Time> = self.task_ids().zip(&self.tasks).map(time).collect();
         wcets.sort_unstable();
         wcets.get(wcets.len() / 2).copied().unwrap_or_default().max(Time(1))
     }

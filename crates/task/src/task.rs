@@ -6,7 +6,7 @@ use alloc::{boxed::Box, format, string::String, vec::Vec};
 use crate::float::Float as _;
 use alloc::sync::Arc;
 
-use crate::{CoreSet, Estimate, LogNormal, Section, Time};
+use crate::{CoreSet, Estimate, LogNormal, Section, TaskId, Time};
 
 /// A recurring activity that releases jobs. Tasks are independent unless they state precedence ([`Task::after`]) or
 /// share resources ([`Task::sections`]).
@@ -53,12 +53,12 @@ pub struct Task {
     pub server: Option<usize>,
     /// Where a running job of this task can lose its core.
     pub preemption: Preemption,
-    /// Indices of the tasks that this one follows: its job number k is released when job number k of each of them has
+    /// Tasks that this one follows: its job number k is released when job number k of each of them has
     /// completed. Such a task arrives with its sources; [`crate::System::follow_sources`] sets that.
-    pub after: Vec<usize>,
-    /// Indices of the tasks whose newest values the jobs of this task read. A read releases nothing; it matters for
+    pub after: Vec<TaskId>,
+    /// Tasks whose newest values the jobs of this task read. A read releases nothing; it matters for
     /// [`crate::Chain`]s.
-    pub reads: Vec<usize>,
+    pub reads: Vec<TaskId>,
     /// Critical sections of every job, nested or apart.
     pub sections: Vec<Section>,
     /// Cores that jobs of this task may run on.
@@ -257,8 +257,8 @@ replaced_fields! {
     with_mk mk: Option<(u32, u32)>,
     with_server server: Option<usize>,
     with_preemption preemption: Preemption,
-    with_after after: Vec<usize>,
-    with_reads reads: Vec<usize>,
+    with_after after: Vec<TaskId>,
+    with_reads reads: Vec<TaskId>,
     with_sections sections: Vec<Section>,
     with_cores cores: CoreSet,
 }

@@ -3,7 +3,7 @@
 
 use alloc::{format, string::String};
 
-use crate::{Estimate, JobTable, Locks, Speed, System, Task, Time};
+use crate::{CoreId, Estimate, JobTable, Locks, Speed, System, Task, TaskId, Time};
 
 /// Identifier of a job while it is active. After the job has left the system, the number may be reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -20,8 +20,8 @@ impl JobId {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Job {
-    /// Index of the job's task.
-    pub task: u32,
+    /// The job's task.
+    pub task: TaskId,
     /// Criticality level; see [`Task::criticality`].
     pub criticality: u8,
     /// Whether the job is on a core right now. That core is `last_core`.
@@ -32,7 +32,7 @@ pub struct Job {
     /// Speed of the fastest core that the job may run on.
     pub fastest: Speed,
     /// Core that the job last ran on; `None` if it has not run yet.
-    pub last_core: Option<u32>,
+    pub last_core: Option<CoreId>,
     /// Number of the job within its task, from 0.
     pub number: u64,
     /// Release time.
@@ -54,9 +54,9 @@ pub struct Job {
 }
 
 impl Job {
-    /// Creates a job as it is at its release: job number 0 of the task with this index, of known execution time,
+    /// Creates a job as it is at its release: job number 0 of a task, of known execution time,
     /// criticality 0 and value 1, on cores of full speed.
-    pub fn new(task: u32, release: Time, deadline: Time, wcet: Time) -> Job {
+    pub fn new(task: TaskId, release: Time, deadline: Time, wcet: Time) -> Job {
         Job {
             task,
             criticality: 0,
@@ -76,11 +76,10 @@ impl Job {
         }
     }
 
-    /// Creates the first job of `task`, which has this index in its set, as it is at its release, on cores of full
-    /// speed.
-    pub fn first(index: u32, task: &Task) -> Job {
+    /// Creates the first job of `task`, which has this id in its set, as it is at its release, on cores of full speed.
+    pub fn first(id: TaskId, task: &Task) -> Job {
         let Task { bcet, criticality, value, .. } = *task;
-        Job { bcet, criticality, value, ..Job::new(index, task.offset, task.offset + task.deadline, task.wcet) }
+        Job { bcet, criticality, value, ..Job::new(id, task.offset, task.offset + task.deadline, task.wcet) }
     }
 
     /// Returns the remaining work if the job takes its whole wcet, overhead included. It is at least one nanosecond,
@@ -130,7 +129,7 @@ impl Job {
         now + self.least_time_to_finish() > self.deadline
     }
 
-    /// Returns the tie-break among jobs with equal keys: earlier release, then lower task index, then lower job number.
+    /// Returns the tie-break among jobs with equal keys: earlier release, then lower task id, then lower job number.
     /// No two jobs are equal in it.
     #[inline]
     pub fn tie(&self) -> Tie {
@@ -140,12 +139,12 @@ impl Job {
 
 replaced_fields! {
     Job:
-    with_task task: u32,
+    with_task task: TaskId,
     with_criticality criticality: u8,
     with_running running: bool,
     with_held held: bool,
     with_fastest fastest: Speed,
-    with_last_core last_core: Option<u32>,
+    with_last_core last_core: Option<CoreId>,
     with_number number: u64,
     with_release release: Time,
     with_deadline deadline: Time,
@@ -158,7 +157,7 @@ replaced_fields! {
 }
 
 /// Tie-break among jobs with equal keys; see [`Job::tie`].
-pub type Tie = (Time, u32, u64);
+pub type Tie = (Time, TaskId, u64);
 
 /// Something that happened since the last decision. The job of an event can be looked up even if it has just left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -278,7 +277,7 @@ impl<'a> SystemView<'a> {
     /// If no job has ever had this id.
     pub fn job_name(&self, id: JobId) -> String {
         let job = self.job(id);
-        match self.system.tasks().get(job.task as usize) {
+        match self.system.tasks().get(job.task.index()) {
             Some(task) => format!("job {} of task {:?}", job.number, task.name),
             None => format!("job {} of task {}", job.number, job.task),
         }
@@ -286,7 +285,7 @@ impl<'a> SystemView<'a> {
 
     /// Returns the task of a job.
     pub fn task_of(&self, job: &Job) -> &'a Task {
-        &self.system.tasks()[job.task as usize]
+        &self.system.tasks()[job.task]
     }
 
     /// Returns the date at which a job will have run for `work` more if it is on a core of full speed from now on, with
@@ -299,13 +298,13 @@ impl<'a> SystemView<'a> {
     }
 
     /// Like [`SystemView::date_after`], on this core, which may have a speed of its own.
-    pub fn date_after_on(&self, job: &Job, work: Time, core: usize) -> Time {
+    pub fn date_after_on(&self, job: &Job, work: Time, core: CoreId) -> Time {
         self.now + self.system.machine().speed(core).time_for(self.charged(job, work))
     }
 
     /// Returns `work` with the overhead that remains and what this decision adds.
     fn charged(&self, job: &Job, work: Time) -> Time {
-        let is_charged = !job.running || job.last_core == Some(0);
+        let is_charged = !job.running || job.last_core == Some(CoreId(0));
         let decision = if is_charged { self.system.costs().decision } else { Time::ZERO };
         work + job.overhead + decision
     }
@@ -334,23 +333,23 @@ impl<'a> SystemView<'a> {
     }
 
     /// Returns whether a job may run on a core. A job of a task that the system does not have may run anywhere.
-    pub fn may_run(&self, job: &Job, core: usize) -> bool {
-        self.system.tasks().get(job.task as usize).is_none_or(|task| task.cores.contains(core))
+    pub fn may_run(&self, job: &Job, core: CoreId) -> bool {
+        self.system.tasks().get(job.task.index()).is_none_or(|task| task.cores.contains(core))
     }
 
     /// Returns the time that the remaining work of a job takes on a core, at its wcet.
-    pub fn time_to_finish_on(&self, job: &Job, core: usize) -> Time {
+    pub fn time_to_finish_on(&self, job: &Job, core: CoreId) -> Time {
         self.system.machine().speed(core).time_for(job.remaining())
     }
 
     /// Returns the job that holds a core, if there is one. The decision has to leave it there;
     /// [`crate::Assignment::place`] does so by itself.
-    pub fn held_on(&self, core: usize) -> Option<JobId> {
+    pub fn held_on(&self, core: CoreId) -> Option<JobId> {
         self.running[core].filter(|id| self.jobs[id.index()].held)
     }
 
     /// Returns whether a job holds the core.
-    pub fn is_held(&self, core: usize) -> bool {
+    pub fn is_held(&self, core: CoreId) -> bool {
         self.held_on(core).is_some()
     }
 }

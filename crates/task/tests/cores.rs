@@ -4,8 +4,8 @@
 
 use temponet_task::AssignmentProblem;
 use temponet_task::{
-    Assignment, Core, CoreSet, InvalidSystem, Job, JobId, NotApplicable, Preemption, ReadyJobs, ReadyJobsError,
-    Scheduler, Speed, System, SystemView, Task, TaskSet, TaskSettingProblem, Time,
+    Assignment, Core, CoreId, CoreSet, InvalidSystem, Job, JobId, NotApplicable, Preemption, ReadyJobs, ReadyJobsError,
+    Scheduler, Speed, System, SystemView, Task, TaskId, TaskSet, TaskSettingProblem, Time,
 };
 
 /// A generator of random numbers that needs no crate (SplitMix64).
@@ -46,7 +46,7 @@ fn try_all(
 ) {
     if cores.len() == order.len() {
         let pairs = || order.iter().zip(cores.iter());
-        let speed = |core: usize| view.system.machine().speed(core).0;
+        let speed = |core: usize| view.system.machine().speed(CoreId::new(core)).0;
         let quality = (
             cores.iter().map(Option::is_some).collect(),
             cores.iter().flatten().map(|core| speed(*core)).collect(),
@@ -60,12 +60,13 @@ fn try_all(
     }
     let id = order[cores.len()];
     let job = view.job(id);
-    let held = job.last_core.map(|core| core as usize).filter(|_| job.held);
-    let is_open = |core: usize, cores: &[Option<usize>]| !cores.contains(&Some(core)) && !view.is_held(core);
-    for core in 0..view.cores() {
-        let may = if job.held { held == Some(core) } else { is_open(core, cores) };
-        if may && view.system.tasks()[job.task as usize].cores.contains(core) {
-            cores.push(Some(core));
+    let held = job.last_core.map(|core| core.index()).filter(|_| job.held);
+    let is_open =
+        |core: usize, cores: &[Option<usize>]| !cores.contains(&Some(core)) && !view.is_held(CoreId::new(core));
+    for core in view.system.core_ids() {
+        let may = if job.held { held == Some(core.index()) } else { is_open(core.index(), cores) };
+        if may && view.system.tasks()[job.task].cores.contains(CoreId::new(core.index())) {
+            cores.push(Some(core.index()));
             try_all(view, order, cores, best);
             cores.pop();
         }
@@ -89,20 +90,24 @@ fn placement_is_the_best_of_all_assignments_by_the_rule() {
             let one = random.below(count);
             match random.below(3) {
                 0 => CoreSet::ALL,
-                _ => CoreSet::of((0..count).filter(|core| *core == one || random.below(2) == 0).collect::<Vec<_>>()),
+                _ => CoreSet::of(CoreId::all(count).filter(|core| core.index() == one || random.below(2) == 0)),
             }
         };
         let allowed: Vec<CoreSet> = (0..jobs_count).map(|_| subset()).collect();
         let mut set = set(&speeds, allowed);
         set.system.tasks_mut().iter_mut().for_each(|task| task.preemption = Preemption::None);
         let system = set.system.clone();
-        let mut jobs: Vec<Job> = (0..).zip(system.tasks()).map(|(index, task)| Job::first(index, task)).collect();
+        let mut jobs: Vec<Job> =
+            (0..).zip(system.tasks()).map(|(index, task)| Job::first(TaskId(index), task)).collect();
         let mut running = vec![None; count];
         for (index, job) in jobs.iter_mut().enumerate() {
             let core = random.below(count);
-            if running[core].is_none() && system.tasks()[index].cores.contains(core) && random.below(2) == 0 {
+            if running[core].is_none()
+                && system.tasks()[index].cores.contains(CoreId::new(core))
+                && random.below(2) == 0
+            {
                 running[core] = Some(JobId(index as u32));
-                (job.running, job.last_core, job.held) = (true, Some(core as u32), random.below(4) == 0);
+                (job.running, job.last_core, job.held) = (true, Some(CoreId::new(core)), random.below(4) == 0);
             }
         }
         let active: Vec<JobId> = (0..jobs_count as u32).map(JobId).collect();
@@ -146,12 +151,12 @@ fn placement_is_the_best_of_all_assignments_by_the_rule() {
 fn a_thousand_unequal_cores_are_placed_at_once() {
     let count = 1024;
     let speeds: Vec<u32> = (0..count as u32).map(|core| 1000 + core).collect();
-    for bound in [None, Some(CoreSet::of([0]))] {
+    for bound in [None, Some(CoreSet::of([CoreId(0)]))] {
         let mut allowed = vec![CoreSet::ALL; count];
         let is_bound = bound.is_some();
         bound.into_iter().for_each(|cores| allowed[3] = cores);
         let system = set(&speeds, allowed).system;
-        let jobs: Vec<Job> = (0..).zip(system.tasks()).map(|(index, task)| Job::first(index, task)).collect();
+        let jobs: Vec<Job> = (0..).zip(system.tasks()).map(|(index, task)| Job::first(TaskId(index), task)).collect();
         let active: Vec<JobId> = (0..count as u32).map(JobId).collect();
         let running = vec![None; count];
         let view = SystemView::new(Time(0), &system, &active, &jobs, &running);
@@ -177,23 +182,23 @@ impl Scheduler for On {
     }
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
-        view.active.iter().for_each(|id| assignment.run(self.0, *id));
+        view.active.iter().for_each(|id| assignment.run(CoreId::new(self.0), *id));
     }
 }
 
 #[test]
 fn a_job_does_not_run_where_its_task_may_not_and_works_at_the_speed_of_its_core() {
-    let mut ready = ReadyJobs::new(set(&[400, 2500], vec![CoreSet::ALL, CoreSet::of([1])]).system).unwrap();
+    let mut ready = ReadyJobs::new(set(&[400, 2500], vec![CoreSet::ALL, CoreSet::of([CoreId(1)])]).system).unwrap();
     ready.start(&mut On(0)).unwrap();
-    let bound = ready.release(1).unwrap();
-    let problem = AssignmentProblem::Forbidden { job: bound.id(), core: 0 };
+    let bound = ready.release(TaskId(1)).unwrap();
+    let problem = AssignmentProblem::Forbidden { job: bound.id(), core: CoreId(0) };
     assert_eq!(ready.decide(&mut On(0)).unwrap_err(), ReadyJobsError::Assignment(problem));
     assert_eq!(ready.job(bound).unwrap().fastest, Speed(2500));
     ready.decide(&mut On(1)).unwrap();
     ready.advance(Time(2)).unwrap();
     assert_eq!(ready.job(bound).unwrap().executed, Time(5));
     ready.complete(bound).unwrap();
-    let free = ready.release(0).unwrap();
+    let free = ready.release(TaskId(0)).unwrap();
     assert_eq!(ready.job(free).unwrap().time_to_finish(), Time(4));
     ready.decide(&mut On(0)).unwrap();
     // Fractions of a nanosecond add up: 0.4 + 0.8 of work in 1 + 2 nanoseconds.
@@ -205,7 +210,7 @@ fn a_job_does_not_run_where_its_task_may_not_and_works_at_the_speed_of_its_core(
 
 #[test]
 fn machines_that_cannot_be_are_refused() {
-    let valid = set(&[1000, 500], vec![CoreSet::of([1])]);
+    let valid = set(&[1000, 500], vec![CoreSet::of([CoreId(1)])]);
     assert_eq!(valid.system.validate(), Ok(()));
     let with = |change: fn(&mut TaskSet)| {
         let mut set = valid.clone();
@@ -224,12 +229,15 @@ fn machines_that_cannot_be_are_refused() {
     assert_eq!(with(|set| set.system.set_speeds(vec![Speed(500), Speed::FULL])), InvalidSystem::SpeedsOfCores);
     let what = TaskSettingProblem::Cores;
     let missing = InvalidSystem::TaskSetting { task: "t0".into(), what };
-    assert_eq!(with(|set| set.system.tasks_mut()[0].cores = CoreSet::of([2])), missing);
+    assert_eq!(with(|set| set.system.tasks_mut()[0].cores = CoreSet::of([CoreId(2)])), missing);
     let mut other = valid.clone();
     assert!(other.system.change_cores(3).unwrap_err().contains("[[core]]"));
     other.system.set_machine(Vec::new());
     assert!(other.system.change_cores(1).unwrap_err().contains("\"t0\""));
     assert_eq!((other.system.change_cores(4), other.cores()), (Ok(()), 4));
     assert_eq!(valid.machine_label(), "2 cores (1 x1000 ×1, 1 x500 ×0.5)");
-    assert_eq!((valid.core_label(1), valid.cores_label(0)), ("core 1 (x500) ×0.5".into(), Some("x500".into())));
+    assert_eq!(
+        (valid.core_label(CoreId(1)), valid.cores_label(TaskId(0))),
+        ("core 1 (x500) ×0.5".into(), Some("x500".into()))
+    );
 }

@@ -4,9 +4,9 @@
 use temponet_task::AssignmentProblem;
 use temponet_task::ready_jobs::ReleaseProblem;
 use temponet_task::{
-    Arrival, Assignment, Costs, Estimate, Event, ExecutionModel, Gap, InvalidSystem, JobId, NotApplicable, OnMiss,
-    Preemption, ReadyJobs, ReadyJobsError, Release, Scheduler, Server, Speed, System, SystemView, Task, TaskSet,
-    TaskSettingProblem, Time,
+    Arrival, Assignment, CoreId, Costs, Estimate, Event, ExecutionModel, Gap, InvalidSystem, JobId, NotApplicable,
+    OnMiss, Preemption, ReadyJobs, ReadyJobsError, Release, Scheduler, Server, Speed, System, SystemView, Task, TaskId,
+    TaskSet, TaskSettingProblem, Time,
 };
 
 const fn ms(n: u64) -> Time {
@@ -58,8 +58,8 @@ fn an_estimate_is_seen_within_best_and_worst_case() {
     let mut release = Release::of(&ready.system().tasks()[1], ms(0));
     assert_eq!(release.estimate, None);
     (release.bcet, release.estimate) = (ms(2), Estimate::new(ms(1), ms(40)));
-    ready.release_with(1, release).unwrap();
-    ready.release(0).unwrap();
+    ready.release_with(TaskId(1), release).unwrap();
+    ready.release(TaskId(0)).unwrap();
     let seen: Vec<Option<Estimate>> = ready.view().ready().map(|(_, job)| job.estimate).collect();
     assert_eq!(seen, [Estimate::new(ms(2), ms(10)), None]);
 }
@@ -67,15 +67,15 @@ fn an_estimate_is_seen_within_best_and_worst_case() {
 #[test]
 fn jobs_are_released_run_preempted_and_completed() {
     let (mut ready, mut scheduler) = ready(&two_tasks(1));
-    let slow = ready.release(1).unwrap();
+    let slow = ready.release(TaskId(1)).unwrap();
     let decision = ready.decide(&mut scheduler).unwrap();
     assert_eq!((decision.cores(), decision.next()), (&[Some(slow)][..], Some(ms(30))));
     ready.advance(ms(5)).unwrap();
-    let fast = ready.release(0).unwrap();
+    let fast = ready.release(TaskId(0)).unwrap();
     assert_eq!(ready.decide(&mut scheduler).unwrap().cores(), [Some(fast)]);
     assert_eq!(scheduler.seen, [Event::Released(fast.id())]);
     let job = *ready.job(slow).unwrap();
-    assert_eq!((job.executed, job.running, job.last_core), (ms(5), false, Some(0)));
+    assert_eq!((job.executed, job.running, job.last_core), (ms(5), false, Some(CoreId(0))));
     ready.advance(ms(8)).unwrap();
     assert_eq!(ready.complete(fast), Ok(true));
     assert_eq!(ready.decide(&mut scheduler).unwrap().cores(), [Some(slow)]);
@@ -86,14 +86,14 @@ fn jobs_are_released_run_preempted_and_completed() {
 #[test]
 fn an_id_is_taken_until_the_scheduler_knows_that_its_job_left() {
     let (mut ready, mut scheduler) = ready(&two_tasks(1));
-    let first = ready.release(0).unwrap();
+    let first = ready.release(TaskId(0)).unwrap();
     ready.decide(&mut scheduler).unwrap();
     ready.complete(first).unwrap();
-    let second = ready.release(0).unwrap();
+    let second = ready.release(TaskId(0)).unwrap();
     assert_ne!(first.id(), second.id(), "the completion has not been told yet");
     ready.decide(&mut scheduler).unwrap();
     assert_eq!(scheduler.seen, [Event::Completed(first.id()), Event::Released(second.id())]);
-    let third = ready.release(1).unwrap();
+    let third = ready.release(TaskId(1)).unwrap();
     assert_eq!((third.id(), third == first), (first.id(), false));
     assert_eq!(ready.job(second).unwrap().number, 1);
     // A late report of the first job does not hit the one that has its id now.
@@ -105,19 +105,19 @@ fn an_id_is_taken_until_the_scheduler_knows_that_its_job_left() {
 fn a_passed_deadline_stops_the_job_or_is_told_once() {
     let mut set = two_tasks(1);
     let (mut ready_jobs, mut scheduler) = ready(&set);
-    let job = ready_jobs.release(0).unwrap();
+    let job = ready_jobs.release(TaskId(0)).unwrap();
     ready_jobs.decide(&mut scheduler).unwrap();
     ready_jobs.advance(ms(10)).unwrap();
     let decision = ready_jobs.decide(&mut scheduler).unwrap();
     let [stopped] = *decision.stopped() else { panic!("{decision:?}") };
-    assert_eq!((stopped.handle, stopped.job.task, stopped.is_late), (job, 0, true));
+    assert_eq!((stopped.handle, stopped.job.task, stopped.is_late), (job, TaskId(0), true));
     assert_eq!((decision.cores(), decision.next()), (&[None][..], None));
     assert_eq!(scheduler.seen, [Event::Aborted(job.id())]);
     assert_eq!(ready_jobs.complete(job), Err(ReadyJobsError::Left(job)));
 
     set.system.set_on_miss(OnMiss::Continue);
     let (mut ready_jobs, mut scheduler) = ready(&set);
-    let job = ready_jobs.release(0).unwrap();
+    let job = ready_jobs.release(TaskId(0)).unwrap();
     ready_jobs.advance(ms(12)).unwrap();
     let late = [job];
     let told = [Event::Released(job.id()), Event::DeadlinePassed(job.id())];
@@ -136,7 +136,7 @@ fn a_passed_deadline_stops_the_job_or_is_told_once() {
 #[test]
 fn a_completion_at_the_deadline_is_on_time() {
     let (mut ready, mut scheduler) = ready(&two_tasks(1));
-    let job = ready.release(0).unwrap();
+    let job = ready.release(TaskId(0)).unwrap();
     ready.decide(&mut scheduler).unwrap();
     ready.advance(ms(10)).unwrap();
     assert_eq!(ready.complete(job), Ok(true));
@@ -146,7 +146,7 @@ fn a_completion_at_the_deadline_is_on_time() {
 #[test]
 fn a_job_that_the_scheduler_gives_up_is_stopped() {
     let (mut ready, mut scheduler) = ready(&two_tasks(1));
-    let job = ready.release(0).unwrap();
+    let job = ready.release(TaskId(0)).unwrap();
     ready.decide(&mut scheduler).unwrap();
     scheduler.decide = Some(|view, assignment| assignment.abandon(view.active[0]));
     let [stopped] = *ready.decide(&mut scheduler).unwrap().stopped() else { panic!() };
@@ -157,16 +157,16 @@ fn a_job_that_the_scheduler_gives_up_is_stopped() {
 #[test]
 fn illegal_assignments_are_errors_and_change_nothing() {
     let decisions: [(Decide, AssignmentProblem); 6] = [
-        (|_, to| to.run(0, JobId(7)), AssignmentProblem::UnknownJob(JobId(7))),
-        (|_, to| (0..2).for_each(|core| to.run(core, JobId(0))), AssignmentProblem::TwoCores(JobId(0))),
-        (|_, to| to.set_speed(1, Speed(500)), AssignmentProblem::Speed { core: 1, speed: Speed(500) }),
+        (|_, to| to.run(CoreId(0), JobId(7)), AssignmentProblem::UnknownJob(JobId(7))),
+        (|_, to| (0..2).for_each(|core| to.run(CoreId(core), JobId(0))), AssignmentProblem::TwoCores(JobId(0))),
+        (|_, to| to.set_speed(CoreId(1), Speed(500)), AssignmentProblem::Speed { core: CoreId(1), speed: Speed(500) }),
         (|view, to| to.wake_at(view.now), AssignmentProblem::Wake(Time::ZERO)),
-        (|_, to| (to.abandon(JobId(0)), to.run(0, JobId(0))).1, AssignmentProblem::GivenUp(JobId(0))),
+        (|_, to| (to.abandon(JobId(0)), to.run(CoreId(0), JobId(0))).1, AssignmentProblem::GivenUp(JobId(0))),
         (|_, to| to.reset(3), AssignmentProblem::Cores(3)),
     ];
     for (decide, problem) in decisions {
         let (mut ready, mut scheduler) = ready(&two_tasks(2));
-        let job = ready.release(0).unwrap();
+        let job = ready.release(TaskId(0)).unwrap();
         assert_eq!(ready.decide(&mut scheduler).unwrap().cores(), [Some(job), None]);
         let mut wrong = Scripted { decide: Some(decide), ..Scripted::default() };
         assert_eq!(ready.decide(&mut wrong).err(), Some(ReadyJobsError::Assignment(problem)));
@@ -181,13 +181,13 @@ fn illegal_assignments_are_errors_and_change_nothing() {
 #[test]
 fn a_job_stopped_at_a_failed_decision_is_reported_by_the_next() {
     let (mut ready, mut scheduler) = ready(&two_tasks(1));
-    let job = ready.release(0).unwrap();
+    let job = ready.release(TaskId(0)).unwrap();
     ready.decide(&mut scheduler).unwrap();
     ready.advance(ms(10)).unwrap();
-    let mut wrong = Scripted { decide: Some(|_, to| to.run(0, JobId(0))), ..Scripted::default() };
+    let mut wrong = Scripted { decide: Some(|_, to| to.run(CoreId(0), JobId(0))), ..Scripted::default() };
     assert!(ready.decide(&mut wrong).is_err(), "the job was aborted");
     ready.start(&mut scheduler).unwrap();
-    let other = ready.release(1).unwrap();
+    let other = ready.release(TaskId(1)).unwrap();
     assert_ne!(other.id(), job.id());
     let decision = ready.decide(&mut scheduler).unwrap();
     assert_eq!((decision.stopped()[0].handle, decision.cores()), (job, &[Some(other)][..]));
@@ -199,14 +199,17 @@ fn wrong_reports_are_errors() {
     ready.advance(ms(5)).unwrap();
     assert_eq!(ready.advance(ms(4)), Err(ReadyJobsError::Time { from: ms(5), to: ms(4) }));
     assert!(ready.advance(Time::NEVER).is_err());
-    assert_eq!(ready.release(2), Err(ReadyJobsError::UnknownTask(2)));
+    assert_eq!(ready.release(TaskId(2)), Err(ReadyJobsError::UnknownTask(TaskId(2))));
     let unstarted = ReadyJobs::new(two_tasks(1).system).unwrap().decide(&mut Scripted::default()).err();
     assert_eq!(unstarted, Some(ReadyJobsError::NotStarted));
     let task = ready.system().tasks()[0].clone();
     let mut wrong = |change: fn(&mut Release), problem: ReleaseProblem| {
         let mut release = Release::of(&task, ms(5));
         change(&mut release);
-        assert_eq!(ready.release_with(0, release), Err(ReadyJobsError::Release { task: "fast".into(), what: problem }));
+        assert_eq!(
+            ready.release_with(TaskId(0), release),
+            Err(ReadyJobsError::Release { task: "fast".into(), what: problem })
+        );
     };
     wrong(|release| release.release = ms(6), ReleaseProblem::Future);
     wrong(|release| release.deadline = ms(5), ReleaseProblem::Deadline);
@@ -271,15 +274,15 @@ fn systems_that_make_no_sense_are_refused() {
 #[test]
 fn a_withdrawn_job_leaves_like_an_aborted_one_and_skipped_jobs_are_numbered() {
     let (mut ready, mut scheduler) = ready(&two_tasks(1));
-    let job = ready.release(0).unwrap();
+    let job = ready.release(TaskId(0)).unwrap();
     ready.decide(&mut scheduler).unwrap();
     ready.withdraw(job).unwrap();
     assert_eq!(ready.withdraw(job), Err(ReadyJobsError::Left(job)));
     assert_eq!(ready.decide(&mut scheduler).unwrap().cores(), [None]);
     assert_eq!(scheduler.seen, [Event::Aborted(job.id())]);
-    ready.skip(0).unwrap();
-    assert_eq!(ready.skip(7), Err(ReadyJobsError::UnknownTask(7)));
-    let next = ready.release(0).unwrap();
+    ready.skip(TaskId(0)).unwrap();
+    assert_eq!(ready.skip(TaskId(7)), Err(ReadyJobsError::UnknownTask(TaskId(7))));
+    let next = ready.release(TaskId(0)).unwrap();
     assert_eq!(ready.job(next).map(|job| job.number), Some(2));
 }
 
@@ -287,31 +290,31 @@ fn a_withdrawn_job_leaves_like_an_aborted_one_and_skipped_jobs_are_numbered() {
 fn held_ids_are_not_used_again_before_they_are_freed() {
     let (mut ready, mut scheduler) = ready(&two_tasks(1));
     ready.hold_ids();
-    let first = ready.release(0).unwrap();
+    let first = ready.release(TaskId(0)).unwrap();
     ready.decide(&mut scheduler).unwrap();
     ready.complete(first).unwrap();
     ready.decide(&mut scheduler).unwrap();
-    let second = ready.release(0).unwrap();
+    let second = ready.release(TaskId(0)).unwrap();
     assert_ne!(first.id(), second.id(), "another reader has not been told of the completion");
     ready.free_ids();
-    assert_eq!(ready.release(0).unwrap().id(), first.id());
+    assert_eq!(ready.release(TaskId(0)).unwrap().id(), first.id());
 }
 
 #[test]
 fn an_assignment_from_elsewhere_is_checked_and_carried_out() {
     let (mut ready, mut scheduler) = ready(&two_tasks(1));
-    let (fast, slow) = (ready.release(0).unwrap(), ready.release(1).unwrap());
+    let (fast, slow) = (ready.release(TaskId(0)).unwrap(), ready.release(TaskId(1)).unwrap());
     assert_eq!(ready.decide(&mut scheduler).unwrap().cores(), [Some(fast)]);
     ready.advance(ms(1)).unwrap();
     let mut other = Assignment::default();
     other.reset(1);
-    other.run(0, slow.id());
+    other.run(CoreId(0), slow.id());
     other.wake_at(ms(1));
     let decision = ready.adopt(&other).unwrap();
     assert_eq!((decision.cores(), decision.next()), (&[Some(slow)][..], Some(ms(1) + Time(1))), "the date has passed");
     let job = *ready.job(fast).unwrap();
     assert_eq!((job.executed, job.running), (ms(1), false));
-    other.run(0, JobId(9));
+    other.run(CoreId(0), JobId(9));
     let error = ready.adopt(&other).unwrap_err();
     assert_eq!(error, ReadyJobsError::Assignment(AssignmentProblem::UnknownJob(JobId(9))));
 }
@@ -326,14 +329,14 @@ fn limited(preemption: Preemption) -> (ReadyJobs, Scripted) {
 #[test]
 fn a_job_holds_its_core_until_its_next_point() {
     let (mut ready, mut scheduler) = limited(Preemption::Every(ms(4)));
-    let slow = ready.release(1).unwrap();
+    let slow = ready.release(TaskId(1)).unwrap();
     assert_eq!(ready.decide(&mut scheduler).unwrap().next(), Some(ms(4)), "its first point");
     ready.advance(ms(1)).unwrap();
-    let fast = ready.release(0).unwrap();
-    assert!(ready.view().is_held(0));
+    let fast = ready.release(TaskId(0)).unwrap();
+    assert!(ready.view().is_held(CoreId(0)));
     assert_eq!(ready.decide(&mut scheduler).unwrap().cores(), [Some(slow)], "the scheduler would run the fast one");
     // A scheduler that takes it off all the same is told so, and the job stays.
-    scheduler.decide = Some(|view, assignment| assignment.run(0, view.active[1]));
+    scheduler.decide = Some(|view, assignment| assignment.run(CoreId(0), view.active[1]));
     let error = ready.decide(&mut scheduler).err();
     assert_eq!(error, Some(ReadyJobsError::Assignment(AssignmentProblem::Held(slow.id()))));
     scheduler.decide = None;
@@ -345,7 +348,7 @@ fn a_job_holds_its_core_until_its_next_point() {
     ready.decide(&mut scheduler).unwrap();
     let fast = {
         ready.advance(ms(11)).unwrap();
-        ready.release(0).unwrap()
+        ready.release(TaskId(0)).unwrap()
     };
     assert_eq!(ready.decide(&mut scheduler).unwrap().cores(), [Some(fast)]);
 }
@@ -354,7 +357,7 @@ fn a_job_holds_its_core_until_its_next_point() {
 fn a_held_job_that_should_leave_does_so_at_its_next_point_or_completes() {
     let late = |preemption: Preemption| {
         let (mut ready, mut scheduler) = limited(preemption);
-        let slow = ready.release(1).unwrap();
+        let slow = ready.release(TaskId(1)).unwrap();
         ready.decide(&mut scheduler).unwrap();
         ready.advance(ms(28)).unwrap();
         ready.set_executed(slow, ms(3)).unwrap();
@@ -378,7 +381,7 @@ fn a_held_job_that_should_leave_does_so_at_its_next_point_or_completes() {
     assert_eq!(ready.complete(slow), Ok(false), "done, but late");
     // Given up while it holds its core.
     let (mut ready, mut scheduler) = limited(Preemption::Every(ms(4)));
-    let slow = ready.release(1).unwrap();
+    let slow = ready.release(TaskId(1)).unwrap();
     ready.decide(&mut scheduler).unwrap();
     ready.advance(ms(1)).unwrap();
     scheduler.decide = Some(|view, assignment| {

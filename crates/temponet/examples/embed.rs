@@ -6,6 +6,7 @@
 //! jobs take less than their wcet.
 
 use temponet::{JobHandle, ReadyJobs, Task, TaskSet, Temponet, Time};
+use temponet_task::TaskId;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Once, before real time begins: the tasks, the cores, the model (`Temponet::load("mine.safetensors")?` for one of
@@ -28,7 +29,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         // 1. Sleep until something happens: a release, the end of the running job, or the date that the scheduler asked
         //    for.
         let end = running.and_then(|job| ready.job(job)).map(|job| {
-            let left = takes[job.task as usize].saturating_sub(job.executed);
+            let left = takes[job.task].saturating_sub(job.executed);
             ready.now() + left
         });
         let now = next_release.into_iter().chain(end).chain(latest).min().unwrap_or(Time::NEVER);
@@ -41,7 +42,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             assert!(ready.complete(job)?, "on time");
         }
         for (task, date) in next_release.iter_mut().enumerate().filter(|(_, date)| **date == now) {
-            ready.release(task)?;
+            ready.release(TaskId::new(task))?;
             *date = now + periods[task];
         }
         // 3. Ask, and dispatch. A real program sets a timer for `decision.next()` and stops the jobs in
@@ -49,7 +50,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let decision = ready.decide(&mut scheduler)?;
         assert!(decision.stopped().is_empty(), "the shield guarantees this set");
         (running, latest) = (decision.cores()[0], decision.next());
-        let name = running.and_then(|job| ready.job(job)).map(|job| &ready.system().tasks()[job.task as usize].name);
+        let name = running.and_then(|job| ready.job(job)).map(|job| &ready.system().tasks()[job.task].name);
         println!("{now:>6}  {}", name.map_or("idle", String::as_str));
     }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use temponet_infer::{Network, NetworkError};
 use temponet_sched::fallback;
-use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Time};
+use temponet_task::{Assignment, CoreId, NotApplicable, Scheduler, System, SystemView, Time};
 
 use crate::mapping::{Mapper, Mapping};
 use crate::scale::Scale;
@@ -201,7 +201,7 @@ impl Learned {
             if chosen > 0
                 && let Some(core) = assignment.cores().iter().position(|job| job == &Some(*id))
             {
-                assignment.set_speed(core, core_speed(view.system, speeds, chosen));
+                assignment.set_speed(CoreId::new(core), core_speed(view.system, speeds, chosen));
             }
         }
     }

@@ -11,7 +11,7 @@
 //! [`Decision`] says:
 //!
 //! ```
-//! use temponet::{ReadyJobs, System, Task, Temponet, Time};
+//! use temponet::{ReadyJobs, System, Task, TaskId, Temponet, Time};
 //!
 //! let tasks = vec![
 //!     Task::periodic("control", Time::from_ms(10), Time::from_ms(4)),
@@ -21,7 +21,7 @@
 //! let mut scheduler = Temponet::built_in()?; // or `Temponet::load("mine.safetensors")?`
 //! ready.start(&mut scheduler)?;
 //!
-//! let (control, vision) = (ready.release(0)?, ready.release(1)?);
+//! let (control, vision) = (ready.release(TaskId(0))?, ready.release(TaskId(1))?);
 //! let decision = ready.decide(&mut scheduler)?;
 //! let first = decision.cores()[0].expect("two jobs are ready");
 //! assert!(first == control || first == vision);
@@ -122,11 +122,11 @@ pub use temponet_infer::NetworkOptions;
 pub use temponet_sched::shield::{Guarantee, NoGuarantee, Role, ShieldCounters, WhyNot};
 pub use temponet_task::ready_jobs::ReleaseProblem;
 pub use temponet_task::{
-    Aim, Arrival, Assignment, AssignmentProblem, Chain, Communication, Core, CoreSet, Costs, Decision, DueDates,
-    Estimate, Event, ExecutionModel, Gap, Goal, InvalidSystem, Job, JobHandle, JobId, JobTable, ListedJob, Locks,
-    Machine, Measure, Mode, NotApplicable, OnMiss, PrecedenceProblem, Preemption, Protocol, ReadyJobs, ReadyJobsError,
-    Release, Scheduler, Section, SectionProblem, Server, Speed, StoppedJob, System, SystemView, Task, TaskSet,
-    TaskSettingProblem, TasksMut, Tie, Time, TimeError, TimeUnit, Worths, Wrapper,
+    Aim, Arrival, Assignment, AssignmentProblem, Chain, Communication, Core, CoreId, CoreSet, Costs, Decision,
+    DueDates, Estimate, Event, ExecutionModel, Gap, Goal, InvalidSystem, Job, JobHandle, JobId, JobTable, ListedJob,
+    Locks, Machine, Measure, Mode, NotApplicable, OnMiss, PrecedenceProblem, Preemption, Protocol, ReadyJobs,
+    ReadyJobsError, Release, ResourceId, Scheduler, Section, SectionProblem, Server, Speed, StoppedJob, System,
+    SystemView, Task, TaskId, TaskSet, TaskSettingProblem, TasksMut, Tie, Time, TimeError, TimeUnit, Worths, Wrapper,
 };
 pub use tokenizer_error::TokenizerError;
 pub use tuning::Tuning;

@@ -10,7 +10,7 @@
 use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
-use temponet_task::{Assignment, JobId, Speed, SystemView, Tie, Time};
+use temponet_task::{Assignment, CoreId, JobId, Speed, SystemView, Tie, Time};
 
 use crate::assignment::{Hungarian, Sinkhorn};
 use crate::staying::{Kept, Staying};
@@ -74,7 +74,7 @@ pub struct Mapper {
     kept: Vec<Kept>,
     gains: Vec<f32>,
     /// Cores that no job holds.
-    free: Vec<usize>,
+    free: Vec<CoreId>,
     sinkhorn: Sinkhorn,
     hungarian: Hungarian,
 }
@@ -176,7 +176,7 @@ impl Mapper {
         assignment.keep_held(view, 0..cores);
         self.candidates.retain(|candidate| !view.job(candidate.id).held);
         self.free.clear();
-        self.free.extend((0..cores).filter(|core| !view.is_held(*core)));
+        self.free.extend(view.system.core_ids().filter(|core| !view.is_held(*core)));
         if self.free.is_empty() {
             return;
         }
@@ -187,15 +187,15 @@ impl Mapper {
         let idle = idle.max(least - migration - 1.0);
         let machine = view.system.machine();
         let top = self.free.iter().map(|core| machine.speed(*core)).max().unwrap_or(Speed::FULL).as_f64();
-        let share = |id: JobId, core: usize| match machine.is_plain() {
+        let share = |id: JobId, core: CoreId| match machine.is_plain() {
             true => Some(1.0),
             false => view.may_run(view.job(id), core).then(|| (machine.speed(core).as_f64() / top) as f32),
         };
         self.gains.clear();
         for candidate in &self.candidates {
             let last = view.job(candidate.id).last_core;
-            let gain = |core: &usize| {
-                let moves = last.is_some_and(|last| last as usize != *core);
+            let gain = |core: &CoreId| {
+                let moves = last.is_some_and(|last| last != *core);
                 let Some(share) = share(candidate.id, *core) else { return f32::NEG_INFINITY };
                 (candidate.q - idle) * share - if moves { migration } else { 0.0 }
             };
@@ -229,7 +229,7 @@ impl Mapper {
         self.keep_best(usize::MAX, jobs, idle, view);
         for candidate in &self.candidates {
             let job = view.job(candidate.id);
-            let is_open = |core: &&usize| assignment.cores()[**core].is_none() && view.may_run(job, **core);
+            let is_open = |core: &&CoreId| assignment.cores()[**core].is_none() && view.may_run(job, **core);
             let open = self.free.iter().filter(is_open);
             let fastest = open.max_by_key(|core| (view.system.machine().speed(**core), std::cmp::Reverse(**core)));
             if let Some(core) = fastest.copied().filter(|_| !job.held && !assignment.runs(candidate.id)) {
@@ -252,7 +252,7 @@ mod tests {
             Task::periodic(format!("t{index}"), Time(100), Time(1)).with_deadline(Time(*deadline))
         };
         let system = TaskSet::new("test", deadlines.iter().enumerate().map(task).collect(), 4).system;
-        let jobs: Vec<Job> = (0..).zip(system.tasks()).map(|(index, task)| Job::first(index, task)).collect();
+        let jobs: Vec<Job> = system.task_ids().zip(system.tasks()).map(|(id, task)| Job::first(id, task)).collect();
         let active: Vec<JobId> = (0..deadlines.len() as u32).map(JobId).collect();
         let now = Time::ZERO;
         check(&SystemView::new(now, &system, &active, &jobs, &[None; 4]));
@@ -287,7 +287,7 @@ mod tests {
         with_view(&[100; 6], |view| {
             // The job with the least Q-value holds core 2.
             let mut jobs = view.jobs.to_vec();
-            (jobs[0].running, jobs[0].held, jobs[0].last_core) = (true, true, Some(2));
+            (jobs[0].running, jobs[0].held, jobs[0].last_core) = (true, true, Some(CoreId(2)));
             let running = [None, None, Some(JobId(0)), None];
             let mut system = view.system.clone();
             system.tasks_mut()[0].preemption = Preemption::None;
@@ -339,9 +339,9 @@ mod tests {
         with_view(&[100; 30], |view| {
             let mut system = view.system.clone();
             // The best jobs, more than a matching looks at, compete for core 1; only the worst job may use core 3.
-            system.tasks_mut().iter_mut().for_each(|task| task.cores = CoreSet::of([1]));
-            system.tasks_mut()[0].cores = CoreSet::of([3]);
-            system.tasks_mut()[1].cores = CoreSet::of([0, 1]);
+            system.tasks_mut().iter_mut().for_each(|task| task.cores = CoreSet::of([CoreId(1)]));
+            system.tasks_mut()[0].cores = CoreSet::of([CoreId(3)]);
+            system.tasks_mut()[1].cores = CoreSet::of([0, 1].map(CoreId));
             let view = view.with_system(&system);
             for mapping in MAPPINGS {
                 assert_eq!(mapped(mapping, &view), [Some(1), Some(29), None, Some(0)], "{mapping:?}");

@@ -302,8 +302,8 @@ mod tests {
                     .with_deadline(Time(200 + index * 131 % 1_499))
             };
             let system = TaskSet::new("test", (0..jobs.max(1)).map(task).collect(), 1).system;
-            let first = |(index, task)| Job::first(index, task);
-            let ready: Vec<Job> = (0..).zip(system.tasks()).map(first).take(jobs as usize).collect();
+            let first = |(id, task)| Job::first(id, task);
+            let ready: Vec<Job> = system.task_ids().zip(system.tasks()).map(first).take(jobs as usize).collect();
             let active: Vec<JobId> = (0..jobs as u32).rev().map(JobId).collect();
             let view = SystemView::new(Time(170), &system, &active, &ready, &[None]);
             let scale = Scale::of(&tokenizer, &system);

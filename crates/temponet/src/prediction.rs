@@ -40,7 +40,7 @@ impl Predictions {
         // What is left until the deadline is counted as work on the fastest core that the job may use.
         let speed = job.fastest.as_f64();
         let left = job.deadline.signed_sub(now + job.fastest.time_for(job.overhead)) as f64 * speed;
-        let (chance, remaining) = match self.laws.get(job.task as usize) {
+        let (chance, remaining) = match self.laws.get(job.task.index()) {
             // Without a division in the usual case.
             Some(Some((survival, wcet))) if *wcet == job.wcet.0 as f64 => by_survival(survival, executed, left),
             Some(Some((survival, wcet))) => {
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
     use rand_pcg::Pcg32;
     use temponet_sim::draw_estimated;
-    use temponet_task::{ExecutionModel, TaskSet};
+    use temponet_task::{ExecutionModel, TaskId, TaskSet};
 
     const WCET: u64 = 1_000_000;
 
@@ -126,7 +126,7 @@ mod tests {
     }
 
     fn job(system: &System, executed: u64, deadline: u64) -> Job {
-        Job::first(0, &system.tasks()[0]).with_executed(Time(executed)).with_deadline(Time(deadline))
+        Job::first(TaskId(0), &system.tasks()[0]).with_executed(Time(executed)).with_deadline(Time(deadline))
     }
 
     /// Execution times that the simulator draws, by running the task on a core of its own.

@@ -1,6 +1,6 @@
 //! Properties of a whole task set that tokens are relative to.
 
-use temponet_task::{DueDates, Job, Measure, OnMiss, System, SystemView, Task, Time, Worths};
+use temponet_task::{CoreId, DueDates, Job, Measure, OnMiss, System, SystemView, Task, Time, Worths};
 
 use crate::bins::Bins;
 use crate::feature::{
@@ -88,7 +88,7 @@ impl Scale {
     /// Returns the [`Feature::Worth`] of a job.
     pub(crate) fn worth(&self, job: &Job) -> u16 {
         // Only jobs of a list differ from their task.
-        if let Some((criticality, value, worth)) = self.task_worths.get(job.task as usize)
+        if let Some((criticality, value, worth)) = self.task_worths.get(job.task.index())
             && (*criticality, *value) == (job.criticality, job.value)
         {
             return *worth;
@@ -108,7 +108,7 @@ impl Scale {
             return 0;
         }
         // With a single core there is nowhere to migrate to: the job would take its core back.
-        let is_taken = |core: u32| view.cores() > 1 && view.running.get(core as usize).is_some_and(Option::is_some);
+        let is_taken = |core: CoreId| view.cores() > 1 && view.running.get(core.index()).is_some_and(Option::is_some);
         self.costs[usize::from(job.last_core.is_some_and(is_taken))]
     }
 }
@@ -203,7 +203,7 @@ fn cost_bin(ratio: f64) -> u16 {
 
 #[cfg(test)]
 mod tests {
-    use temponet_task::{Aim, Costs, JobId, TaskSet, Time};
+    use temponet_task::{Aim, Costs, JobId, TaskId, TaskSet, Time};
 
     use super::*;
 
@@ -253,7 +253,7 @@ mod tests {
         let kinds = [(0, 1.0), (3, 1.0), (7, 1.0), (8, 1.0), (100, 1.0), (255, 1.0)];
         let system = set(&kinds, 1).system;
         let scale = Scale::of(&Tokenizer::full(), &system);
-        let job = |index: usize| Job::first(index as u32, &system.tasks()[index]);
+        let job = |index: usize| Job::first(TaskId::new(index), &system.tasks()[index]);
         assert_eq!([0, 1, 2, 3, 4, 5].map(|index| scale.level(&job(index))), [0, 4, 4, 3, 2, 1]);
         // A level that the goal does not have.
         assert_eq!(scale.level(&job(1).with_criticality(9)), 0);
@@ -268,8 +268,8 @@ mod tests {
         let bins = |set: &TaskSet| {
             let system = set.system.clone();
             let scale = Scale::of(&Tokenizer::full(), &system);
-            let worth = |(index, task)| scale.worth(&Job::first(index, task));
-            (0..).zip(system.tasks()).map(worth).collect::<Vec<u16>>()
+            let worth = |(id, task)| scale.worth(&Job::first(id, task));
+            system.task_ids().zip(system.tasks()).map(worth).collect::<Vec<u16>>()
         };
         let by_level = bins(&rich);
         assert!(by_level[0] + 9 < by_level[1] && by_level[1] <= by_level[2], "{by_level:?}");
@@ -283,7 +283,7 @@ mod tests {
     fn cost_counts_the_switch_and_the_way_and_vanishes_with_them() {
         let bin = |costs: Costs, cores: usize, job: fn(Job) -> Job| {
             let system = set(&[(0, 1.0), (0, 1.0)], cores).with_costs(costs).system;
-            let jobs = [Job::first(0, &system.tasks()[0]), job(Job::first(1, &system.tasks()[1]))];
+            let jobs = [Job::first(TaskId(0), &system.tasks()[0]), job(Job::first(TaskId(1), &system.tasks()[1]))];
             // Job 0 is on core 0; the other cores are idle.
             let running: Vec<_> = (0..cores).map(|core| (core == 0).then_some(JobId(0))).collect();
             let active = [JobId(0), JobId(1)];
@@ -291,9 +291,9 @@ mod tests {
             let view = SystemView::new(now, &system, &active, &jobs, &running);
             Scale::of(&Tokenizer::full(), &system).cost(&jobs[1], &view)
         };
-        let (new, free) = (|job: Job| job, |job: Job| job.with_last_core(Some(1)));
-        let taken = |job: Job| job.with_last_core(Some(0));
-        let running = |job: Job| job.with_last_core(Some(1)).with_running(true);
+        let (new, free) = (|job: Job| job, |job: Job| job.with_last_core(Some(CoreId(1))));
+        let taken = |job: Job| job.with_last_core(Some(CoreId(0)));
+        let running = |job: Job| job.with_last_core(Some(CoreId(1))).with_running(true);
         let costs = Costs { context_switch: Time(500), migration: Time(10_000), ..Costs::default() };
         let all =
             |costs: Costs| [bin(costs, 2, new), bin(costs, 2, free), bin(costs, 2, taken), bin(costs, 2, running)];

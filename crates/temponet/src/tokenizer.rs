@@ -206,7 +206,7 @@ impl Tokenizer {
             Feature::Advice => advice.advisors,
             Feature::Plan => advice.planners,
             Feature::Pressure => ((advice.pressure * 8.0) as u16).min(15),
-            Feature::Rank => scale.ranks.get(job.task as usize).copied().unwrap_or(0),
+            Feature::Rank => scale.ranks.get(job.task.index()).copied().unwrap_or(0),
             Feature::Worth => scale.worth(job),
             Feature::Level => scale.level(job),
             Feature::Chance => chance_bin(prediction.chance),
@@ -215,7 +215,7 @@ impl Tokenizer {
             Feature::Cost => scale.cost(job, view),
         }));
         if self.slots.is_some() {
-            out.push(job.task as u16);
+            out.push(job.task.0 as u16);
         }
     }
 

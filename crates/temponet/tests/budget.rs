@@ -10,7 +10,7 @@ use temponet::stages::{Continuous, Learned, Observation, Scale, Tokenizer};
 use temponet::{Calibration, LatencyTable, MEASURED_SIZES, Mapping, Model, Options, StageLatencies, Temponet, Tuning};
 use temponet_sim::generate::{Spec, generate};
 use temponet_sim::{Unobserved, simulate};
-use temponet_task::{Assignment, Event, Job, JobId, Scheduler, System, SystemView, Task, TaskSet, Time};
+use temponet_task::{Assignment, Event, Job, JobId, Scheduler, System, SystemView, Task, TaskId, TaskSet, Time};
 
 /// Ready jobs of an overloaded system, one of each task.
 struct Backlog {
@@ -33,7 +33,7 @@ impl Backlog {
             task
         };
         let system = TaskSet::new("backlog", (0..jobs).map(task).collect(), cores).system;
-        let jobs: Vec<Job> = (0..).zip(system.tasks()).map(|(index, task)| Job::first(index, task)).collect();
+        let jobs: Vec<Job> = (0..).zip(system.tasks()).map(|(index, task)| Job::first(TaskId(index), task)).collect();
         let active: Vec<JobId> = (0..jobs.len() as u32).map(JobId).collect();
         Backlog { system, jobs, active, running: vec![None; cores] }
     }

@@ -3,9 +3,10 @@
 
 use temponet::{Assignment, JobHandle, JobId, OnMiss, ReadyJobs, Scheduler, Task, TaskSet, Temponet, Time};
 use temponet_sim::{Engine, Unobserved};
+use temponet_task::TaskId;
 
 /// What happened at one decision: the date, the jobs on the cores and the jobs that are ready, each as task and number.
-type Step = (Time, Vec<Option<(u32, u64)>>, usize);
+type Step = (Time, Vec<Option<(TaskId, u64)>>, usize);
 
 /// The schedule in the simulator. Every job takes its whole wcet.
 fn simulated(set: &TaskSet, scheduler: &mut dyn Scheduler, horizon: Time) -> Vec<Step> {
@@ -43,7 +44,7 @@ fn embedded(set: &TaskSet, scheduler: &mut dyn Scheduler, horizon: Time) -> Vec<
         ready.advance(now).unwrap();
         ends.iter().filter(|(end, _)| *end == now).for_each(|(_, job)| _ = ready.complete(*job).unwrap());
         for (task, date) in next_release.iter_mut().enumerate().filter(|(_, date)| **date == now) {
-            ready.release(task).unwrap();
+            ready.release(TaskId::new(task)).unwrap();
             *date = now + set.tasks()[task].period().unwrap();
         }
         let decision = ready.decide(scheduler).unwrap();

@@ -2,6 +2,7 @@
 //! everything fits the network still chooses.
 
 use std::sync::Arc;
+use temponet_task::TaskId;
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -50,7 +51,7 @@ fn critical_jobs_are_on_time_in_overload_whatever_the_weights_are() {
             let metrics = simulate(&set, round, Time::from_secs(2), &mut scheduler, &mut Unobserved).unwrap();
             let mut bare = temponet::stages::Learned::new(model, Options::default()).unwrap();
             let without = simulate(&set, round, Time::from_secs(2), &mut bare, &mut Unobserved).unwrap();
-            for task in (0..set.tasks().len()).filter(|task| guarantee.core_of(*task).is_some()) {
+            for task in (0..set.tasks().len()).filter(|task| guarantee.core_of(TaskId::new(*task)).is_some()) {
                 let missed =
                     |metrics: &temponet_sim::Metrics| metrics.tasks[task].jobs.released - metrics.tasks[task].jobs.met;
                 assert_eq!(missed(&metrics), 0, "{} in {round}: {set:?}", set.tasks()[task].name);

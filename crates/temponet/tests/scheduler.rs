@@ -11,7 +11,7 @@ use temponet::{Calibration, LatencyTable, MEASURED_SIZES, Mapping, Model, Option
 use temponet_infer::Sparsity;
 use temponet_sim::generate::{Spec, generate};
 use temponet_sim::{Engine, Unobserved, simulate};
-use temponet_task::{Assignment, Job, JobId, Scheduler, SystemView, Task, TaskSet, Time};
+use temponet_task::{Assignment, Job, JobId, Scheduler, SystemView, Task, TaskId, TaskSet, Time};
 
 fn overloaded(tasks: usize, cores: usize, seed: u64) -> TaskSet {
     let mut spec = Spec::new(tasks, cores, 1.2 * cores as f64);
@@ -90,7 +90,7 @@ fn the_order_of_tasks_does_not_matter_to_sparse_attention() {
     let model = Model::random(Tokenizer { sparse: true, ..Tokenizer::paper() }, 4);
     let values = |tasks: Vec<Task>| {
         let system = TaskSet::new("test", tasks, 2).system;
-        let jobs: Vec<Job> = (0..).zip(system.tasks()).map(|(index, task)| Job::first(index, task)).collect();
+        let jobs: Vec<Job> = (0..).zip(system.tasks()).map(|(index, task)| Job::first(TaskId(index), task)).collect();
         let active: Vec<JobId> = (0..jobs.len() as u32).map(JobId).collect();
         let (running, events) = ([None; 2], []);
         let view = SystemView::new(Time(0), &system, &active, &jobs, &running).with_events(&events);

@@ -9,7 +9,9 @@ use temponet::stages::{Learned, Mapper, Staying};
 use temponet::{Mapping, Model, Options};
 use temponet_sim::generate::{Critical, Spec, generate};
 use temponet_sim::{Engine, Metrics, Unobserved, simulate};
-use temponet_task::{Assignment, Costs, Job, JobId, Scheduler, System, SystemView, Task, TaskSet, Time};
+use temponet_task::{
+    Assignment, CoreId, Costs, Job, JobId, Scheduler, System, SystemView, Task, TaskId, TaskSet, Time,
+};
 
 /// An overloaded task set, a third of whose tasks are critical.
 fn set(cores: usize, seed: u64) -> TaskSet {
@@ -120,14 +122,14 @@ impl Scene {
         let count = rng.random_range(cores + 1..4 * cores + 4);
         let task = Task::periodic("t", Time::from_ms(100), Time::from_ms(10));
         let job = |index: usize, rng: &mut Pcg64| {
-            Job::first(0, &task)
-                .with_task(index as u32)
+            Job::first(TaskId(0), &task)
+                .with_task(TaskId(index as u32))
                 .with_criticality(rng.random_range(0..3))
                 .with_running(index < cores)
                 .with_last_core(if index < cores {
-                    Some(index as u32)
+                    Some(CoreId(index as u32))
                 } else {
-                    rng.random_bool(0.3).then(|| rng.random_range(0..cores as u32))
+                    rng.random_bool(0.3).then(|| CoreId(rng.random_range(0..cores as u32)))
                 })
                 .with_executed(Time::from_us(rng.random_range(0..10_500)))
         };
@@ -203,8 +205,10 @@ fn the_more_moving_costs_the_more_a_job_stays() {
 fn a_job_that_is_nearly_done_stays_where_moving_costs_as_much_as_it_still_takes() {
     let task = Task::periodic("t", Time::from_ms(100), Time::from_ms(10));
     let system = with_costs(&TaskSet::new("one", vec![task.clone()], 1), Time::from_us(100), Time::ZERO).system;
-    let job = |executed: Time| Job::first(0, &task).with_executed(executed).with_running(true).with_last_core(Some(0));
-    let worth = |executed: Time| Staying::on(&system, 8.0).worth(&job(executed), &Job::first(0, &task));
+    let job = |executed: Time| {
+        Job::first(TaskId(0), &task).with_executed(executed).with_running(true).with_last_core(Some(CoreId(0)))
+    };
+    let worth = |executed: Time| Staying::on(&system, 8.0).worth(&job(executed), &Job::first(TaskId(0), &task));
     assert!(worth(Time::from_us(9_900)) == 4.0 && worth(Time::ZERO) < 0.1);
     assert!(worth(Time::from_ms(11)) < 0.1, "what is left of a job that has overrun its wcet is not known");
 }

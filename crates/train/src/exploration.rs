@@ -1,6 +1,7 @@
 //! Count-based exploration: a bonus on the Q-values of (slack bin, task) pairs that were rarely tried.
 
 use std::collections::BTreeMap;
+use temponet_task::TaskId;
 
 use serde::{Deserialize, Serialize};
 
@@ -56,9 +57,9 @@ impl VisitCounter {
     }
 
     /// Counts one try of a pair.
-    pub fn add(&mut self, slack: u16, task: u32) {
+    pub fn add(&mut self, slack: u16, task: TaskId) {
         match self {
-            VisitCounter::Exact(counts) => *counts.entry((slack, task)).or_default() += 1,
+            VisitCounter::Exact(counts) => *counts.entry((slack, task.0)).or_default() += 1,
             VisitCounter::Sketch { width, cells } => {
                 for row in 0..ROWS {
                     cells[place(slack, task, row, *width)] += 1;
@@ -68,9 +69,9 @@ impl VisitCounter {
     }
 
     /// Returns the number of times that a pair was tried.
-    pub fn of(&self, slack: u16, task: u32) -> u64 {
+    pub fn of(&self, slack: u16, task: TaskId) -> u64 {
         match self {
-            VisitCounter::Exact(counts) => counts.get(&(slack, task)).copied().unwrap_or(0),
+            VisitCounter::Exact(counts) => counts.get(&(slack, task.0)).copied().unwrap_or(0),
             VisitCounter::Sketch { width, cells } => {
                 (0..ROWS).map(|row| u64::from(cells[place(slack, task, row, *width)])).min().unwrap_or(0)
             }
@@ -78,13 +79,13 @@ impl VisitCounter {
     }
 }
 
-fn place(slack: u16, task: u32, row: usize, width: usize) -> usize {
-    row * width + (mix(u64::from(slack) << 32 | u64::from(task), row as u64) % width as u64) as usize
+fn place(slack: u16, task: TaskId, row: usize, width: usize) -> usize {
+    row * width + (mix(u64::from(slack) << 32 | u64::from(task.0), row as u64) % width as u64) as usize
 }
 
 impl ExplorationBonus {
     /// Returns the bonus of a pair after `tries` choices in all.
-    pub fn of(self, counter: &VisitCounter, tries: u64, slack: u16, task: u32) -> f64 {
+    pub fn of(self, counter: &VisitCounter, tries: u64, slack: u16, task: TaskId) -> f64 {
         let rarely = |weight: f64, above: f64| weight * (above / (counter.of(slack, task) as f64 + 1.0)).sqrt();
         match self {
             ExplorationBonus::None => 0.0,
@@ -104,13 +105,13 @@ mod tests {
         let (mut sketch, mut exact) = (VisitCounter::new(bonus), VisitCounter::new(ExplorationBonus::None));
         for k in 0..2_000u32 {
             let (slack, task) = ((k % 37) as u16, k * k % 11);
-            sketch.add(slack, task);
-            exact.add(slack, task);
+            sketch.add(slack, TaskId(task));
+            exact.add(slack, TaskId(task));
         }
         let pairs = (0..37u16).flat_map(|slack| (0..11).map(move |task| (slack, task)));
-        let close = pairs.clone().filter(|(s, t)| sketch.of(*s, *t) == exact.of(*s, *t)).count();
-        assert!(pairs.clone().all(|(s, t)| sketch.of(s, t) >= exact.of(s, t)));
+        let close = pairs.clone().filter(|(s, t)| sketch.of(*s, TaskId(*t)) == exact.of(*s, TaskId(*t))).count();
+        assert!(pairs.clone().all(|(s, t)| sketch.of(s, TaskId(t)) >= exact.of(s, TaskId(t))));
         assert!(close > 200, "{close}");
-        assert!(bonus.of(&exact, 10, 36, 99) == 1.0 && bonus.of(&exact, 10, 0, 0) < 0.5);
+        assert!(bonus.of(&exact, 10, 36, TaskId(99)) == 1.0 && bonus.of(&exact, 10, 0, TaskId(0)) < 0.5);
     }
 }

@@ -252,7 +252,7 @@ impl FleetMember {
             core_speed(view.system, episodes.speeds, chosen)
         };
         if !speeds.is_empty() {
-            for core in 0..view.cores() {
+            for core in view.system.core_ids() {
                 if let Some(id) = self.assignment.cores()[core] {
                     self.assignment.set_speed(core, speed_of(id));
                 }

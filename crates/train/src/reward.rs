@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use temponet_sim::{End, Observer};
-use temponet_task::{Job, Speed, TaskSet, Time, Worths};
+use temponet_task::{CoreId, Job, Speed, TaskId, TaskSet, Time, Worths};
 
 /// Reward for meeting and missing deadlines, and for other things. A job's worth is 1 or what [`Reward`] says; the
 /// amounts below are for a worth of 1. All weights are 0 or more.
@@ -184,14 +184,14 @@ impl RewardAccumulator {
     }
 
     /// Returns the coefficient of variation of a task's execution times so far.
-    fn variation(&self, task: u32) -> f64 {
-        let (count, mean, squares) = self.history[task as usize];
+    fn variation(&self, task: TaskId) -> f64 {
+        let (count, mean, squares) = self.history[task];
         if count < 2.0 || mean <= 0.0 { 0.0 } else { (squares / (count - 1.0)).sqrt() / mean }
     }
 }
 
 impl Observer for RewardAccumulator {
-    fn ran(&mut self, _core: usize, _job: &Job, start: Time, end: Time, speed: Speed) {
+    fn ran(&mut self, _core: CoreId, _job: &Job, start: Time, end: Time, speed: Speed) {
         if self.energy > 0.0 {
             let length = (end - start).0 as f64 / self.unit;
             self.total -= self.energy * length * (f64::from(speed.0) / 1000.0).powi(3);
@@ -205,7 +205,7 @@ impl Observer for RewardAccumulator {
             worth *= 1.0 + weight * self.variation(job.task);
         }
         if end == End::Completed {
-            let (count, mean, squares) = &mut self.history[job.task as usize];
+            let (count, mean, squares) = &mut self.history[job.task];
             *count += 1.0;
             let difference = job.executed.0 as f64 - *mean;
             *mean += difference / *count;
@@ -253,7 +253,7 @@ mod tests {
         let set = set();
         let mut rewards = RewardAccumulator::new(reward, 1.0, &set).on_time_only(Time::NEVER);
         for (index, task) in (0..).zip(set.tasks()) {
-            let job = Job::first(index, task);
+            let job = Job::first(TaskId(index), task);
             let end = if index == met { End::Completed } else { End::Aborted };
             rewards.left(&job, None, end, job.deadline);
         }
@@ -261,8 +261,8 @@ mod tests {
     }
 
     /// Ends a job of a task that has executed for `ms`.
-    fn end_job(rewards: &mut RewardAccumulator, task: u32, ms: u64, end: End) -> f64 {
-        let mut job = Job::first(task, &set().tasks()[task as usize]);
+    fn end_job(rewards: &mut RewardAccumulator, task: TaskId, ms: u64, end: End) -> f64 {
+        let mut job = Job::first(task, &set().tasks()[task]);
         job.executed = Time::from_ms(ms);
         rewards.left(&job, None, end, job.deadline);
         rewards.take()
@@ -275,16 +275,16 @@ mod tests {
         let mut rewards = RewardAccumulator::new(reward, 1.0, &set());
         // The times of the first task vary, those of the second do not.
         for ms in [2, 4, 6] {
-            end_job(&mut rewards, 0, ms, End::Completed);
-            end_job(&mut rewards, 1, 4, End::Completed);
+            end_job(&mut rewards, TaskId(0), ms, End::Completed);
+            end_job(&mut rewards, TaskId(1), 4, End::Completed);
         }
         // A deviation of 2 ms around 4 ms.
         let coefficient = 0.5;
-        assert_eq!(end_job(&mut rewards, 0, 4, End::Completed), 1.0 + 2.0 * coefficient);
-        assert_eq!(end_job(&mut rewards, 1, 4, End::Completed), 1.0);
-        let missed = end_job(&mut rewards, 0, 3, End::Aborted);
+        assert_eq!(end_job(&mut rewards, TaskId(0), 4, End::Completed), 1.0 + 2.0 * coefficient);
+        assert_eq!(end_job(&mut rewards, TaskId(1), 4, End::Completed), 1.0);
+        let missed = end_job(&mut rewards, TaskId(0), 3, End::Aborted);
         assert!(missed < -1.5, "a miss costs more, too: {missed}");
-        assert_eq!(end_job(&mut rewards, 1, 3, End::Aborted), -1.0);
+        assert_eq!(end_job(&mut rewards, TaskId(1), 3, End::Aborted), -1.0);
     }
 
     #[test]
@@ -292,14 +292,14 @@ mod tests {
         let reward = Reward { shape: RewardShape::Energy { weight: 0.5 }, ..Reward::default() };
         let whole = RewardAccumulator::new(reward, 1e6, &set());
         for mut rewards in [whole.clone(), whole.score(Time::NEVER)] {
-            let job = Job::first(0, &set().tasks()[0]);
-            rewards.ran(0, &job, Time::ZERO, Time::from_ms(8), Speed::FULL);
+            let job = Job::first(TaskId(0), &set().tasks()[0]);
+            rewards.ran(CoreId(0), &job, Time::ZERO, Time::from_ms(8), Speed::FULL);
             assert_eq!(rewards.take(), -4.0);
-            rewards.ran(0, &job, Time::ZERO, Time::from_ms(8), Speed(500));
+            rewards.ran(CoreId(0), &job, Time::ZERO, Time::from_ms(8), Speed(500));
             assert_eq!(rewards.take(), -0.5);
         }
         let mut free = whole.on_time_only(Time::NEVER);
-        free.ran(0, &Job::first(0, &set().tasks()[0]), Time::ZERO, Time::from_ms(8), Speed::FULL);
+        free.ran(CoreId(0), &Job::first(TaskId(0), &set().tasks()[0]), Time::ZERO, Time::from_ms(8), Speed::FULL);
         assert_eq!(free.take(), 0.0);
     }
 

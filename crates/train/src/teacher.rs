@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use temponet_oracle::{OracleJob, STEPS_PER_SECOND, optimum};
 use temponet_sched::{SpecError, build};
 use temponet_sim::Workload;
-use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView, TaskSet, Time};
+use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView, TaskId, TaskSet, Time};
 
 /// Name of the clairvoyant optimum as a teacher.
 pub const OPTIMUM: &str = "optimum";
@@ -31,7 +31,7 @@ pub fn cannot_teach(name: &str, set: &TaskSet) -> Option<NotApplicable> {
 /// Scheduler that knows the future: it runs the jobs that the clairvoyant optimum keeps, by deadline, before all
 /// others.
 struct Hindsight {
-    kept: HashSet<(u32, u64)>,
+    kept: HashSet<(TaskId, u64)>,
 }
 
 impl Hindsight {
@@ -60,7 +60,7 @@ impl Scheduler for Hindsight {
         let mut jobs: Vec<JobId> = view.active.to_vec();
         jobs.sort_unstable_by_key(|id| {
             let job = view.job(*id);
-            let is_kept = self.kept.contains(&(job.task, job.number)) && !job.is_impossible(view.now);
+            let is_kept = self.kept.contains(&(TaskId(job.task.0), job.number)) && !job.is_impossible(view.now);
             (!is_kept, job.is_impossible(view.now), job.deadline, job.tie())
         });
         jobs.truncate(view.cores());

@@ -226,7 +226,7 @@ struct Classes {
 impl Observer for Classes {
     fn left(&mut self, job: &Job, _first_start: Option<Time>, end: End, now: Time) {
         if job.deadline <= self.horizon {
-            let class = usize::from(self.varies[job.task as usize]);
+            let class = usize::from(self.varies[job.task]);
             self.all[class] += 1.0;
             self.met[class] += f64::from(end == End::Completed && now <= job.deadline);
         }

@@ -8,7 +8,7 @@ use temponet::stages::{Binning, Learned, Tokenizer};
 use temponet::{Model, Options};
 use temponet_lab::explain::diagnostics::{ENTROPY_STEP, RunReport, explain};
 use temponet_sim::{Engine, SimError, Unobserved};
-use temponet_task::{Assignment, Scheduler};
+use temponet_task::{Assignment, Scheduler, TaskId};
 use temponet_train::{Recipe, Tokens};
 
 use super::e21::{Inspected, reports};
@@ -221,13 +221,13 @@ fn attention(findings: &mut Findings, case: &Case, model: &Arc<Model>, shown: us
         }
         engine.apply(&assignment, &mut Unobserved)?;
     }
-    let row = |task: usize| columns.iter().map(|column| column[task]).collect();
+    let row = |task: TaskId| columns.iter().map(|column| column[task]).collect();
     let grid = Grid {
         x_label: "decision by decision, from the left".into(),
         y_label: "task".into(),
         columns: Vec::new(),
         rows: case.set.tasks().iter().map(|task| format!("{} ({})", task.name, task.criticality)).collect(),
-        cells: (0..case.set.tasks().len()).map(row).collect(),
+        cells: case.set.task_ids().map(row).collect(),
         label: None,
         cell: Some((9.0, 20.0)),
         span: None,

@@ -9,7 +9,9 @@
 use std::collections::BTreeSet;
 
 use temponet_sim::{Recorder, Unobserved, simulate};
-use temponet_task::{Assignment, Event, JobId, NotApplicable, OnMiss, Scheduler, System, SystemView, Time};
+use temponet_task::{
+    Assignment, CoreId, Event, JobId, NotApplicable, OnMiss, Scheduler, System, SystemView, TaskId, Time,
+};
 
 use crate::{Context, Findings, FindingsTable, Line, ReproduceError, Unit};
 use temponet_lab::arena::Case;
@@ -46,7 +48,7 @@ impl<S: Scheduler> temponet_task::Wrapper for NonPreemptive<S> {
         let mut waiting = self.wanted.cores().iter().flatten().filter(|id| !running.contains(id));
         for (core, job) in view.running.iter().enumerate() {
             if let Some(job) = job.as_ref().or_else(|| waiting.next()) {
-                assignment.run(core, *job);
+                assignment.run(CoreId::new(core), *job);
             }
         }
     }
@@ -89,10 +91,10 @@ impl<S: Scheduler> temponet_task::Wrapper for TaskFailStop<S> {
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         for event in view.events {
             if let Event::Aborted(id) = event {
-                self.has_failed[view.job(*id).task as usize] = true;
+                self.has_failed[view.job(*id).task] = true;
             }
         }
-        let has_failed = |id: &JobId| self.has_failed[view.job(*id).task as usize];
+        let has_failed = |id: &JobId| self.has_failed[view.job(*id).task];
         self.active.clear();
         self.active.extend(view.active.iter().filter(|id| !has_failed(id)));
         self.events.clear();
@@ -164,7 +166,7 @@ fn least_of_rm(context: &Context<'_>, case: &Case) -> Result<(usize, f64), Repro
             let mut scheduler = context.roster.build("rm").map_err(CompareError::from)?;
             let mut recorder = Recorder::until(HYPERPERIOD);
             let metrics = simulate(&set, case.seed, HYPERPERIOD, &mut *scheduler, &mut recorder)?;
-            let met = recorder.jobs.iter().filter(|job| job.task == 0 && job.met()).count();
+            let met = recorder.jobs.iter().filter(|job| job.task == TaskId(0) && job.met()).count();
             least_first = least_first.min(met);
             least_share = least_share.min(metrics.jobs.compliance());
         }

@@ -6,16 +6,16 @@
 //! be in time come last.
 
 use temponet_sim::{Engine, Observer, SimError};
-use temponet_task::{Assignment, Job, JobId, SystemView, Tie, Time};
+use temponet_task::{Assignment, Job, JobId, SystemView, TaskId, Tie, Time};
 
 /// Largest number of jobs in a window.
 const MOST: usize = 64;
 
 /// Task and number of a job.
-type Name = (u32, u64);
+type Name = (TaskId, u64);
 
 fn name(job: &Job) -> Name {
-    (job.task, job.number)
+    (TaskId(job.task.0), job.number)
 }
 
 /// The jobs of a window.

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use temponet::stages::{Scale, Tokenizer};
 use temponet_sched::shield::Shield;
-use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView, Time};
+use temponet_task::{Assignment, CoreId, JobId, NotApplicable, Scheduler, System, SystemView, Time};
 use temponet_train::{Ending, Environment, EnvironmentSettings, training_seed};
 
 use super::{FEATURES, Settings, SharedSet};
@@ -234,7 +234,7 @@ impl Member {
             for (core, action) in action.iter().enumerate() {
                 if let Some(id) = job_of(*action).filter(|id| !self.picks.contains(id)) {
                     self.picks.push(id);
-                    scratch.run(core, id);
+                    scratch.run(CoreId::new(core), id);
                 }
             }
         } else {

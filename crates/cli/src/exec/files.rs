@@ -115,14 +115,14 @@ fn trace(result: &ExecResult) -> Vec<u8> {
                 json!({"ph": "M", "pid": process, "name": "process_sort_index", "args": {"sort_index": process}}),
             );
         }
-        for core in 0..set.cores() {
+        for core in set.core_ids() {
             let args = json!({"name": set.core_label(core)});
-            events.push(json!({"ph": "M", "pid": jobs, "tid": core, "name": "thread_name", "args": args}));
+            events.push(json!({"ph": "M", "pid": jobs, "tid": core.0, "name": "thread_name", "args": args}));
         }
         let Some(first) = measured.runs.first() else { continue };
         for slice in first.wire.slices() {
             events.push(json!({
-                "ph": "X", "pid": jobs, "tid": slice.core, "cat": "job", "name": set.tasks()[slice.task as usize].name,
+                "ph": "X", "pid": jobs, "tid": slice.core.0, "cat": "job", "name": set.tasks()[slice.task].name,
                 "ts": us(slice.start), "dur": us(slice.end.saturating_sub(slice.start)), "args": {"job": slice.number},
             }));
         }

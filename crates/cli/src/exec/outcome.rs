@@ -161,7 +161,7 @@ fn row(roster: &Roster, name: &str, runs: &[Run], goal: &temponet_task::Goal, wi
     let jobs = runs[0].report.jobs.iter().filter(|job| job.release < window);
     recording.jobs = jobs
         .map(|job| JobRecord {
-            task: job.task as u32,
+            task: job.task,
             number: job.number,
             release: job.release,
             deadline: job.deadline,

@@ -1,6 +1,6 @@
 //! Columns of a list of single jobs.
 
-use temponet_task::{CoreSet, Estimate, ListedJob, Preemption, Time};
+use temponet_task::{CoreSet, Estimate, ListedJob, Preemption, TaskId, Time};
 
 use super::machine::{CORES, affinity, write_affinity};
 use super::preemption::{PREEMPTION, preemption, write_preemption};
@@ -31,7 +31,7 @@ pub(crate) struct JobDraft {
 /// A row of a list of jobs that is being written.
 pub(crate) struct JobRow {
     /// Index of the task.
-    pub task: usize,
+    pub task: TaskId,
     pub job: ListedJob,
     /// Whether the list states wcets. Without them, execution times are known.
     pub states_wcet: bool,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use temponet_task::{Chain, Communication, Mode, Precedence, TaskSet};
+use temponet_task::{Chain, Communication, Mode, Precedence, TaskId, TaskSet};
 use temponet_wording::did_you_mean;
 
 use super::{COMMUNICATION, Csv, Given, Key, Kind, NAME, Plain, Spec, Table, put, set};
@@ -42,28 +42,28 @@ pub(super) fn names(given: Given<'_>) -> Result<Vec<Named>, Problem> {
 }
 
 /// Returns the list of the names of tasks.
-pub(super) fn write_names(set: &TaskSet, tasks: &[usize]) -> Out {
-    Out::list(tasks.iter().map(|index| text(&set.tasks()[*index].name)))
+pub(super) fn write_names(set: &TaskSet, tasks: &[TaskId]) -> Out {
+    Out::list(tasks.iter().map(|task| text(&set.tasks()[*task].name)))
 }
 
-/// Indices of the tasks by their names.
-pub(crate) struct Indices(BTreeMap<String, usize>);
+/// Ids of the tasks by their names.
+pub(crate) struct TaskIds(BTreeMap<String, TaskId>);
 
-impl Indices {
-    pub fn of(set: &TaskSet) -> Indices {
-        Indices(set.tasks().iter().enumerate().map(|(index, task)| (task.name.clone(), index)).collect())
+impl TaskIds {
+    pub fn of(set: &TaskSet) -> TaskIds {
+        TaskIds(set.task_ids().map(|id| (set.tasks()[id].name.clone(), id)).collect())
     }
 
-    /// Returns the index of the task with a name that stands in this line.
-    fn find(&self, name: &str, line: usize) -> Result<usize, Problem> {
+    /// Returns the task with a name that stands in this line.
+    fn find(&self, name: &str, line: usize) -> Result<TaskId, Problem> {
         let hint = || did_you_mean(name, self.0.keys().map(String::as_str));
-        let index = self.0.get(name).copied();
-        index.ok_or_else(|| Problem::at(line, format!("there is no task {name:?}{}", hint())))
+        let task = self.0.get(name).copied();
+        task.ok_or_else(|| Problem::at(line, format!("there is no task {name:?}{}", hint())))
     }
 
-    /// Returns the indices of the tasks with these names. A single text that is no name is taken for names with spaces
+    /// Returns the tasks with these names. A single text that is no name is taken for names with spaces
     /// between them.
-    pub fn find_all(&self, names: &[Named]) -> Result<Vec<usize>, Problem> {
+    pub fn find_all(&self, names: &[Named]) -> Result<Vec<TaskId>, Problem> {
         if let [(text, line)] = names
             && !self.0.contains_key(text)
             && text.contains(char::is_whitespace)
@@ -115,8 +115,8 @@ pub(crate) static CHAIN: Table<Plain<(Chain, [usize; 2]), Chain>> = Table {
 };
 
 impl super::Context<'_> {
-    /// Returns the index of the task with a name that stands in this line.
-    fn find_task(&self, name: &str, line: usize) -> Result<usize, Problem> {
+    /// Returns the task with a name that stands in this line.
+    fn find_task(&self, name: &str, line: usize) -> Result<TaskId, Problem> {
         let unknown = || Problem::at(line, format!("there is no task {name:?}"));
         self.tasks.ok_or_else(unknown)?.1.find(name, line)
     }
@@ -156,7 +156,7 @@ pub(crate) static MODE: Table<Plain<Mode, Mode>> = Table {
                 .csv(Csv::Column("")),
             |mode, given| {
                 let find = |item: Given<'_>| given.with.find_task(item.text()?, item.node.line);
-                let released: Vec<usize> = given.items()?.map(find).collect::<Result<_, _>>()?;
+                let released: Vec<TaskId> = given.items()?.map(find).collect::<Result<_, _>>()?;
                 if let Some((set, _)) = given.with.tasks {
                     whole_graphs(set, &released, given.node.line)?;
                 }
@@ -168,13 +168,13 @@ pub(crate) static MODE: Table<Plain<Mode, Mode>> = Table {
 };
 
 /// Checks that a mode releases all or none of the tasks that follow each other.
-fn whole_graphs(set: &TaskSet, released: &[usize], line: usize) -> Result<(), Problem> {
+fn whole_graphs(set: &TaskSet, released: &[TaskId], line: usize) -> Result<(), Problem> {
     let Ok(Some(graph)) = Precedence::of(set.tasks()) else { return Ok(()) };
     let mut is_released = vec![false; set.tasks().len()];
-    released.iter().for_each(|index| is_released[*index] = true);
-    for (index, task) in set.tasks().iter().enumerate() {
-        let differs = |source: &&usize| is_released[**source] != is_released[index];
-        if let Some(source) = graph.sources(index).iter().find(differs) {
+    released.iter().for_each(|task| is_released[*task] = true);
+    for (id, task) in set.task_ids().zip(set.tasks()) {
+        let differs = |source: &&TaskId| is_released[**source] != is_released[id];
+        if let Some(source) = graph.sources(id).iter().find(differs) {
             let source = &set.tasks()[*source].name;
             let message = format!(
                 "a mode must have all or none of the tasks that come after each other, such as {source:?} and {:?}",

@@ -1,7 +1,7 @@
 //! Keys of `[[core]]`, and the key `cores` of a task, which names cores or their numbers: `["big"]` or `[0, 2]`, in a
 //! CSV cell `big little` or `0 2`.
 
-use temponet_task::{Core, CoreSet, Speed, Task, TaskSet};
+use temponet_task::{Core, CoreId, CoreSet, Speed, Task, TaskSet};
 use temponet_wording::did_you_mean;
 
 use super::{Csv, Given, Key, Kind, MOST_CORES, NAME, Plain, Spec, Table, set};
@@ -128,19 +128,19 @@ pub(super) fn affinity(given: Given<'_>) -> Result<CoreSet, Problem> {
 }
 
 /// Reads the number of a core.
-fn numbered(node: &Node, given: Given<'_>) -> Result<usize, Problem> {
+fn numbered(node: &Node, given: Given<'_>) -> Result<CoreId, Problem> {
     let (core, cores) = (Given { node, kind: CORE_NUMBER, ..given }.integer()? as usize, given.with.cores);
     if core >= cores {
         let there = if cores == 1 { "only core 0".into() } else { format!("cores 0 to {}", cores - 1) };
         return Err(Problem::at(node.line, format!("{} = {core}: there is no core {core}, {there}", given.name)));
     }
-    Ok(core)
+    Ok(CoreId::new(core))
 }
 
 /// Returns the cores with the name that a node states.
-fn group(node: &Node, given: Given<'_>) -> Result<Vec<usize>, Problem> {
+fn group(node: &Node, given: Given<'_>) -> Result<Vec<CoreId>, Problem> {
     let (wanted, named) = (node.text(given.name)?.trim(), given.with.machine);
-    let found: Vec<usize> = (0..named.len()).filter(|core| named[*core].name == wanted).collect();
+    let found: Vec<CoreId> = CoreId::all(named.len()).filter(|core| named[*core].name == wanted).collect();
     if found.is_empty() {
         let hint = match named.is_empty() {
             true => "; cores have names only in [[core]] tables".into(),
@@ -163,9 +163,9 @@ pub(super) fn write_affinity(set: &TaskSet, task: &Task) -> Option<Out> {
             names.push(name);
         }
     }
-    let is_said = |(core, named): (usize, &Core)| task.cores.contains(core) == names.contains(&named.name.as_str());
-    if !names.is_empty() && set.machine().cores().iter().enumerate().all(is_said) {
+    let is_said = |(core, named): (CoreId, &Core)| task.cores.contains(core) == names.contains(&named.name.as_str());
+    if !names.is_empty() && set.core_ids().zip(set.machine().cores()).all(is_said) {
         return Some(Out::list(names.into_iter().map(text)));
     }
-    Some(Out::list(task.cores.iter(set.cores()).map(|core| Out::Integer(core as i64))))
+    Some(Out::list(task.cores.iter(set.cores()).map(|core| Out::Integer(core.0.into()))))
 }

@@ -32,7 +32,7 @@ pub(crate) use burst::BURST;
 use execution::EXECUTION;
 pub(crate) use execution::{Bounds, MODELS, Measured, default_model, model, named_model, samples};
 pub(crate) use jobs::{JOB, JobDraft, JobRow, RELEASE};
-pub(crate) use links::{CHAIN, Indices, MODE, Named};
+pub(crate) use links::{CHAIN, MODE, Named, TaskIds};
 pub(crate) use machine::{CORE, CoreGroup, implied_cores};
 pub(crate) use models::gap;
 pub(crate) use sections::{SECTION, SECTIONS};
@@ -279,7 +279,7 @@ pub(crate) struct Context<'a> {
     /// Number of cores.
     pub cores: usize,
     /// Set with all tasks, for tables that come after them; none before.
-    pub tasks: Option<(&'a TaskSet, &'a Indices)>,
+    pub tasks: Option<(&'a TaskSet, &'a TaskIds)>,
 }
 
 impl Context<'_> {

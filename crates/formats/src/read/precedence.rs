@@ -4,11 +4,11 @@
 //! with `after` does not state follows then: its arrivals are those of its sources, and its deadline is that of the
 //! chains through it, otherwise the period.
 
-use temponet_task::{Chain, Communication, TaskSet, Time};
+use temponet_task::{Chain, Communication, TaskId, TaskSet, Time};
 
 use super::{Names, hopeless};
 use crate::Problem;
-use crate::keys::{CHAIN, Context, Indices, Named, TaskDraft};
+use crate::keys::{CHAIN, Context, Named, TaskDraft, TaskIds};
 use crate::node::Node;
 
 /// What a task says about other tasks.
@@ -49,35 +49,34 @@ pub(super) fn connect(
     communication: Communication,
     file: &Context<'_>,
 ) -> Result<Vec<Problem>, Problem> {
-    let indices = Indices::of(set);
+    let ids = TaskIds::of(set);
     for (task, link) in set.system.tasks_mut().iter_mut().zip(links) {
-        (task.after, task.reads) = (indices.find_all(&link.after)?, indices.find_all(&link.reads)?);
+        (task.after, task.reads) = (ids.find_all(&link.after)?, ids.find_all(&link.reads)?);
     }
-    let line_of = |index: usize| links.get(index).map_or(0, |link| link.after.first().map_or(link.line, |name| name.1));
+    let line_of =
+        |task: TaskId| links.get(task.index()).map_or(0, |link| link.after.first().map_or(link.line, |name| name.1));
     let followed = set.system.follow_sources();
-    followed.map_err(|(index, problem)| {
-        Problem::at(line_of(index), format!("task {:?}: after: {problem}", set.tasks()[index].name))
+    followed.map_err(|(task, problem)| {
+        Problem::at(line_of(task), format!("task {:?}: after: {problem}", set.tasks()[task].name))
     })?;
-    for (index, link) in links.iter().enumerate() {
-        let (task, period) = (&set.tasks()[index], set.tasks()[index].period().unwrap_or_default());
+    for (id, link) in set.task_ids().zip(links) {
+        let (task, period) = (&set.tasks()[id], set.tasks()[id].period().unwrap_or_default());
         if let Some((stated, line)) = link.period.filter(|(stated, _)| *stated != period) {
             let message =
                 format!("task {:?}: period = {stated}, but the tasks that it comes after have {period}", task.name);
             return Err(Problem::at(line, message));
         }
-        let unusable = task
-            .reads
-            .iter()
-            .find(|read| **read == index || task.reads.iter().filter(|other| other == read).count() > 1);
+        let unusable =
+            task.reads.iter().find(|read| **read == id || task.reads.iter().filter(|other| other == read).count() > 1);
         if let Some(read) = unusable {
-            let what = if *read == index { "itself".into() } else { format!("{:?} twice", set.tasks()[*read].name) };
+            let what = if *read == id { "itself".into() } else { format!("{:?} twice", set.tasks()[*read].name) };
             return Err(Problem::at(link.reads[0].1, format!("task {:?}: reads names {what}", task.name)));
         }
     }
     let (mut chain_names, mut warnings) = (Names::default(), Vec::new());
     let mut read = Vec::with_capacity(chains.len());
     for node in chains {
-        let chain = chain(node, communication, &mut chain_names, &Context { tasks: Some((set, &indices)), ..*file })?;
+        let chain = chain(node, communication, &mut chain_names, &Context { tasks: Some((set, &ids)), ..*file })?;
         warnings.extend(hopeless_chain(node.line, &chain, set));
         read.push(chain);
     }

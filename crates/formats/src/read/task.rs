@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use temponet_task::{Arrival, ExecutionModel, Gap, Preemption, Section, Speed, Task, Time};
+use temponet_task::{Arrival, CoreId, ExecutionModel, Gap, Preemption, ResourceId, Section, Speed, Task, Time};
 
 use super::precedence::Links;
 use super::{Names, hopeless};
@@ -82,7 +82,7 @@ impl<'a> TaskReader<'a> {
         if let Some((preemption, line)) = draft.preemption.or(self.default_preemption) {
             limit(&mut task, preemption, line)?;
         }
-        let named = self.with.machine.iter().enumerate().filter(|(core, _)| task.cores.contains(*core));
+        let named = self.with.machine.iter().enumerate().filter(|(core, _)| task.cores.contains(CoreId::new(*core)));
         let fastest = named.map(|(_, core)| core.speed).max().unwrap_or(Speed::FULL);
         Ok((task, fastest))
     }
@@ -155,7 +155,7 @@ impl<'a> TaskReader<'a> {
                 self.resources.push(section.resource);
             }
             let task = &mut draft.task;
-            task.sections.push(Section { resource, at: section.at, length: section.length });
+            task.sections.push(Section { resource: ResourceId::new(resource), at: section.at, length: section.length });
             if let Some((_, problem)) = task.section_problem(&self.resources) {
                 return Err(Problem::at(line, format!("task {:?}: {problem}", task.name)));
             }

@@ -3,7 +3,7 @@
 //! A section counts in the run time between the two events. It is read where every job of a thread does the same; where
 //! jobs differ by turns, a note says so.
 
-use temponet_task::{Section, Task, TaskSet, Time};
+use temponet_task::{ResourceId, Section, Task, TaskSet, Time};
 
 use super::pattern::Phase;
 use crate::notes::Notes;
@@ -76,7 +76,7 @@ pub(super) fn give(task: &mut Task, sections: &[Locked], set: &mut TaskSet, thre
         if known.is_none() {
             resources.push(mutex.clone());
         }
-        task.sections.push(Section { resource, at: *at, length: *length });
+        task.sections.push(Section { resource: ResourceId::new(resource), at: *at, length: *length });
         match task.section_problem(&resources) {
             None => set.system.set_resources(resources),
             Some((_, problem)) => {

@@ -13,7 +13,7 @@ mod thread;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use temponet_task::{CoreSet, OnMiss, Protocol, Speed, TaskSet, Time, TimeUnit};
+use temponet_task::{CoreId, CoreSet, OnMiss, Protocol, Speed, TaskSet, Time, TimeUnit};
 
 use crate::Problem;
 use crate::json;
@@ -165,7 +165,7 @@ fn bind(thread: &mut Thread, all: &[i64]) {
     if let (Some(task), Some((own, _))) = (&mut thread.task, &thread.cpus)
         && own.len() < all.len()
     {
-        task.cores = CoreSet::of((0..all.len()).filter(|core| own.contains(&all[*core])));
+        task.cores = CoreSet::of(CoreId::all(all.len()).filter(|core| own.contains(&all[*core])));
     }
 }
 

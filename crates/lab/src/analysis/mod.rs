@@ -7,7 +7,7 @@ use temponet_analysis::{
     chain_bounds, dependent_response_times, impossible,
 };
 use temponet_sched::{LARGEST_SCALING, Proof, Scaling, proofs, scalings};
-use temponet_task::{TaskSet, Time};
+use temponet_task::{CoreId, TaskSet, Time};
 
 use crate::comparison::listed;
 use crate::overload::Survivals;
@@ -88,7 +88,7 @@ impl Analysis {
             Err(why) => return format!("Not analysable: {why}."),
         };
         // A speed that all cores have is part of the worst case.
-        let speed = if worst_case.speeds.is_empty() { self.set.machine().speed(0).as_f64() } else { 1.0 };
+        let speed = if worst_case.speeds.is_empty() { self.set.machine().speed(CoreId(0)).as_f64() } else { 1.0 };
         let (cores, utilization) = (self.set.machine_label(), speed * worst_case.utilization());
         let best = self.scalings.first();
         let shrunk = best.filter(|best| best.factor < 1.0).map_or(String::new(), |best| {
@@ -223,7 +223,7 @@ mod tests {
     fn a_task_that_is_too_slow_on_its_only_core_does_not_fit() {
         let ms = Time::from_ms;
         let core = |name: &str, speed: u32| Core { name: name.into(), speed: Speed(speed) };
-        let bound = |name: &str, wcet: u64| Task::periodic(name, ms(10), ms(wcet)).with_cores(CoreSet::of([1]));
+        let bound = |name: &str, wcet: u64| Task::periodic(name, ms(10), ms(wcet)).with_cores(CoreSet::of([CoreId(1)]));
         let machine = vec![core("big", 2000), core("lit", 100)];
         let set = |tasks: Vec<Task>| TaskSet::new("s", tasks, 2).with_machine(machine.clone());
         let (words, is_overloaded) = verdict(set(vec![bound("a", 2), Task::periodic("b", ms(10), ms(1))]));

@@ -3,7 +3,9 @@
 
 use serde::Deserialize;
 use temponet_sim::generate::Graphs;
-use temponet_task::{Arrival, Core, CoreSet, Mode, Preemption, Protocol, Section, Speed, Task, TaskSet, Time};
+use temponet_task::{
+    Arrival, Core, CoreId, CoreSet, Mode, Preemption, Protocol, ResourceId, Section, Speed, Task, TaskSet, Time,
+};
 
 /// Properties of the sets of a scenario that no training range draws. The default adds none.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -224,7 +226,7 @@ impl Shared {
             if place(index + 1) > place(index) {
                 let length = Time(((task.wcet.0 as f64 * self.length) as u64).clamp(1, task.wcet.0));
                 let at = Time((task.wcet.0 - length.0) / 2);
-                task.sections = vec![Section { resource: place(index) % self.resources, at, length }];
+                task.sections = vec![Section { resource: ResourceId::new(place(index) % self.resources), at, length }];
             }
         }
         set.system.set_resources((0..self.resources).map(|index| format!("r{index}")).collect());
@@ -241,7 +243,7 @@ impl Bound {
             let turn = place(index);
             if place(index + 1) > turn {
                 let count = least + turn % (most - least + 1);
-                task.cores = CoreSet::of((turn..turn + count).map(|core| core % cores));
+                task.cores = CoreSet::of((turn..turn + count).map(|core| CoreId::new(core % cores)));
             }
         }
     }
@@ -310,7 +312,10 @@ mod tests {
     #[test]
     fn cores_have_speeds_and_tasks_are_bound_to_some() {
         let fast = shaped(Shape { speeds: vec![1.6, 0.4], ..Shape::default() });
-        assert_eq!((fast.machine().speed(0), fast.machine().speed(1), fast.capacity()), (Speed(1600), Speed(400), 2.0));
+        assert_eq!(
+            (fast.machine().speed(CoreId(0)), fast.machine().speed(CoreId(1)), fast.capacity()),
+            (Speed(1600), Speed(400), 2.0)
+        );
         let bound = Some(Bound { share: 0.5, cores: [1, 2] });
         let bound = shaped(Shape { bound, ..Shape::default() });
         assert_eq!(bound.tasks().iter().filter(|task| !task.cores.is_all()).count(), 4);
@@ -329,7 +334,7 @@ mod tests {
         shape(0.4).share(&mut set);
         assert_eq!(set.system.validate(), Ok(()));
         let used: Vec<usize> =
-            set.tasks().iter().flat_map(|task| &task.sections).map(|section| section.resource).collect();
+            set.tasks().iter().flat_map(|task| &task.sections).map(|section| section.resource.index()).collect();
         assert_eq!(used, [0, 1, 0, 1]);
         assert!(shape(0.0).problem().is_some() && shape(0.4).problem().is_none());
     }

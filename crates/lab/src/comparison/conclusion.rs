@@ -269,7 +269,7 @@ impl Comparison {
 
 #[cfg(test)]
 mod tests {
-    use temponet_task::{Aim, Chain, Communication, Task, TaskSet, Time};
+    use temponet_task::{Aim, Chain, Communication, Task, TaskId, TaskSet, Time};
 
     use crate::comparison::{Comparison, ComparisonPlan, compare};
     use crate::progress::Progress;
@@ -339,12 +339,12 @@ mod tests {
         let ms = Time::from_ms;
         let mut tasks = vec![Task::periodic("a", ms(10), ms(3)), Task::periodic("b", ms(10), ms(3))];
         tasks.push(Task::periodic("c", ms(10), ms(4)));
-        (tasks[1].after, tasks[1].deadline) = (vec![0], ms(20));
+        (tasks[1].after, tasks[1].deadline) = (vec![TaskId(0)], ms(20));
         let mut set = TaskSet::new("s", tasks, 1);
         set.system.follow_sources().unwrap();
         set.system.set_chains(vec![Chain {
             name: "k".into(),
-            tasks: vec![0, 1],
+            tasks: vec![TaskId(0), TaskId(1)],
             deadline: Some(ms(deadline)),
             communication: Communication::default(),
         }]);

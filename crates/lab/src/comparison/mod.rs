@@ -344,7 +344,7 @@ pub fn listed(names: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use temponet_task::{ExecutionModel, Task};
+    use temponet_task::{ExecutionModel, Task, TaskId};
 
     fn plan(schedulers: &[&str], runs: u64) -> ComparisonPlan {
         let ms = Time::from_ms;
@@ -416,7 +416,7 @@ mod tests {
     fn what_a_scheduler_reaches_raises_every_lower_bound() {
         let ms = Time::from_ms;
         let mut tasks = vec![Task::periodic("a", ms(10), ms(3)), Task::periodic("b", ms(10), ms(3))];
-        (tasks[0].criticality, tasks[1].after, tasks[1].value) = (1, vec![0], 2.0);
+        (tasks[0].criticality, tasks[1].after, tasks[1].value) = (1, vec![TaskId(0)], 2.0);
         let mut set = TaskSet::new("s", tasks, 2);
         set.system.follow_sources().unwrap();
         let comparison = outcome(ComparisonPlan { goal: set.goal().clone(), set, ..plan(&["edf"], 1) });

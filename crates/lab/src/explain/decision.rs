@@ -9,7 +9,7 @@ use crate::guarantee::Guaranteed;
 use temponet_sched::global_edf;
 use temponet_sched::shield::{Guarantee, Role};
 use temponet_sim::{Engine, SimError, Unobserved};
-use temponet_task::{Assignment, JobId, Scheduler, SystemView, TaskSet, Time};
+use temponet_task::{Assignment, CoreId, JobId, Scheduler, SystemView, TaskSet, Time};
 
 use temponet_page::charts::Grid;
 use temponet_page::fragment::{figure, figures, folded};
@@ -75,8 +75,8 @@ pub fn explain_at(run: ModelRun<'_>, at: Time) -> Result<Option<ExplainedDecisio
                 done: names(&done),
                 wanted: names(&wanted),
                 edf: names(&earliest),
-                kept: (0..set.cores()).map(|core| name(&view, first_kept(&view, role.guarantee()?, core))).collect(),
-                held: (0..set.cores()).map(|core| name(&view, view.held_on(core))).collect(),
+                kept: set.core_ids().map(|core| name(&view, first_kept(&view, role.guarantee()?, core))).collect(),
+                held: set.core_ids().map(|core| name(&view, view.held_on(core))).collect(),
                 waiting: view.active.iter().filter_map(|id| waiting(set, &view, *id)).collect(),
             }));
         }
@@ -87,10 +87,10 @@ pub fn explain_at(run: ModelRun<'_>, at: Time) -> Result<Option<ExplainedDecisio
 
 /// Returns the ready guaranteed job with the earliest deadline among those that a core keeps time for. A job that has
 /// used up its wcet is not guaranteed any more, unless the guarantee covers overruns.
-fn first_kept(view: &SystemView<'_>, guarantee: &Guarantee, core: usize) -> Option<JobId> {
+fn first_kept(view: &SystemView<'_>, guarantee: &Guarantee, core: CoreId) -> Option<JobId> {
     let kept = view.ready().filter(|(_, job)| {
         let is_covered = guarantee.covers_overruns() || job.executed < job.wcet;
-        is_covered && guarantee.core_of(job.task as usize) == Some(core)
+        is_covered && guarantee.core_of(job.task) == Some(core)
     });
     kept.min_by_key(|(_, job)| (job.deadline, job.tie())).map(|(id, _)| id)
 }
@@ -106,7 +106,7 @@ fn waiting(set: &TaskSet, view: &SystemView<'_>, id: JobId) -> Option<WaitingJob
     let (resource, holder) = locks.blocker(id)?;
     Some(WaitingJob {
         job: name(view, Some(id))?,
-        resource: set.resources().get(resource)?.clone(),
+        resource: set.resources().get(resource.index())?.clone(),
         holder: name(view, Some(holder))?,
         runs_instead: name(view, locks.runs_as(id)),
     })
@@ -329,7 +329,7 @@ mod tests {
     use super::*;
     use temponet::stages::{Learned, Tokenizer};
     use temponet::{Model, Options};
-    use temponet_task::{Preemption, Protocol, Section, Task};
+    use temponet_task::{Preemption, Protocol, ResourceId, Section, Task};
 
     fn explained(set: &TaskSet, at: Time) -> ExplainedDecision {
         let model = std::sync::Arc::new(Model::random(Tokenizer::full(), 1));
@@ -366,7 +366,7 @@ mod tests {
     #[test]
     fn a_job_that_waits_for_a_resource_is_named_with_the_one_in_its_place() {
         let ms = Time::from_ms;
-        let section = |length: u64| vec![Section { resource: 0, at: Time::ZERO, length: ms(length) }];
+        let section = |length: u64| vec![Section { resource: ResourceId(0), at: Time::ZERO, length: ms(length) }];
         let mut tasks = vec![Task::periodic("low", ms(50), ms(20)), Task::periodic("high", ms(50), ms(1))];
         (tasks[0].sections, tasks[1].sections, tasks[1].offset) = (section(20), section(1), ms(5));
         let mut set = TaskSet::new("s", tasks, 2).with_resources(vec!["bus".into()]);

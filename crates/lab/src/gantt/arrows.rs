@@ -4,20 +4,20 @@ use std::collections::HashMap;
 
 use temponet_page::svg::{Svg, SvgShape, path};
 use temponet_sim::{JobRecord, Recorder, is_read_at_start};
-use temponet_task::{TaskSet, Time};
+use temponet_task::{TaskId, TaskSet, Time};
 
 /// Greatest number of arrows of reads. More of them would hide the schedule.
 const MOST_READS: usize = 40;
 
 /// A read: the task that wrote the value and the date of that, the task that read it and the date of that.
-pub(super) type Read = (usize, Time, usize, Time);
+pub(super) type Read = (TaskId, Time, TaskId, Time);
 
 /// Returns the reads of a schedule before `until`; none if they are too many to be drawn. Under LET, values change hands at other dates than jobs start and end,
 /// so reads that only LET chains make are left out.
 pub(super) fn reads(set: &TaskSet, recording: &Recorder, until: Time) -> Vec<Read> {
     let mut reads = Vec::new();
     for (job, start) in started(recording, until) {
-        let task = job.task as usize;
+        let task = job.task;
         let read_at_start = set.tasks()[task].reads.iter().filter(|read| is_read_at_start(set, **read, task));
         reads.extend(read_at_start.filter_map(|read| Some((*read, newest_by(recording, *read, start)?, task, start))));
     }
@@ -36,14 +36,13 @@ pub(super) fn draw(
     recording: &Recorder,
     until: Time,
     reads: &[Read],
-    at: impl Fn(usize, Time) -> (f64, f64),
+    at: impl Fn(TaskId, Time) -> (f64, f64),
 ) {
     if set.has_precedence() {
-        let completed =
-            recording.jobs.iter().filter_map(|job| Some(((job.task as usize, job.number), job.completion()?)));
-        let done: HashMap<(usize, u64), Time> = completed.collect();
+        let completed = recording.jobs.iter().filter_map(|job| Some(((job.task, job.number), job.completion()?)));
+        let done: HashMap<(TaskId, u64), Time> = completed.collect();
         for (job, start) in started(recording, until) {
-            let task = job.task as usize;
+            let task = job.task;
             for before in &set.tasks()[task].after {
                 if let Some(end) = done.get(&(*before, job.number)) {
                     out.add(arrow(at(*before, *end), at(task, start)).class("bound"));
@@ -57,9 +56,9 @@ pub(super) fn draw(
 }
 
 /// Returns when the newest value of a task at a date was written.
-fn newest_by(recording: &Recorder, task: usize, date: Time) -> Option<Time> {
+fn newest_by(recording: &Recorder, task: TaskId, date: Time) -> Option<Time> {
     let written = |job: &JobRecord| Some((job.number, job.completion()?));
-    let own = recording.jobs.iter().filter(|job| job.task as usize == task).filter_map(written);
+    let own = recording.jobs.iter().filter(|job| job.task == task).filter_map(written);
     own.filter(|(_, end)| *end <= date).max().map(|(_, end)| end)
 }
 

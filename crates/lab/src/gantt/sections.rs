@@ -3,7 +3,7 @@
 
 use temponet_page::svg::{Svg, SvgShape, fill, path, rect};
 use temponet_sim::{Recorder, Stretch};
-use temponet_task::{TaskSet, Time};
+use temponet_task::{CoreId, ResourceId, TaskId, TaskSet, Time};
 
 use super::BAR;
 
@@ -23,8 +23,8 @@ pub(super) struct Places<X, Y> {
 }
 
 /// Returns the class of a resource's color. It is not that of the first tasks.
-fn colour(set: &TaskSet, resource: u32) -> String {
-    fill(set.tasks().len() + resource as usize)
+fn colour(set: &TaskSet, resource: ResourceId) -> String {
+    fill(set.tasks().len() + resource.index())
 }
 
 /// Draws the sections and waits of a schedule before `until`.
@@ -33,10 +33,10 @@ pub(super) fn draw(
     set: &TaskSet,
     recording: &Recorder,
     until: Time,
-    places: &Places<impl Fn(Time) -> f64, impl Fn(u32, u32) -> f64>,
+    places: &Places<impl Fn(Time) -> f64, impl Fn(TaskId, CoreId) -> f64>,
 ) {
     let name = |stretch: &Stretch| {
-        let (task, resource) = (&set.tasks()[stretch.task as usize].name, &set.resources()[stretch.resource as usize]);
+        let (task, resource) = (&set.tasks()[stretch.task].name, &set.resources()[stretch.resource]);
         (format!("{task} #{}", stretch.number), resource.clone())
     };
     for hold in recording.holds.iter().filter(|hold| hold.start < until) {
@@ -55,7 +55,7 @@ pub(super) fn draw(
     }
     for wait in recording.waits.iter().filter(|wait| wait.start < until && places.by_task) {
         let (left, right) = ((places.x)(wait.start), (places.x)(wait.end.min(until)));
-        let top = (places.top)(wait.task, 0);
+        let top = (places.top)(wait.task, CoreId(0));
         let (job, resource) = name(wait);
         let words = format!("{job} waits for {resource}: {} to {}", wait.start, wait.end);
         out.add(rect(left, top + 3.0, right - left, BAR - 6.0).class("late").dashed("4 3").title(&words));
@@ -80,8 +80,9 @@ fn hatched(left: f64, right: f64, top: f64) -> SvgShape {
 
 /// Entries of the legend.
 pub(super) fn legend(set: &TaskSet, by_task: bool) -> Vec<(SvgShape, String)> {
-    let resource =
-        |(index, name): (u32, &String)| (rect(0.0, -2.0, 12.0, STRIPE).class(&colour(set, index)), name.clone());
+    let resource = |(index, name): (u32, &String)| {
+        (rect(0.0, -2.0, 12.0, STRIPE).class(&colour(set, ResourceId(index))), name.clone())
+    };
     let mut entries: Vec<(SvgShape, String)> = (0..).zip(set.resources()).take(8).map(resource).collect();
     if by_task && !set.resources().is_empty() {
         entries.push((rect(0.0, -6.0, 12.0, 12.0).class("late").dashed("4 3"), "waits for it".into()));

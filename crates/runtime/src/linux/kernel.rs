@@ -12,7 +12,7 @@ use std::time::Duration;
 use rustix::thread::clock_nanosleep_absolute;
 use rustix::time::{ClockId, Timespec};
 use temponet_sim::{End, Histogram};
-use temponet_task::{OnMiss, Task, Time};
+use temponet_task::{CoreId, OnMiss, Task, Time};
 
 use super::guard::{Guard, Heart, LONGEST_SLEEP};
 use super::launch::{Outcome, check_cpus, is_permitted, lock_memory};
@@ -239,7 +239,7 @@ fn live(list: &[Due], shared: &Shared, room: usize) -> Did {
             end,
             executed: if starts { executed } else { Time::ZERO },
             preemptions: sys::own_preemptions().wrapping_sub(preemptions),
-            core: starts.then_some(0),
+            core: starts.then_some(CoreId(0)),
             overran: starts && executed >= release.wcet + OVERRUN_MARGIN,
             skipped: false,
         });

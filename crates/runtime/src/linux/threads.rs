@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use rustix::thread::futex;
 use rustix::time::Timespec;
-use temponet_task::Time;
+use temponet_task::{TaskId, Time};
 
 use super::guard::{Heart, LONGEST_SLEEP};
 use super::synthetic::Slices;
@@ -342,7 +342,7 @@ impl Platform for Threads {
             if asked > 0 {
                 requests.asked.fetch_sub(1, Ordering::AcqRel);
                 let at = requests.asked_at.load(Ordering::Relaxed);
-                return Some(Note::Asked { task, date: Time(at.saturating_sub(self.epoch)) });
+                return Some(Note::Asked { task: TaskId::new(task), date: Time(at.saturating_sub(self.epoch)) });
             }
         }
         None

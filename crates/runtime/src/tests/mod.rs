@@ -2,7 +2,9 @@
 
 use temponet::Temponet;
 use temponet_sim::{End, Recorder, Workload, simulate};
-use temponet_task::{Arrival, CoreSet, ExecutionModel, OnMiss, Preemption, Scheduler, Server, Task, TaskSet, Time};
+use temponet_task::{
+    Arrival, CoreId, CoreSet, ExecutionModel, OnMiss, Preemption, Scheduler, Server, Task, TaskId, TaskSet, Time,
+};
 
 use crate::dispatcher::DispatchPlan;
 use crate::releases::Listed;
@@ -53,8 +55,8 @@ fn overloaded(cores: usize, on_miss: OnMiss) -> TaskSet {
 
 /// Name, number, start, end and processor time of the jobs whose deadline lies within the run.
 fn summary(
-    mut jobs: Vec<(usize, u64, Option<Time>, Time, End, Time)>,
-) -> Vec<(usize, u64, Option<Time>, Time, End, Time)> {
+    mut jobs: Vec<(TaskId, u64, Option<Time>, Time, End, Time)>,
+) -> Vec<(TaskId, u64, Option<Time>, Time, End, Time)> {
     jobs.sort_by_key(|job| (job.0, job.1));
     jobs
 }
@@ -72,7 +74,7 @@ fn agrees(set: &TaskSet, name: &str) {
     let report = in_virtual_time(set, 3, horizon, &mut *scheduler());
     assert!(report.jobs.len() > 100, "{what}: {}", report.jobs.len());
     let simulated = recorder.jobs.iter().filter(|job| job.deadline <= horizon);
-    let simulated = simulated.map(|job| (job.task as usize, job.number, job.start, job.left, job.end, job.executed));
+    let simulated = simulated.map(|job| (job.task, job.number, job.start, job.left, job.end, job.executed));
     let got = report.jobs.iter().filter(|job| job.deadline <= horizon);
     let got = got.map(|job: &JobOutcome| (job.task, job.number, job.start, job.left, job.end, job.executed));
     let (simulated, got) = (summary(simulated.collect()), summary(got.collect()));
@@ -153,7 +155,7 @@ fn an_overrun_is_reported_demoted_or_aborted() {
         let execution = |task: &str, number| if task == "control" && number == 1 { ms(6) } else { ms(2) };
         two_tasks(rule).run_virtual(ms(40), execution).unwrap()
     };
-    let one = |report: &Report| *report.jobs.iter().find(|job| (job.task, job.number) == (0, 1)).unwrap();
+    let one = |report: &Report| *report.jobs.iter().find(|job| (job.task, job.number) == (TaskId(0), 1)).unwrap();
     let reported = run(OnOverrun::Report);
     assert_eq!((reported.counts.overruns, one(&reported).end, one(&reported).executed), (1, End::Completed, ms(6)));
     assert!(one(&reported).met() && one(&reported).overran);
@@ -174,7 +176,8 @@ fn absent_tasks_keep_their_grid_and_wrong_descriptions_are_errors() {
         }
         ms(1)
     });
-    let late: Vec<Time> = report.unwrap().jobs.iter().filter(|job| job.task == 2).map(|job| job.release).collect();
+    let late: Vec<Time> =
+        report.unwrap().jobs.iter().filter(|job| job.task == TaskId(2)).map(|job| job.release).collect();
     assert_eq!(late, [ms(60), ms(80)], "it joined at 40 ms, when its own release of 40 ms had been passed over");
     let error = |runtime: Runtime| runtime.run_virtual(ms(1), |_, _| ms(1)).unwrap_err().to_string();
     assert!(error(Runtime::new()).contains("no task"));
@@ -187,7 +190,7 @@ fn absent_tasks_keep_their_grid_and_wrong_descriptions_are_errors() {
 #[test]
 fn every_attribute_of_a_task_can_be_set_and_none_before_the_first_task() {
     let edf = || temponet_sched::build("edf").unwrap();
-    let described = Task::periodic("b", ms(20), ms(3)).with_guarantee(true).with_cores(CoreSet::of([0]));
+    let described = Task::periodic("b", ms(20), ms(3)).with_guarantee(true).with_cores(CoreSet::of([CoreId(0)]));
     let runtime = Runtime::new()
         .scheduler(edf())
         .servers(vec![Server { name: "s".into(), budget: ms(1), period: ms(10) }])
@@ -223,7 +226,7 @@ fn every_attribute_of_a_task_can_be_set_and_none_before_the_first_task() {
         runtime.run_virtual(ms(1), |_, _| ms(1)).unwrap_err().to_string()
     };
     let task = || Task::periodic("b", ms(10), ms(2));
-    assert!(refused(task().with_after(vec![0])).contains("\"b\" comes after others"));
+    assert!(refused(task().with_after(vec![TaskId(0)])).contains("\"b\" comes after others"));
     let burst = Arrival::Burst { jobs: 2, every: ms(5), until: Time::NEVER };
     assert!(refused(task().with_arrival(burst)).contains("\"b\" arrives in bursts"));
 }

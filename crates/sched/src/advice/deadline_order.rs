@@ -1,9 +1,9 @@
 //! Jobs in deadline order, computed once for all schedulers that plan in that order: the ready jobs, and the jobs that
 //! tasks are expected to release and that are due by the last deadline of these.
 //!
-//! Ties: among equal deadlines ready jobs come before future ones, then the earlier release, then the lower task index.
+//! Ties: among equal deadlines ready jobs come before future ones, then the earlier release, then the lower task id.
 
-use temponet_task::{Job, JobId, SystemView, Task, Time};
+use temponet_task::{Job, JobId, SystemView, Task, TaskId, Time};
 
 use super::forecast::Forecast;
 use super::future_arrivals::most_coming;
@@ -38,7 +38,7 @@ pub(crate) struct DeadlineOrder {
 pub(crate) struct PlanEntry {
     pub deadline: Time,
     pub id: Option<JobId>,
-    pub task: u32,
+    pub task: TaskId,
     /// Whether the job carries an estimate.
     pub is_estimated: bool,
     /// Least and greatest remaining work; of a job with an estimate, the work to expect and the work to plan with.
@@ -179,17 +179,9 @@ impl PlanEntry {
         PlanEntry { deadline, id: Some(id), task, is_estimated, least, most, importance }
     }
 
-    pub fn coming(index: u32, task: &Task, deadline: Time) -> PlanEntry {
+    pub fn coming(id: TaskId, task: &Task, deadline: Time) -> PlanEntry {
         let importance = importance(task.value, task.criticality);
-        PlanEntry {
-            deadline,
-            id: None,
-            task: index,
-            is_estimated: false,
-            least: task.bcet,
-            most: task.wcet,
-            importance,
-        }
+        PlanEntry { deadline, id: None, task: id, is_estimated: false, least: task.bcet, most: task.wcet, importance }
     }
 
     /// Estimate of the work; `share` is 0 for the least work and 1 for the greatest.
@@ -219,11 +211,11 @@ mod tests {
     fn naive_plan(view: &SystemView<'_>) -> Vec<(Time, bool, Tie)> {
         let mut plan: Vec<(Time, bool, Tie)> = view.ready().map(|(_, job)| (job.deadline, false, job.tie())).collect();
         let last = plan.iter().map(|(deadline, ..)| *deadline).max().unwrap_or_default();
-        for (index, task) in (0..).zip(view.system.tasks()) {
+        for (id, task) in view.system.task_ids().zip(view.system.tasks()) {
             let Arrival::Periodic { period } = task.arrival else { continue };
             let release = |number: &u64| task.offset + period * *number;
             for number in (0..).filter(|number| release(number) > view.now).take(3) {
-                plan.push((release(&number) + task.deadline, true, (release(&number), index, number)));
+                plan.push((release(&number) + task.deadline, true, (release(&number), id, number)));
             }
         }
         plan.retain(|(deadline, ..)| *deadline <= last);
@@ -257,7 +249,7 @@ mod tests {
                     assert_eq!((entry.deadline, entry.id.is_none(), entry.task), (deadline, is_coming, task));
                     if is_coming {
                         coming += 1;
-                        let Task { bcet, wcet, value, .. } = set.tasks()[task as usize];
+                        let Task { bcet, wcet, value, .. } = set.tasks()[task];
                         assert_eq!((entry.least, entry.most, entry.importance), (bcet, wcet, value));
                     }
                 }
@@ -301,21 +293,24 @@ mod tests {
         let tasks = [("long", long), ("burst", burst), ("sporadic", sporadic)];
         let tasks = tasks.map(|(name, task)| task.with_name(name.into())).to_vec();
         let system = TaskSet::new("set", tasks, 1).system;
-        let jobs = [Job::first(0, &system.tasks()[0]), Job::first(2, &system.tasks()[2]).with_release(Time(90))];
+        let jobs = [
+            Job::first(TaskId(0), &system.tasks()[0]),
+            Job::first(TaskId(2), &system.tasks()[2]).with_release(Time(90)),
+        ];
         let active = [JobId(0), JobId(1)];
         let now = Time(100);
         let view = SystemView::new(now, &system, &active, &jobs, &[None]);
         let mut order = DeadlineOrder::default();
         order.gather(&view);
         order.look_ahead(&view);
-        let of = |task: u32| -> Vec<u64> {
+        let of = |task: TaskId| -> Vec<u64> {
             let own = order.entries().iter().filter(|entry| entry.task == task && entry.id.is_none());
             own.map(|entry| entry.deadline.0).collect()
         };
         // Bursts at 200, 700 and 1200: of the second one, only as many jobs as a plan takes, and none of the third.
-        assert_eq!(of(1), [vec![500; 40], vec![1_000; 24]].concat());
+        assert_eq!(of(TaskId(1)), [vec![500; 40], vec![1_000; 24]].concat());
         // The last sporadic release was at 90.
-        assert_eq!(of(2), [890, 1_490]);
+        assert_eq!(of(TaskId(2)), [890, 1_490]);
         assert!(order.entries().is_sorted_by_key(|entry| entry.deadline));
     }
 }

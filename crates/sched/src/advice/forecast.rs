@@ -7,7 +7,7 @@
 //! The result never depends on earlier decisions: tasks are compared with those of the last decision, and time may run
 //! backwards.
 
-use temponet_task::{Arrival, SystemView, Task, Tie, Time};
+use temponet_task::{Arrival, SystemView, Task, TaskId, Tie, Time};
 
 use super::deadline_order::PlanEntry;
 use super::future_arrivals::{AHEAD, FutureArrivals, most_coming};
@@ -26,7 +26,7 @@ pub(super) struct Forecast {
     /// Deadlines and slots of the jobs that enter `order`.
     fresh: Vec<(Time, u32)>,
     /// Indices of the sporadic tasks.
-    sporadic: Vec<u32>,
+    sporadic: Vec<TaskId>,
     /// Jobs that sporadic tasks are expected to release.
     expected: Vec<ComingJob>,
     /// Deadlines and places of the expected jobs, in order.
@@ -91,7 +91,7 @@ impl Forecast {
     /// Reserves memory for the future jobs of these tasks.
     pub fn reserve(&mut self, tasks: &[Task]) {
         self.begin(tasks);
-        let sporadic = self.sporadic.iter().map(|index| most_coming(&tasks[*index as usize])).sum();
+        let sporadic = self.sporadic.iter().map(|task| most_coming(&tasks[*task])).sum();
         self.fresh.reserve(self.slots.len());
         self.order.reserve(self.slots.len());
         self.expected.clear();
@@ -111,10 +111,10 @@ impl Forecast {
         }
         self.fresh.clear();
         let mut has_changed = false;
-        for (index, task) in tasks.iter().enumerate() {
-            let TaskForecast { since, until, .. } = self.tasks[index];
+        for (id, task) in TaskId::all(tasks.len()).zip(tasks) {
+            let TaskForecast { since, until, .. } = self.tasks[id];
             if !(since <= view.now && view.now < until) {
-                self.renew(index, task, view.now);
+                self.renew(id, task, view.now);
                 has_changed = true;
             }
         }
@@ -153,22 +153,22 @@ impl Forecast {
         let nothing = PlanEntry {
             deadline: Time::ZERO,
             id: None,
-            task: 0,
+            task: TaskId(0),
             is_estimated: false,
             least: Time::ZERO,
             most: Time::ZERO,
             importance: 0.0,
         };
-        for (index, task) in (0..).zip(tasks) {
+        for (id, task) in TaskId::all(tasks.len()).zip(tasks) {
             let basis = Basis::of(task);
             let is_known = matches!(basis.arrival, Pattern::Known { .. });
             let slots = if is_known { most_coming(task) } else { 0 };
             let until = if is_known { Time::ZERO } else { Time::NEVER };
             let first_slot = self.slots.len() as u32;
             self.tasks.push(TaskForecast { basis, since: Time::ZERO, until, first_slot, used: 0 });
-            self.slots.resize(self.slots.len() + slots, ComingJob { tie: (Time::ZERO, 0, 0), entry: nothing });
+            self.slots.resize(self.slots.len() + slots, ComingJob { tie: (Time::ZERO, TaskId(0), 0), entry: nothing });
             if basis.arrival == Pattern::Sporadic {
-                self.sporadic.push(index);
+                self.sporadic.push(id);
             }
         }
         self.is_stale.clear();
@@ -176,17 +176,17 @@ impl Forecast {
     }
 
     /// Computes the next jobs of a task whose arrivals are known.
-    fn renew(&mut self, index: usize, task: &Task, now: Time) {
-        let TaskForecast { first_slot, used, .. } = self.tasks[index];
+    fn renew(&mut self, id: TaskId, task: &Task, now: Time) {
+        let TaskForecast { first_slot, used, .. } = self.tasks[id];
         self.is_stale[first_slot as usize..][..used as usize].fill(true);
         let mut slot = first_slot;
         let Some(coming) = FutureArrivals::of(task, now, || None) else { return };
-        for_each_job(index as u32, task, coming, Time::NEVER, |job| {
+        for_each_job(id, task, coming, Time::NEVER, |job| {
             self.slots[slot as usize] = job;
             self.fresh.push((job.entry.deadline, slot));
             slot += 1;
         });
-        let forecast = &mut self.tasks[index];
+        let forecast = &mut self.tasks[id];
         forecast.used = slot - first_slot;
         // A date beyond the range of `Time` says nothing about when it holds.
         let holds = coming.first < Time::NEVER;
@@ -200,11 +200,11 @@ impl Forecast {
         expected.clear();
         expected_order.clear();
         latest.clear();
-        for index in sporadic {
-            let task = &view.system.tasks()[*index as usize];
-            let latest = || latest_release(latest, view, *index as usize);
+        for id in sporadic {
+            let task = &view.system.tasks()[*id];
+            let latest = || latest_release(latest, view, *id);
             if let Some(coming) = FutureArrivals::of(task, view.now, latest) {
-                for_each_job(*index, task, coming, last, |job| {
+                for_each_job(*id, task, coming, last, |job| {
                     expected_order.push((job.entry.deadline, expected.len() as u32));
                     expected.push(job);
                 });
@@ -214,8 +214,8 @@ impl Forecast {
     }
 }
 
-/// Calls `take` with the next jobs of the task with this index, up to the deadline `last`.
-fn for_each_job(index: u32, task: &Task, coming: FutureArrivals, last: Time, mut take: impl FnMut(ComingJob)) {
+/// Calls `take` with the next jobs of the task with this id, up to the deadline `last`.
+fn for_each_job(id: TaskId, task: &Task, coming: FutureArrivals, last: Time, mut take: impl FnMut(ComingJob)) {
     let mut left = most_coming(task) as u64;
     for step in 0..AHEAD {
         let release = Time(coming.first.0.saturating_add(step.saturating_mul(coming.gap.0)));
@@ -223,25 +223,25 @@ fn for_each_job(index: u32, task: &Task, coming: FutureArrivals, last: Time, mut
         if deadline > last || release >= coming.end {
             break;
         }
-        let entry = PlanEntry::coming(index, task, deadline);
+        let entry = PlanEntry::coming(id, task, deadline);
         let number = (coming.number + step).saturating_mul(coming.jobs);
         for job in 0..coming.jobs.min(left) {
-            take(ComingJob { tie: (release, index, number + job), entry });
+            take(ComingJob { tie: (release, id, number + job), entry });
         }
         left = left.saturating_sub(coming.jobs);
     }
 }
 
 /// Returns the release of a task's latest ready job. Reads the ready jobs of all tasks into `latest` if it is empty.
-fn latest_release(latest: &mut Vec<Option<Time>>, view: &SystemView<'_>, index: usize) -> Option<Time> {
+fn latest_release(latest: &mut Vec<Option<Time>>, view: &SystemView<'_>, task: TaskId) -> Option<Time> {
     if latest.is_empty() {
         latest.resize(view.system.tasks().len(), None);
         for (_, job) in view.ready() {
             // A view may hold a job of a task that the system does not have.
-            if let Some(of_task) = latest.get_mut(job.task as usize) {
+            if let Some(of_task) = latest.get_mut(job.task.index()) {
                 *of_task = (*of_task).max(Some(job.release));
             }
         }
     }
-    latest[index]
+    latest[task]
 }

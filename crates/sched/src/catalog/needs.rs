@@ -118,7 +118,7 @@ impl temponet_task::Wrapper for Checked {
 
 #[cfg(test)]
 mod tests {
-    use temponet_task::{CoreSet, Preemption, Section, Task, TaskSet, Time};
+    use temponet_task::{CoreId, CoreSet, Preemption, ResourceId, Section, Task, TaskSet, Time};
 
     use super::*;
     use crate::catalog::{all, build};
@@ -143,14 +143,14 @@ mod tests {
             "lre-tl cuts jobs at times of its own, which task \"b\" does not allow (preemption)"
         );
         let mut bound = two();
-        bound.system.tasks_mut()[0].cores = CoreSet::of([1]);
+        bound.system.tasks_mut()[0].cores = CoreSet::of([CoreId(1)]);
         let (rr, er_pd2) = (refused("rr", &bound), refused("er-pd2", &bound));
         assert_eq!(rr, "rr gives turns on whichever core is free, but task \"a\" is bound to some cores");
         assert!(er_pd2.ends_with("from quantum to quantum, but task \"a\" is bound to some of the cores"), "{er_pd2}");
         let mut sharing = two();
         sharing.system.set_resources(vec!["bus".into()]);
         for task in sharing.system.tasks_mut().iter_mut() {
-            task.sections = vec![Section { resource: 0, at: Time::ZERO, length: Time::from_us(10) }];
+            task.sections = vec![Section { resource: ResourceId(0), at: Time::ZERO, length: Time::from_us(10) }];
         }
         let (run, apart) = (refused("run", &sharing), refused("p-edf:fit=worst", &sharing));
         assert!(run.starts_with("run runs jobs at times of its own, but task \"a\" has critical sections"), "{run}");

@@ -10,7 +10,7 @@
 
 use std::collections::VecDeque;
 
-use temponet_task::{Assignment, Event, JobId, NotApplicable, Scheduler, Server, System, SystemView, Time};
+use temponet_task::{Assignment, Event, JobId, NotApplicable, Scheduler, Server, System, SystemView, TaskId, Time};
 
 use crate::shared::selection::Selection;
 
@@ -89,7 +89,7 @@ impl Scheduler for Cbs {
             }
         }
         // A served job runs under the deadline of its server. Only the first job of each server is eligible.
-        let key = |id: JobId, task: u32, deadline: Time| match view.system.tasks()[task as usize].server {
+        let key = |id: JobId, task: TaskId, deadline: Time| match view.system.tasks()[task].server {
             Some(index) => (self.servers[index].queue.front() != Some(&id), self.servers[index].deadline),
             None => (false, deadline),
         };
@@ -98,7 +98,7 @@ impl Scheduler for Cbs {
         let eligible = chosen.iter().filter(|id| !key(**id, view.job(**id).task, Time::ZERO).0).count();
         let chosen = &chosen[..eligible];
         assignment.place(view, chosen);
-        for core in 0..view.cores() {
+        for core in view.system.core_ids() {
             let Some(id) = assignment.cores()[core].filter(|id| chosen.contains(id)) else { continue };
             let job = view.job(id);
             if let Some(index) = view.task_of(job).server {

@@ -9,7 +9,7 @@
 //! Ties: earlier piece deadline, then earlier release and lower task index.
 
 use temponet_analysis::{Demand, StepBudget, quick_test};
-use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView, Task, Tie, Time};
+use temponet_task::{Assignment, CoreId, JobId, NotApplicable, Scheduler, System, SystemView, Task, Tie, Time};
 
 #[derive(Default)]
 pub(crate) struct CdSplit {
@@ -24,7 +24,7 @@ type Best = (Time, Tie, JobId, Option<Time>);
 /// A part of the work of a task that runs on one core.
 #[derive(Clone, Copy, Debug)]
 struct TaskPiece {
-    core: usize,
+    core: CoreId,
     /// Work of the job that is done when this piece ends; none for the last piece, which takes all remaining work.
     until: Option<Time>,
     /// Deadline relative to the release; none for the last piece, which has the deadline of the job.
@@ -108,7 +108,11 @@ fn split(tasks: &[Task], cores: usize) -> (Vec<Vec<TaskPiece>>, bool) {
             if length > Time::ZERO {
                 done += length;
                 packed[first_open].push(Demand { wcet: length, deadline: length, ..rest });
-                pieces[index].push(TaskPiece { core: first_open, until: Some(done), deadline: Some(done) });
+                pieces[index].push(TaskPiece {
+                    core: CoreId::new(first_open),
+                    until: Some(done),
+                    deadline: Some(done),
+                });
             }
             first_open += 1;
         };
@@ -119,7 +123,7 @@ fn split(tasks: &[Task], cores: usize) -> (Vec<Vec<TaskPiece>>, bool) {
             pieces[index].clear();
             all_fit = false;
         }
-        pieces[index].push(TaskPiece { core, until: None, deadline: None });
+        pieces[index].push(TaskPiece { core: CoreId::new(core), until: None, deadline: None });
     }
     (pieces, all_fit)
 }
@@ -149,7 +153,7 @@ impl Scheduler for CdSplit {
         self.best.clear();
         self.best.resize(view.cores(), None);
         for (id, job) in view.ready() {
-            let pieces = &self.pieces[job.task as usize];
+            let pieces = &self.pieces[job.task];
             let present = pieces.iter().find(|piece| piece.until.is_none_or(|until| job.executed < until));
             let Some(piece) = present else { continue };
             let deadline = piece.deadline.map_or(job.deadline, |relative| job.release + relative);
@@ -160,7 +164,7 @@ impl Scheduler for CdSplit {
                 *best = Some(entry);
             }
         }
-        for (core, best) in self.best.iter().enumerate() {
+        for (core, best) in view.system.core_ids().zip(&self.best) {
             if let Some((_, _, id, end)) = best {
                 assignment.run(core, *id);
                 if let Some(end) = end {

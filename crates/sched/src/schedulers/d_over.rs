@@ -10,7 +10,9 @@
 
 use std::collections::VecDeque;
 
-use temponet_task::{Arrival, Assignment, Event, JobId, NotApplicable, Scheduler, System, SystemView, Task, Tie, Time};
+use temponet_task::{
+    Arrival, Assignment, CoreId, Event, JobId, NotApplicable, Scheduler, System, SystemView, Task, Tie, Time,
+};
 
 pub(crate) struct DOver {
     fixed_k: Option<f64>,
@@ -172,7 +174,7 @@ impl Scheduler for DOver {
             }
         }
         if let Some(current) = self.current {
-            assignment.run(0, current);
+            assignment.run(CoreId(0), current);
         }
         if let Some(slack) = self.other.iter().map(|(_, _, id)| view.job(*id).slack(view.now)).min() {
             assignment.wake_at(view.now + Time(slack as u64));

@@ -5,7 +5,7 @@
 //! Reference: Levin et al., DP-FAIR, ECRTS 2010; McNaughton, Management Science 6(1), 1959.
 //! Ties: shares are laid in order of the task index. A core whose job completes early stays idle until its next piece.
 
-use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView, Time};
+use temponet_task::{Assignment, CoreId, JobId, NotApplicable, Scheduler, System, SystemView, Time};
 
 use crate::shared::fluid::Fluid;
 
@@ -13,7 +13,7 @@ use crate::shared::fluid::Fluid;
 pub(crate) struct DpWrap {
     fluid: Fluid,
     /// Pieces of the current interval: core, job, start, end.
-    pieces: Vec<(usize, JobId, Time, Time)>,
+    pieces: Vec<(CoreId, JobId, Time, Time)>,
 }
 
 impl DpWrap {
@@ -25,7 +25,7 @@ impl DpWrap {
             let mut local = share.local;
             while local > Time::ZERO && core < cores {
                 let piece = local.min(length - used);
-                self.pieces.push((core, share.id, begin + used, begin + used + piece));
+                self.pieces.push((CoreId::new(core), share.id, begin + used, begin + used + piece));
                 (local, used) = (local - piece, used + piece);
                 if used == length {
                     (core, used) = (core + 1, Time::ZERO);

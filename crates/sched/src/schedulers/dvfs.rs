@@ -63,10 +63,10 @@ impl Scheduler for SlowEdf {
                 _ => continue,
             };
             let job = view.job(id);
-            self.loads[job.task as usize] = view.task_of(job).utilization() * share;
+            self.loads[job.task] = view.task_of(job).utilization() * share;
         }
         let speed = speed(&self.loads, view.system);
-        (0..view.cores()).for_each(|core| assignment.set_speed(core, speed));
+        view.system.core_ids().for_each(|core| assignment.set_speed(core, speed));
         self.ready.assign(view, assignment);
     }
 

@@ -16,5 +16,5 @@ pub(crate) fn edf_chain() -> impl Scheduler {
 /// Returns how long before its deadline each task's jobs are due.
 pub(crate) fn leads(system: &System) -> Vec<Time> {
     let dates = DueDates::of(system);
-    (0..system.tasks().len() as u32).map(|task| dates.lead(task)).collect()
+    system.task_ids().map(|task| dates.lead(task)).collect()
 }

@@ -34,7 +34,9 @@ impl Scheduler for Edzl {
             let machine = view.system.machine();
             let keeps_slack = |id: JobId, job: &Job| match is_plain {
                 true => chosen.contains(&id),
-                false => (0..view.cores())
+                false => view
+                    .system
+                    .core_ids()
                     .any(|core| assignment.cores()[core] == Some(id) && machine.speed(core) == job.fastest),
             };
             let waiting = view.ready().filter(|(id, job)| !job.held && !keeps_slack(*id, job));

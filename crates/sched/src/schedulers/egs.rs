@@ -9,7 +9,7 @@
 //! longest path grow the least, and the edges only order jobs, so that no core waits and several graphs can share the
 //! cores. Ties: of edges, the lower task indices; of jobs, earlier release, then lower task index.
 
-use temponet_task::{DueDates, Precedence, Scheduler, System, Task, Time};
+use temponet_task::{DueDates, Precedence, Scheduler, System, Task, TaskId, Time};
 
 use crate::shared::ranked::TaskKey;
 
@@ -23,7 +23,7 @@ pub(crate) fn egs() -> impl Scheduler {
 /// Returns how long before its deadline each task's jobs are due.
 pub(crate) fn leads(system: &System) -> Vec<Time> {
     let dates = DueDates::among(&with_edges(system.tasks(), system.cores()), system);
-    (0..system.tasks().len() as u32).map(|task| dates.lead(task)).collect()
+    system.task_ids().map(|task| dates.lead(task)).collect()
 }
 
 /// Returns the tasks with generated edges, so that no graph is wider than the number of cores.
@@ -42,7 +42,7 @@ fn with_edges(tasks: &[Task], cores: usize) -> Vec<Task> {
 }
 
 /// Returns the tasks of each connected graph, each after its predecessors.
-fn graphs(tasks: &[Task], graph: &Precedence) -> Vec<Vec<usize>> {
+fn graphs(tasks: &[Task], graph: &Precedence) -> Vec<Vec<TaskId>> {
     let mut graph_of: Vec<usize> = (0..tasks.len()).collect();
     for (index, task) in tasks.iter().enumerate() {
         for before in &task.after {
@@ -51,7 +51,7 @@ fn graphs(tasks: &[Task], graph: &Precedence) -> Vec<Vec<usize>> {
         }
     }
     let members = |of: usize| graph.order().iter().copied().filter(|task| graph_of[*task] == of).collect();
-    (0..tasks.len()).map(members).filter(|nodes: &Vec<usize>| !nodes.is_empty()).collect()
+    (0..tasks.len()).map(members).filter(|nodes: &Vec<TaskId>| !nodes.is_empty()).collect()
 }
 
 /// The partial order of one graph's tasks.
@@ -62,7 +62,7 @@ struct Order {
 }
 
 impl Order {
-    fn of(tasks: &[Task], nodes: &[usize]) -> Order {
+    fn of(tasks: &[Task], nodes: &[TaskId]) -> Order {
         let mut order = Order {
             wcets: nodes.iter().map(|node| tasks[*node].wcet.0).collect(),
             before: vec![vec![false; nodes.len()]; nodes.len()],
@@ -153,9 +153,10 @@ impl Order {
 mod tests {
     use super::*;
 
-    fn tasks(given: &[(u64, &[usize])]) -> Vec<Task> {
-        let task = |(index, (wcet, after)): (usize, &(u64, &[usize]))| {
-            Task::periodic(format!("t{index}"), Time(1_000), Time(*wcet)).with_after(after.to_vec())
+    fn tasks(given: &[(u64, &[u32])]) -> Vec<Task> {
+        let task = |(index, (wcet, after)): (usize, &(u64, &[u32]))| {
+            Task::periodic(format!("t{index}"), Time(1_000), Time(*wcet))
+                .with_after(after.iter().copied().map(TaskId).collect())
         };
         given.iter().enumerate().map(task).collect()
     }
@@ -179,13 +180,13 @@ mod tests {
             let mut given = tasks(&vec![(1, &[][..]); count]);
             for (index, task) in given.iter_mut().enumerate().skip(1) {
                 task.wcet = Time(rng.random_range(1..50));
-                task.after = (0..index).filter(|_| rng.random_bool(0.3)).collect();
+                task.after = TaskId::all(index).filter(|_| rng.random_bool(0.3)).collect();
                 if task.after.is_empty() {
-                    task.after = vec![0];
+                    task.after = vec![TaskId(0)];
                 }
             }
             let cores = rng.random_range(1..4);
-            let nodes: Vec<usize> = (0..count).collect();
+            let nodes: Vec<TaskId> = TaskId::all(count).collect();
             let before = Order::of(&given, &nodes);
             let found = before.wider_than(cores);
             assert_eq!(found.is_some(), width(&before) > cores);

@@ -40,7 +40,7 @@ impl Scheduler for FpEdf {
     }
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
-        let goes_first = |job: &Job| self.goes_first[job.task as usize];
+        let goes_first = |job: &Job| self.goes_first[job.task];
         self.ranked.follow(view, |job| if goes_first(job) { Time::ZERO } else { job.deadline });
         self.ranked.assign(view, assignment);
     }

@@ -116,7 +116,7 @@ impl LookAhead {
         let caution = self.caution;
         let work = |entry: &PlanEntry| match entry.is_estimated {
             true => entry.work(caution),
-            false => entry.work(shares[entry.task as usize]),
+            false => entry.work(shares[entry.task]),
         };
         let is_late = |entry: &PlanEntry, work: Time| {
             entry.id.is_some() && now + machine.fastest(entry.task).time_for(work) > entry.deadline
@@ -214,7 +214,7 @@ impl Scheduler for LookAhead {
 
 #[cfg(test)]
 mod tests {
-    use temponet_task::{Job, TaskSet};
+    use temponet_task::{Job, TaskId, TaskSet};
 
     use super::*;
 
@@ -227,8 +227,8 @@ mod tests {
         let other = Task::periodic("other", ms(100), ms(2)).with_deadline(ms(20));
         let short = |name: &str| Task::periodic(name, ms(100), ms(3)).with_deadline(ms(4)).with_offset(ms(6));
         let system = TaskSet::new("set", vec![long, other, short("one"), short("two")], 1).system;
-        let job = |task: u32| Job::first(task, &system.tasks()[task as usize]);
-        let (jobs, active) = ([job(0), job(1)], [JobId(0), JobId(1)]);
+        let job = |task: TaskId| Job::first(task, &system.tasks()[task]);
+        let (jobs, active) = ([job(TaskId(0)), job(TaskId(1))], [JobId(0), JobId(1)]);
         let view = SystemView::new(Time::ZERO, &system, &active, &jobs, &[None]);
         let choice = |scheduler: &mut dyn Scheduler| {
             let mut assignment = Assignment::default();

@@ -26,7 +26,7 @@ impl MkDbp {
     }
 
     fn note(&mut self, job: &Job, met: bool) {
-        let history = &mut self.history[job.task as usize];
+        let history = &mut self.history[job.task];
         history.pop_back();
         history.push_front(met);
     }
@@ -54,7 +54,7 @@ impl Scheduler for MkDbp {
                     self.is_late[id.index()] = false;
                     let job = view.job(id);
                     let (m, k) = view.task_of(job).mk.unwrap_or((1, 1));
-                    let distance = distance(&self.history[job.task as usize], m, k);
+                    let distance = distance(&self.history[job.task], m, k);
                     self.ready.insert((distance, job.deadline), job, id);
                 }
                 Event::Completed(id) => {

@@ -52,7 +52,7 @@ impl Scheduler for Muf {
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         let now = view.now;
         let chosen = self.selection.select(view, view.system.most_offered(), |job| {
-            let critical = Reverse((job.criticality, self.critical[job.task as usize]));
+            let critical = Reverse((job.criticality, self.critical[job.task]));
             (critical, job.slack(now), Reverse(view.task_of(job).priority))
         });
         assignment.place(view, chosen);

@@ -88,7 +88,7 @@ impl Scheduler for Pd2 {
         assignment.wake_at(next);
         self.asked = Some(next);
         if !view.now.0.is_multiple_of(self.quantum.0) && asked.is_none_or(|asked| view.now < asked) {
-            for (core, running) in view.running.iter().enumerate() {
+            for (core, running) in view.system.core_ids().zip(view.running) {
                 if let Some(id) = running {
                     assignment.run(core, *id);
                 }

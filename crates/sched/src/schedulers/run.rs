@@ -173,7 +173,7 @@ impl Scheduler for Run {
         let wake = self.run_servers(view.now);
         self.jobs.clear();
         for (id, job) in view.ready() {
-            let at = self.server_of_task[job.task as usize];
+            let at = self.server_of_task[job.task];
             self.jobs.push((Reverse(self.servers[at].runs), job.deadline, job.tie(), at, id));
         }
         // First one job for each running server, then the waiting jobs.
@@ -227,11 +227,11 @@ impl Run {
             if let Event::Released(id) = *event {
                 let job = view.job(id);
                 let task = view.task_of(job);
-                self.window_of_task[job.task as usize] = match task.arrival {
+                self.window_of_task[job.task] = match task.arrival {
                     Arrival::Periodic { period } => job.release + period,
                     _ => job.release + window(task),
                 };
-                begins[self.server_of_task[job.task as usize]] = true;
+                begins[self.server_of_task[job.task]] = true;
             }
         }
         for at in 0..self.servers.len() {

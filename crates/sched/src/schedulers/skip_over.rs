@@ -31,7 +31,7 @@ impl SkipOver {
 
     fn released(&mut self, view: &SystemView<'_>, id: JobId, assignment: &mut Assignment) {
         let job = view.job(id);
-        let since = &mut self.since_skip[job.task as usize];
+        let since = &mut self.since_skip[job.task];
         let is_blue = view.task_of(job).skip.is_some_and(|skip| *since + 1 >= skip);
         if !is_blue {
             *since = since.saturating_add(1);
@@ -66,7 +66,7 @@ impl Scheduler for SkipOver {
                     let was_blue = self.blue.contains(&id);
                     self.blue.retain(|blue| *blue != id);
                     if was_blue {
-                        self.since_skip[view.job(id).task as usize] = 0;
+                        self.since_skip[view.job(id).task] = 0;
                     }
                     if was_blue || matches!(event, Event::Aborted(_)) {
                         self.ready.remove(view.job(id), id);

@@ -55,7 +55,7 @@ impl<K: Ord + Copy + Send> Scheduler for Clustered<K> {
         for event in view.events {
             if let Event::Released(id) | Event::Completed(id) | Event::Aborted(id) = *event {
                 let job = view.job(id);
-                let cluster = &mut self.clusters[self.cluster_of_task[job.task as usize]];
+                let cluster = &mut self.clusters[self.cluster_of_task[job.task]];
                 match event {
                     Event::Released(_) => cluster.ready.insert((self.key)(view, job), job, id),
                     _ => cluster.ready.remove(job, id),

@@ -28,7 +28,7 @@ impl CriticalityMode {
 
     /// Requests a wake-up at the time when one of the jobs on the cores would overrun its wcet.
     pub fn watch(&self, view: &SystemView<'_>, assignment: &mut Assignment) {
-        for core in 0..view.cores() {
+        for core in view.system.core_ids() {
             let Some(job) = assignment.cores()[core].map(|id| view.job(id)) else { continue };
             let may_overrun = view.task_of(job).wcet_high.is_some_and(|high| high > job.wcet);
             if may_overrun && job.criticality > 0 && job.executed < job.wcet {

@@ -53,7 +53,7 @@ impl Fluid {
                 changed = true;
                 let job = view.job(id);
                 let task = view.task_of(job);
-                self.next_release[job.task as usize] = match task.arrival {
+                self.next_release[job.task] = match task.arrival {
                     Arrival::Periodic { period } if task.jitter == Time::ZERO => job.release + period,
                     _ => Time::NEVER,
                 };

@@ -4,7 +4,7 @@
 //! to the lower core. There are no bounds and no kept states as for identical cores: leaving a job out may delay
 //! another one, so the whole schedule is computed anew. That is why fewer jobs are planned ([`MOST_PLANNED_BY_CORE`]).
 
-use temponet_task::{CoreSet, Machine, System, Time};
+use temponet_task::{CoreId, CoreSet, Machine, System, Time};
 
 use crate::shared::planned_jobs::PlannedJob;
 
@@ -71,9 +71,9 @@ impl MachinePlan {
     fn add(&mut self, job: &PlannedJob) -> Time {
         let task = job.tie.1;
         let work = self.machine.fastest(task).work_in(job.remaining);
-        let completion = |core: usize| self.free_at[core] + self.machine.speed(core).time_for(work);
-        let may_use = |core: &usize| self.allowed.get(task as usize).is_none_or(|cores| cores.contains(*core));
-        let first = (0..self.free_at.len()).filter(may_use).map(|core| (completion(core), core)).min();
+        let completion = |core: CoreId| self.free_at[core] + self.machine.speed(core).time_for(work);
+        let may_use = |core: &CoreId| self.allowed.get(task.index()).is_none_or(|cores| cores.contains(*core));
+        let first = CoreId::all(self.free_at.len()).filter(may_use).map(|core| (completion(core), core)).min();
         let Some((completion, core)) = first else { return Time::NEVER };
         self.free_at[core] = completion;
         completion

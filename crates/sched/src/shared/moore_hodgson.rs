@@ -131,7 +131,7 @@ fn place_of(entry: u128) -> usize {
 mod tests {
     use rand::{RngExt, SeedableRng};
     use rand_pcg::Pcg64;
-    use temponet_task::JobId;
+    use temponet_task::{JobId, TaskId};
 
     use super::*;
 
@@ -169,7 +169,7 @@ mod tests {
                 .map(|index| {
                     let remaining = Time(rng.random_range(1..=longest));
                     let deadline = now + remaining + Time(rng.random_range(0..window));
-                    let (id, tie) = (JobId(index), (Time::ZERO, index, 0));
+                    let (id, tie) = (JobId(index), (Time::ZERO, TaskId(index), 0));
                     PlannedJob {
                         id,
                         deadline,

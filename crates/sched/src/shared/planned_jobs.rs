@@ -320,7 +320,7 @@ pub(crate) fn ascending_bits(value: f64) -> u64 {
 mod tests {
     use rand::{RngExt, SeedableRng};
     use rand_pcg::Pcg64;
-    use temponet_task::{Task, TaskSet};
+    use temponet_task::{Task, TaskId, TaskSet};
 
     use super::*;
 
@@ -343,7 +343,7 @@ mod tests {
                 .with_deadline(Time(1_000 + u64::from(count - index)))
         };
         let system = TaskSet::new("set", (0..count).map(task).collect(), 1).system;
-        let jobs: Vec<Job> = (0..count).map(|index| Job::first(index, &system.tasks()[index as usize])).collect();
+        let jobs: Vec<Job> = system.task_ids().map(|id| Job::first(id, &system.tasks()[id])).collect();
         let active: Vec<JobId> = (0..count).map(JobId).collect();
         let (now, running, events) = (Time::ZERO, &[None], &[]);
         let view = SystemView::new(now, &system, &active, &jobs, running).with_events(events);
@@ -373,7 +373,8 @@ mod tests {
             for index in 0..rng.random_range(0..60) {
                 let remaining = Time(rng.random_range(1..=20));
                 let deadline = now + remaining + Time(rng.random_range(0..100));
-                let (id, tie, value) = (JobId(index), (Time::ZERO, index, 0), f64::from(rng.random_range(1..=5)));
+                let (id, tie, value) =
+                    (JobId(index), (Time::ZERO, TaskId(index), 0), f64::from(rng.random_range(1..=5)));
                 candidates.jobs.push(PlannedJob {
                     id,
                     deadline,

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use temponet_task::{Assignment, Event, Job, JobId, NotApplicable, Scheduler, System, SystemView, Tie, Time};
+use temponet_task::{Assignment, CoreId, Event, Job, JobId, NotApplicable, Scheduler, System, SystemView, Tie, Time};
 
 /// Ready jobs sorted by key, then by the common tie-break.
 pub(crate) struct Ranked<K> {
@@ -71,7 +71,7 @@ impl<K: Ord + Copy> Ranked<K> {
         // On one core no placement is needed, except where jobs hold it or wait for each other.
         if view.cores() == 1 && !view.system.is_limited() && view.locks.is_none() {
             if let Some((_, _, id)) = self.order.front() {
-                assignment.run(0, *id);
+                assignment.run(CoreId(0), *id);
             }
             return;
         }
@@ -124,7 +124,7 @@ impl<K: Ord + Copy + Send> Scheduler for TaskKey<K> {
     }
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
-        let time = |job: &Job| self.times.get(job.task as usize).copied().unwrap_or_default();
+        let time = |job: &Job| self.times.get(job.task.index()).copied().unwrap_or_default();
         self.ranked.follow(view, |job| (self.key)(job, time(job)));
         self.ranked.assign(view, assignment);
     }

@@ -7,7 +7,7 @@
 //! A job that announces a longer wcet, as in a mode with more work, would use up its budget and then often be late all
 //! the same. In such an overload, time spent on its budget is lost to jobs that can complete.
 
-use temponet_task::{Arrival, Event, Job, JobId, System, SystemView, Time};
+use temponet_task::{Arrival, Event, Job, JobId, System, SystemView, TaskId, Time};
 
 use super::guarantee::{Guarantee, Reserved};
 
@@ -104,8 +104,8 @@ impl Arrivals {
     /// and announces no more work. Also returns whether it arrives exactly where the periodic pattern of its task has
     /// an arrival.
     fn admit(&mut self, now: Time, job: &Job, task: &Reserved) -> (bool, bool) {
-        let until = self.until[job.task as usize];
-        let (next, together) = (&mut self.next[job.task as usize], &mut self.together[job.task as usize]);
+        let until = self.until[job.task];
+        let (next, together) = (&mut self.next[job.task], &mut self.together[job.task]);
         // A job with a later deadline than its task promises counts as one that arrives at its release.
         let arrival = job.deadline.saturating_sub(task.deadline).min(job.release);
         let is_in_time = arrival + task.deadline <= job.deadline && now <= arrival + task.jitter && arrival < until;
@@ -161,8 +161,8 @@ impl Arrivals {
 
     /// Earliest arrival of an unreleased job of the task; none if there will be no such job. Jobs that arrived longer
     /// ago than the jitter have been released.
-    pub fn next_arrival(&self, now: Time, index: usize, task: &Reserved) -> Option<Time> {
-        let arrival = self.next[index].max(now.saturating_sub(task.jitter));
-        Some(arrival).filter(|arrival| *arrival < self.until[index])
+    pub fn next_arrival(&self, now: Time, id: TaskId, task: &Reserved) -> Option<Time> {
+        let arrival = self.next[id].max(now.saturating_sub(task.jitter));
+        Some(arrival).filter(|arrival| *arrival < self.until[id])
     }
 }

@@ -5,7 +5,7 @@
 //! core has to be dispatched there again, perhaps after a migration, so that dispatch counts as part of its remaining
 //! work. So a decision that is allowed has already paid for the way back.
 
-use temponet_task::{Costs, Job, Time};
+use temponet_task::{CoreId, Costs, Job, Time};
 
 /// Costs of dispatching on a machine.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,11 +33,11 @@ impl Dispatching {
 
     /// What the decision adds to the work of a job by leaving it on, or putting it on, this core; nothing without a
     /// core.
-    pub fn entry(&self, job: &Job, core: Option<usize>) -> Time {
+    pub fn entry(&self, job: &Job, core: Option<CoreId>) -> Time {
         match core {
             None => Time::ZERO,
             Some(core) if is_on(job, core) => {
-                if core == 0 {
+                if core == CoreId(0) {
                     self.decision
                 } else {
                     Time::ZERO
@@ -48,18 +48,18 @@ impl Dispatching {
     }
 
     /// Cost of the next dispatch of a job on `own` core after this decision has put it on `core`.
-    pub fn way_back(&self, job: &Job, core: Option<usize>, own: usize) -> Time {
-        self.dispatch(core.map(|core| core as u32).or(job.last_core), own)
+    pub fn way_back(&self, job: &Job, core: Option<CoreId>, own: CoreId) -> Time {
+        self.dispatch(core.or(job.last_core), own)
     }
 
     /// Cost of a dispatch on `core` for a job that last ran on `last`.
-    fn dispatch(&self, last: Option<u32>, core: usize) -> Time {
-        let moves = last.is_some_and(|last| last as usize != core);
+    fn dispatch(&self, last: Option<CoreId>, core: CoreId) -> Time {
+        let moves = last.is_some_and(|last| last != core);
         self.switch + if moves { self.migration } else { Time::ZERO }
     }
 }
 
 /// Whether the job runs on this core.
-pub(super) fn is_on(job: &Job, core: usize) -> bool {
-    job.running && job.last_core == Some(core as u32)
+pub(super) fn is_on(job: &Job, core: CoreId) -> bool {
+    job.running && job.last_core == Some(core)
 }

@@ -14,7 +14,7 @@ use temponet_analysis::{
     Blocking, Demand, NotAnalyzable, Outcome, Sporadic, WorstCase, edf_partition, is_schedulable, is_schedulable_with,
     qpa,
 };
-use temponet_task::{Arrival, Costs, ExecutionModel, Job, Speed, System, Task, TaskSet, Time};
+use temponet_task::{Arrival, CoreId, Costs, ExecutionModel, Job, Speed, System, Task, TaskId, TaskSet, Time};
 
 use super::interrupts;
 use super::no_guarantee::{NoGuarantee, WhyNot};
@@ -56,7 +56,7 @@ pub struct Guarantee {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reserved {
     /// Core that keeps the time.
-    pub core: usize,
+    pub core: CoreId,
     /// Execution time up to which a job is guaranteed.
     pub budget: Time,
     /// Speed of the slowest core that the task may use.
@@ -79,23 +79,23 @@ impl Reserved {
 }
 
 impl Guarantee {
-    /// Returns the core that keeps time for the task with this index; none if the task is not guaranteed.
-    pub fn core_of(&self, task: usize) -> Option<usize> {
-        self.reserved.get(task)?.map(|reserved| reserved.core)
+    /// Returns the core that keeps time for a task; none if the task is not guaranteed.
+    pub fn core_of(&self, task: TaskId) -> Option<CoreId> {
+        self.reserved.get(task.index())?.map(|reserved| reserved.core)
     }
 
     /// Returns what is kept for the task of a job.
     pub(super) fn of(&self, job: &Job) -> Option<&Reserved> {
-        self.reserved.get(job.task as usize)?.as_ref()
+        self.reserved.get(job.task.index())?.as_ref()
     }
 
     /// Iterates over all tasks of the system: the name, and the core that keeps time for the task or why none does.
-    pub fn tasks(&self) -> impl Iterator<Item = (&str, Result<usize, WhyNot>)> {
-        let of_task = |index: usize| match (self.core_of(index), self.why_not[index]) {
+    pub fn tasks(&self) -> impl Iterator<Item = (&str, Result<CoreId, WhyNot>)> {
+        let of_task = |task: TaskId| match (self.core_of(task), self.why_not[task]) {
             (Some(core), _) => Ok(core),
             (None, why) => Err(why.unwrap_or(WhyNot::OthersComeFirst)),
         };
-        self.names.iter().enumerate().map(move |(index, name)| (name.as_str(), of_task(index)))
+        TaskId::all(self.names.len()).zip(&self.names).map(move |(task, name)| (name.as_str(), of_task(task)))
     }
 
     /// Whether every task is guaranteed.
@@ -111,16 +111,16 @@ impl Guarantee {
     /// Returns, for each core, the largest factor on the execution times of its guaranteed tasks at which they still
     /// fit, up to `most`; none for a core without guaranteed tasks.
     pub fn growth(&self, system: &System, most: f64) -> Vec<Option<f64>> {
-        let of_core = |core: usize| {
-            let tasks: Vec<usize> = (0..self.reserved.len()).filter(|task| self.core_of(*task) == Some(core)).collect();
+        let of_core = |core: CoreId| {
+            let tasks: Vec<TaskId> = system.task_ids().filter(|task| self.core_of(*task) == Some(core)).collect();
             if tasks.is_empty() { None } else { Some(growth(system, &tasks, self.covers_overruns, most)) }
         };
-        (0..system.cores()).map(of_core).collect()
+        system.core_ids().map(of_core).collect()
     }
 }
 
 /// Largest factor, a multiple of 1/1000, on the execution times of these tasks at which they fit on one core.
-fn growth(system: &System, tasks: &[usize], covers_overruns: bool, most: f64) -> f64 {
+fn growth(system: &System, tasks: &[TaskId], covers_overruns: bool, most: f64) -> f64 {
     let fits = |parts: u64| {
         let times = |time: Time| {
             let scaled = (u128::from(time.0) * u128::from(parts)).div_ceil(WHOLE);
@@ -167,7 +167,7 @@ pub(super) fn prove(system: &System) -> Result<Premise, NoGuarantee> {
     }
     let may_overrun = system.tasks().iter().any(|task| matches!(task.execution, ExecutionModel::Overrun { .. }));
     let wanted = wanted(system);
-    let all: Vec<usize> = (0..system.tasks().len()).collect();
+    let all: Vec<TaskId> = system.task_ids().collect();
     // A proof that covers overruns if there is one, else a proof that holds for each job until it overruns.
     for covers_overruns in [true, false].into_iter().take(1 + usize::from(may_overrun)) {
         let provable = ProvableTasks::of(system, covers_overruns)?;
@@ -176,7 +176,7 @@ pub(super) fn prove(system: &System) -> Result<Premise, NoGuarantee> {
                 return Ok(Premise::Reserved(provable.guarantee(&all, &found, &all)));
             }
             if let Some((name, is_exact)) = stand_in::proved(system, covers_overruns) {
-                let promised = provable.guarantee(&all, &Fit { core_of: vec![0; all.len()], is_exact }, &all);
+                let promised = provable.guarantee(&all, &Fit { core_of: vec![CoreId(0); all.len()], is_exact }, &all);
                 if let Some(found) = StandIn::new(name, promised) {
                     return Ok(Premise::StandIn(Box::new(found), provable.largest_prefix(&wanted)));
                 }
@@ -190,10 +190,10 @@ pub(super) fn prove(system: &System) -> Result<Premise, NoGuarantee> {
 }
 
 /// Returns the tasks that should be guaranteed where not all can be, in the order in which they are added.
-fn wanted(system: &System) -> Vec<usize> {
+fn wanted(system: &System) -> Vec<TaskId> {
     let asks = system.tasks().iter().any(|task| task.guarantee);
     let is_wanted = |task: &Task| if asks { task.guarantee } else { task.criticality > 0 };
-    let mut wanted: Vec<usize> = (0..system.tasks().len()).filter(|index| is_wanted(&system.tasks()[*index])).collect();
+    let mut wanted: Vec<TaskId> = system.task_ids().filter(|task| is_wanted(&system.tasks()[*task])).collect();
     wanted.sort_by(|a, b| {
         let (a, b) = (&system.tasks()[*a], &system.tasks()[*b]);
         b.criticality.cmp(&a.criticality).then(a.utilization().total_cmp(&b.utilization()))
@@ -201,7 +201,7 @@ fn wanted(system: &System) -> Vec<usize> {
     wanted
 }
 
-fn why_nothing(system: &System, wanted: &[usize]) -> NoGuarantee {
+fn why_nothing(system: &System, wanted: &[TaskId]) -> NoGuarantee {
     let longest = system.tasks().iter().filter(|task| task.preemption.is_limited());
     let longest = longest.max_by_key(|task| longest_region(task));
     let wanted = wanted.iter().map(|task| &system.tasks()[*task]);
@@ -278,7 +278,7 @@ struct ProvableTasks<'a> {
 
 /// Cores of tasks that fit.
 struct Fit {
-    core_of: Vec<usize>,
+    core_of: Vec<CoreId>,
     is_exact: bool,
 }
 
@@ -306,28 +306,28 @@ impl<'a> ProvableTasks<'a> {
     }
 
     /// The worst case of some tasks on this many cores; none if one of them cannot be guaranteed.
-    fn part(&self, tasks: &[usize], cores: usize) -> Option<WorstCase> {
+    fn part(&self, tasks: &[TaskId], cores: usize) -> Option<WorstCase> {
         let places: Option<Vec<usize>> = tasks.iter().map(|task| self.sporadic[*task].ok()).collect();
         Some(self.worst_case.part(places?, cores))
     }
 
     /// Returns a core for each of the tasks; none if they do not fit.
-    fn fit(&self, tasks: &[usize]) -> Option<Fit> {
+    fn fit(&self, tasks: &[TaskId]) -> Option<Fit> {
         let cores = self.system.cores();
         if cores == 1 {
             let is_exact = self.fit_on_a_core(tasks)?;
-            return Some(Fit { core_of: vec![0; tasks.len()], is_exact });
+            return Some(Fit { core_of: vec![CoreId(0); tasks.len()], is_exact });
         }
         // On several cores, the job on core 0 pays for every decision, however many there are.
         let first = usize::from(self.system.costs().decision > Time::ZERO);
         let places: Option<Vec<usize>> = tasks.iter().map(|task| self.sporadic[*task].ok()).collect();
         let core_of = edf_partition(&self.worst_case.cluster(places?, first..cores))?;
-        Some(Fit { core_of: core_of.into_iter().map(|core| core + first).collect(), is_exact: false })
+        Some(Fit { core_of: core_of.into_iter().map(|core| CoreId::new(core + first)).collect(), is_exact: false })
     }
 
     /// Returns whether EDF on one core meets every deadline of the tasks only because of their exact arrivals; none if
     /// it does not.
-    fn fit_on_a_core(&self, tasks: &[usize]) -> Option<bool> {
+    fn fit_on_a_core(&self, tasks: &[TaskId]) -> Option<bool> {
         let part = self.part(tasks, 1)?;
         if self.system.limited_task().is_some() {
             let demands: Vec<Demand> = part.tasks.iter().map(Demand::from).collect();
@@ -347,8 +347,8 @@ impl<'a> ProvableTasks<'a> {
 
     /// How long jobs can hold the core while guaranteed jobs wait. A guaranteed task delays only those that are due
     /// before its own jobs; the others delay all.
-    fn blocking(&self, guaranteed: &[usize], part: &WorstCase) -> Vec<Blocking> {
-        let others = (0..self.system.tasks().len()).filter(|task| !guaranteed.contains(task));
+    fn blocking(&self, guaranteed: &[TaskId], part: &WorstCase) -> Vec<Blocking> {
+        let others = self.system.task_ids().filter(|task| !guaranteed.contains(task));
         let held = others.map(|task| longest_region(&self.system.tasks()[task])).filter(|held| *held > Time::ZERO);
         let held = held.map(|held| Blocking { deadline: Time::NEVER, length: Time(held.0 - 1) });
         part.blocking().into_iter().chain(held).collect()
@@ -356,8 +356,8 @@ impl<'a> ProvableTasks<'a> {
 
     /// Guarantees the most of the `wanted` tasks, which are in order of precedence. Tasks that do not even fit alone
     /// are passed over. Returns none if no task is left.
-    fn largest_prefix(&self, wanted: &[usize]) -> Option<Guarantee> {
-        let able: Vec<usize> = wanted.iter().copied().filter(|task| self.fit(&[*task]).is_some()).collect();
+    fn largest_prefix(&self, wanted: &[TaskId]) -> Option<Guarantee> {
+        let able: Vec<TaskId> = wanted.iter().copied().filter(|task| self.fit(&[*task]).is_some()).collect();
         let (mut most, mut too_many) = (0, able.len() + 1);
         let mut found = None;
         while most + 1 < too_many {
@@ -372,7 +372,7 @@ impl<'a> ProvableTasks<'a> {
         Some(self.guarantee(&able[..most], &found?, wanted))
     }
 
-    fn guarantee(&self, tasks: &[usize], fit: &Fit, wanted: &[usize]) -> Guarantee {
+    fn guarantee(&self, tasks: &[TaskId], fit: &Fit, wanted: &[TaskId]) -> Guarantee {
         let mut reserved = vec![None; self.system.tasks().len()];
         for (task, core) in tasks.iter().zip(&fit.core_of) {
             reserved[*task] = self.sporadic[*task].ok().map(|place| {
@@ -384,13 +384,13 @@ impl<'a> ProvableTasks<'a> {
         }
         let mut is_wanted = vec![false; reserved.len()];
         wanted.iter().for_each(|task| is_wanted[*task] = true);
-        let why_not = |task: usize| match self.sporadic[task] {
+        let why_not = |task: TaskId| match self.sporadic[task] {
             _ if reserved[task].is_some() => None,
             Err(why) => Some(why),
             _ if !is_wanted[task] => Some(WhyNot::OthersComeFirst),
             Ok(_) => Some(WhyNot::DoesNotFit),
         };
-        let why_not = (0..reserved.len()).map(why_not).collect();
+        let why_not = self.system.task_ids().map(why_not).collect();
         let names = self.system.tasks().iter().map(|task| task.name.clone()).collect();
         Guarantee { reserved, is_exact: fit.is_exact, covers_overruns: self.covers_overruns, why_not, names }
     }

@@ -246,7 +246,7 @@ fn make_way(view: &SystemView<'_>, proposal: &mut Assignment) -> u64 {
         // themselves.
         return replaced;
     }
-    for core in (0..view.cores()).filter(|core| !view.is_held(*core)) {
+    for core in view.system.core_ids().filter(|core| !view.is_held(*core)) {
         let Some(id) = proposal.cores()[core].filter(|id| view.job(*id).is_impossible(view.now)) else { continue };
         let can_take_over = |id: &JobId, job: &Job| {
             // In a long backlog most jobs are impossible.

@@ -1,6 +1,6 @@
 //! The role of the shield on a system, in words. Users must be told what is guaranteed and who decides.
 
-use temponet_task::System;
+use temponet_task::{CoreId, System};
 use temponet_wording::{counted, listed};
 
 use super::guarantee::{Guarantee, Premise, prove};
@@ -70,10 +70,10 @@ fn within_slack(guarantee: &Guarantee) -> String {
     }
     let tasks = || guarantee.tasks();
     let guaranteed = tasks().filter(|(_, core)| core.is_ok()).count();
-    let named = |is_named: &dyn Fn(Result<usize, WhyNot>) -> bool| {
+    let named = |is_named: &dyn Fn(Result<CoreId, WhyNot>) -> bool| {
         listed(tasks().filter(|(_, core)| is_named(*core)).map(|(name, _)| name), MOST_NAMES)
     };
-    let others = |core: Result<usize, WhyNot>| core.is_err_and(|why| why != WhyNot::OthersComeFirst);
+    let others = |core: Result<CoreId, WhyNot>| core.is_err_and(|why| why != WhyNot::OthersComeFirst);
     let left_out = named(&others);
     let left_out = if left_out.is_empty() { left_out } else { format!("; not {left_out}") };
     let names = named(&|core| core.is_ok());

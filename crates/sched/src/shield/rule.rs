@@ -5,7 +5,7 @@
 //! all deadlines before that of the other job lose time; while none runs, all deadlines do. The slack over those
 //! deadlines is how long this may last. A core without slack runs its first job.
 
-use temponet_task::{Assignment, Job, JobId, System, SystemView, Tie, Time};
+use temponet_task::{Assignment, CoreId, Job, JobId, System, SystemView, TaskId, Tie, Time};
 
 use super::arrivals::Arrivals;
 use super::costs::{Dispatching, is_on};
@@ -29,7 +29,7 @@ impl<'a> Now<'a> {
     }
 
     /// Whether the job is guaranteed by this core.
-    fn is_own(&self, core: usize, id: JobId) -> bool {
+    fn is_own(&self, core: CoreId, id: JobId) -> bool {
         self.guaranteed(id).is_some_and(|(_, reserved)| reserved.core == core)
     }
 }
@@ -38,8 +38,8 @@ impl<'a> Now<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Rule {
     dispatching: Dispatching,
-    /// Tasks of each core, by their indices.
-    tasks: Vec<Vec<usize>>,
+    /// Tasks of each core.
+    tasks: Vec<Vec<TaskId>>,
     /// Least slack of each core that is used: a small part of the shortest deadline of its tasks. Slack can come back
     /// with time alone, and without a limit a nanosecond of it could be used over and over.
     quantum: Vec<Time>,
@@ -107,15 +107,15 @@ impl Rule {
         self.dispatching = Dispatching::on(&system.costs());
         self.tasks.clear();
         self.tasks.resize_with(cores, Vec::new);
-        for (index, reserved) in guarantee.reserved.iter().enumerate() {
-            reserved.iter().for_each(|reserved| self.tasks[reserved.core].push(index));
+        for (task, reserved) in system.task_ids().zip(&guarantee.reserved) {
+            reserved.iter().for_each(|reserved| self.tasks[reserved.core].push(task));
         }
-        let shortest = |core: usize| {
+        let shortest = |core: CoreId| {
             let of_core = guarantee.reserved.iter().flatten().filter(|reserved| reserved.core == core);
             of_core.map(|reserved| reserved.deadline.0).min().unwrap_or_default()
         };
         self.quantum.clear();
-        self.quantum.extend((0..cores).map(|core| quantum(Time(shortest(core)))));
+        self.quantum.extend(system.core_ids().map(|core| quantum(Time(shortest(core)))));
         self.ready.resize_with(cores, Vec::new);
         for (ready, tasks) in self.ready.iter_mut().zip(&self.tasks) {
             ready.clear();
@@ -157,13 +157,13 @@ impl Rule {
     /// computed only where it was used up before.
     pub fn leaves_no_choice(&mut self, now: Now<'_>, assignment: &mut Assignment) -> bool {
         let is_exhausted = self.exhausted.iter().all(|date| *date <= now.view.now);
-        if (0..now.view.cores()).any(|core| now.view.is_held(core)) {
+        if now.view.system.core_ids().any(|core| now.view.is_held(core)) {
             return false;
         }
         if !is_exhausted || self.first.iter().any(Option::is_none) {
             return false;
         }
-        for core in 0..now.view.cores() {
+        for core in now.view.system.core_ids() {
             let Some(First { rank, second }) = self.first[core] else { return false };
             if rank.0 == second {
                 return false;
@@ -188,7 +188,7 @@ impl Rule {
         let mut applied = Applied::default();
         self.is_forced.fill(false);
         self.plan.copy_from_slice(proposal.cores());
-        for core in 0..self.plan.len() {
+        for core in CoreId::all(self.plan.len()) {
             // Time that nobody wants goes to the first job.
             if let (None, Some(first)) = (self.plan[core], self.first[core])
                 && !self.plan.contains(&Some(first.rank.2))
@@ -199,7 +199,7 @@ impl Rule {
         let wake = loop {
             self.find_running(now);
             let (mut wake, mut changed) = (Time::NEVER, false);
-            for core in 0..self.plan.len() {
+            for core in CoreId::all(self.plan.len()) {
                 let verdict = self.verdict(core, now);
                 if !self.is_forced[core] {
                     self.exhausted[core] = match verdict {
@@ -245,7 +245,7 @@ impl Rule {
 
     /// Writes the plan, and asks for a decision when a guaranteed job has used up its budget.
     fn write(&self, now: Now<'_>, assignment: &mut Assignment) {
-        for (core, id) in self.plan.iter().enumerate() {
+        for (core, id) in CoreId::all(self.plan.len()).zip(&self.plan) {
             let Some(id) = *id else { continue };
             assignment.run(core, id);
             if let Some((job, reserved)) = now.guaranteed(id) {
@@ -266,7 +266,7 @@ impl Rule {
     }
 
     /// Says whether the plan is safe for the tasks of a core.
-    fn verdict(&mut self, core: usize, now: Now<'_>) -> Verdict {
+    fn verdict(&mut self, core: CoreId, now: Now<'_>) -> Verdict {
         // A job that holds the core stays; whether there is time for that was found out when it began.
         if now.view.is_held(core) {
             return Verdict::Safe(None);
@@ -312,7 +312,7 @@ impl Rule {
     /// Longest time for which a job that gets a core now keeps it before it can be preempted; zero if it can be
     /// preempted at any time.
     fn hold(&self, job: &Job, now: Now<'_>) -> Time {
-        let Some(task) = now.view.system.tasks().get(job.task as usize) else { return Time::ZERO };
+        let Some(task) = now.view.system.tasks().get(job.task.index()) else { return Time::ZERO };
         let work = job.wcet.max(task.wcet_high.unwrap_or_default());
         let next = task.preemption.next_point(job.executed).min(work.max(job.executed + Time(1)));
         if task.preemption.is_limited() { next - job.executed + job.overhead } else { Time::ZERO }
@@ -322,13 +322,13 @@ impl Rule {
     /// more work than its task, or its task is guaranteed and the job has lost its guarantee.
     fn is_unforeseen(&self, id: JobId, held: Time, now: Now<'_>) -> bool {
         let job = now.view.job(id);
-        let known = self.longest.get(job.task as usize).copied().unwrap_or_default();
+        let known = self.longest.get(job.task.index()).copied().unwrap_or_default();
         held > known || (now.guarantee.of(job).is_some() && now.guaranteed(id).is_none())
     }
 
     /// Verdict on a job that holds the core longer than the proof accounts for. It is safe if every guaranteed job,
     /// also one that arrives meanwhile, can wait for that long.
-    fn verdict_on_unforeseen(&mut self, core: usize, held: Time, now: Now<'_>) -> Verdict {
+    fn verdict_on_unforeseen(&mut self, core: CoreId, held: Time, now: Now<'_>) -> Verdict {
         self.claim(core, now, false);
         match self.claims.slack(now.view.now, now.view.now, Time::NEVER, held) {
             Slack::Spare(time) if time >= held => Verdict::Safe(None),
@@ -338,19 +338,19 @@ impl Rule {
     }
 
     /// Whether the core runs its first job and no other of its guaranteed jobs is charged for running elsewhere.
-    fn is_in_turn(&self, core: usize, first: JobId, now: Now<'_>) -> bool {
+    fn is_in_turn(&self, core: CoreId, first: JobId, now: Now<'_>) -> bool {
         let is_own = |id: JobId| now.is_own(core, id);
-        let is_charged = |place: usize, id: JobId| {
+        let is_charged = |place: CoreId, id: JobId| {
             let job = now.view.job(id);
             !is_on(job, place) || self.dispatching.entry(job, Some(place)) > Time::ZERO
         };
-        let mut planned = self.plan.iter().enumerate().filter_map(|(place, id)| Some((place, (*id)?)));
+        let mut planned = CoreId::all(self.plan.len()).zip(&self.plan).filter_map(|(place, id)| Some((place, (*id)?)));
         self.plan[core] == Some(first)
             && !planned.any(|(place, id)| place != core && is_own(id) && is_charged(place, id))
     }
 
     /// Collects the demand of a core's guaranteed tasks, as it is after the plan has been carried out if `is_charged`.
-    fn claim(&mut self, core: usize, now: Now<'_>, is_charged: bool) {
+    fn claim(&mut self, core: CoreId, now: Now<'_>, is_charged: bool) {
         let is_charged = is_charged && !self.dispatching.is_free();
         self.claims.clear();
         let first = self.first[core].map(|first| first.rank.2);
@@ -358,7 +358,7 @@ impl Rule {
             let Some((job, reserved)) = now.guaranteed(id) else { continue };
             let mut work = reserved.remaining(job);
             if is_charged {
-                let place = self.plan.iter().position(|planned| *planned == Some(id));
+                let place = self.plan.iter().position(|planned| *planned == Some(id)).map(CoreId::new);
                 work += self.dispatching.entry(job, place);
                 if place != Some(core) || Some(id) != first {
                     work += self.dispatching.way_back(job, place, core);
@@ -366,9 +366,9 @@ impl Rule {
             }
             self.claims.add_job(job.deadline, work);
         }
-        for index in &self.tasks[core] {
-            let Some(reserved) = now.guarantee.reserved[*index] else { continue };
-            let Some(arrival) = now.arrivals.next_arrival(now.view.now, *index, &reserved) else { continue };
+        for task in &self.tasks[core] {
+            let Some(reserved) = now.guarantee.reserved[*task] else { continue };
+            let Some(arrival) = now.arrivals.next_arrival(now.view.now, *task, &reserved) else { continue };
             self.claims.add_task(arrival + reserved.deadline, reserved.period, reserved.work);
         }
         if self.plan.len() == 1 && now.view.system.costs().decision > Time::ZERO {
@@ -378,7 +378,7 @@ impl Rule {
 
     /// Makes a core run its first job, or, if it does so already, none of its other guaranteed jobs. Returns whether
     /// this changed anything.
-    fn force(&mut self, core: usize, now: Now<'_>) -> bool {
+    fn force(&mut self, core: CoreId, now: Now<'_>) -> bool {
         let Some(First { rank: (_, _, first), .. }) = self.first[core] else {
             // There is no time for a job that would hold the core, and nobody else wants it.
             return !std::mem::replace(&mut self.is_forced[core], true) && self.plan[core].take().is_some();
@@ -387,22 +387,22 @@ impl Rule {
             return self.run_alone(core, first, now);
         }
         let displaced = self.plan[core].replace(first).filter(|id| *id != first);
-        let is_vacated = |place: &usize| *place != core && self.plan[*place] == Some(first);
-        let vacated = (0..self.plan.len()).find(is_vacated);
+        let is_vacated = |place: &CoreId| *place != core && self.plan[*place] == Some(first);
+        let vacated = CoreId::all(self.plan.len()).find(is_vacated);
         if let Some(place) = vacated {
             self.plan[place] = None;
         }
         // The job that was chosen goes on elsewhere if it can.
-        let may_run = |place: usize| displaced.is_none_or(|id| now.view.may_run(now.view.job(id), place));
-        let is_open = |place: &usize| self.plan[*place].is_none() && may_run(*place);
-        if let Some(place) = vacated.filter(is_open).or_else(|| (0..self.plan.len()).find(is_open)) {
+        let may_run = |place: CoreId| displaced.is_none_or(|id| now.view.may_run(now.view.job(id), place));
+        let is_open = |place: &CoreId| self.plan[*place].is_none() && may_run(*place);
+        if let Some(place) = vacated.filter(is_open).or_else(|| CoreId::all(self.plan.len()).find(is_open)) {
             self.plan[place] = displaced;
         }
         true
     }
 
     /// Takes the guaranteed jobs of a core, except the first, from all other cores.
-    fn run_alone(&mut self, core: usize, first: JobId, now: Now<'_>) -> bool {
+    fn run_alone(&mut self, core: CoreId, first: JobId, now: Now<'_>) -> bool {
         let mut changed = false;
         for planned in &mut self.plan {
             if planned.is_some_and(|id| id != first && now.is_own(core, id)) {

@@ -1,7 +1,7 @@
 //! The first half of a step: time advances to the next decision point. Running jobs do their work, and then
 //! completions, deadlines and releases are processed in this order.
 
-use temponet_task::{Event, JobId, OnMiss, Speed, Time};
+use temponet_task::{CoreId, Event, JobId, OnMiss, Speed, Time};
 
 use super::{Engine, Hidden, MOST_READY, new_job};
 use crate::metrics::End;
@@ -93,7 +93,7 @@ impl Engine {
 
     /// Completes the running jobs that have no remaining work now.
     fn complete_jobs(&mut self, observer: &mut impl Observer) {
-        for core in 0..self.cores.len() {
+        for core in CoreId::all(self.cores.len()) {
             if self.cores[core].completion != self.now {
                 continue;
             }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use temponet_task::{Job, JobTable, Locks, OnMiss, SystemView, TaskSet, Time};
+use temponet_task::{CoreId, Job, JobTable, Locks, OnMiss, SystemView, TaskSet, Time};
 
 use super::{Engine, Hidden, Sections, Waiting, idle_cores};
 use crate::deadline_queue::DeadlineQueue;
@@ -76,7 +76,7 @@ impl Engine {
             energy_slow: 0.0,
         };
         engine.metrics.skip_histograms();
-        for core in 0..engine.cores.len() {
+        for core in CoreId::all(engine.cores.len()) {
             if let Some(id) = engine.running[core] {
                 engine.set_completion(core, id);
             }

@@ -2,7 +2,7 @@
 //! their jobs and speeds, and overheads are charged. An illegal decision ([`Assignment::check`]) is an error that names
 //! the job or core.
 
-use temponet_task::{Assignment, JobId, Speed, Time};
+use temponet_task::{Assignment, CoreId, JobId, Speed, Time};
 
 use super::{Engine, SimError};
 use crate::metrics::End;
@@ -75,7 +75,7 @@ impl Engine {
 
     /// Vacates the cores that get another job or none, then dispatches the new jobs.
     fn reassign_cores(&mut self, assignment: &Assignment, observer: &mut impl Observer) {
-        for core in 0..self.cores.len() {
+        for core in CoreId::all(self.cores.len()) {
             let Some(id) = self.running[core] else { continue };
             if assignment.cores()[core] != Some(id) {
                 let moves = self.hidden[id.index()].assigned == self.metrics.decisions;
@@ -83,7 +83,7 @@ impl Engine {
                 self.vacate(core, observer);
             }
         }
-        for core in 0..self.cores.len() {
+        for core in CoreId::all(self.cores.len()) {
             let Some(id) = assignment.cores()[core] else { continue };
             if self.running[core].is_none() {
                 self.dispatch(id, core);
@@ -96,7 +96,7 @@ impl Engine {
     /// Sets the speed of every core. A running job starts a new slice if its core changes speed.
     fn change_speeds(&mut self, assignment: &Assignment, observer: &mut impl Observer) {
         self.all_full = true;
-        for core in 0..self.cores.len() {
+        for core in CoreId::all(self.cores.len()) {
             let speed = assignment.speed(core);
             self.all_full &= speed == Speed::FULL;
             let before = std::mem::replace(&mut self.cores[core].speed, speed);
@@ -110,9 +110,9 @@ impl Engine {
 
     /// Adds the decision overhead to the job on core 0, which takes the decisions, and to every job just dispatched.
     fn charge_decision(&mut self) {
-        for core in 0..self.cores.len() {
+        for core in CoreId::all(self.cores.len()) {
             let Some(id) = self.running[core] else { continue };
-            if core == 0 || self.hidden[id.index()].assigned == self.metrics.decisions {
+            if core == CoreId(0) || self.hidden[id.index()].assigned == self.metrics.decisions {
                 self.jobs[id.index()].overhead += self.costs.decision;
                 self.set_completion(core, id);
             }
@@ -121,10 +121,10 @@ impl Engine {
     }
 
     /// Puts a ready job on an idle core and charges context switch and migration.
-    fn dispatch(&mut self, id: JobId, core: usize) {
+    fn dispatch(&mut self, id: JobId, core: CoreId) {
         let job = &mut self.jobs[id.index()];
         let hidden = &mut self.hidden[id.index()];
-        if job.last_core.is_some_and(|last| last != core as u32) {
+        if job.last_core.is_some_and(|last| last != core) {
             self.metrics.migrations += 1;
             job.overhead += self.costs.migration;
         }
@@ -132,7 +132,7 @@ impl Engine {
             job.overhead += self.costs.context_switch;
         }
         job.running = true;
-        job.last_core = Some(core as u32);
+        job.last_core = Some(core);
         hidden.first_start = hidden.first_start.min(self.now);
         self.running[core] = Some(id);
         self.cores[core].since = self.now;
@@ -140,7 +140,7 @@ impl Engine {
     }
 
     /// Computes when the job of a core will complete at the core's speed.
-    pub(super) fn set_completion(&mut self, core: usize, id: JobId) {
+    pub(super) fn set_completion(&mut self, core: CoreId, id: JobId) {
         let job = &self.jobs[id.index()];
         let hidden = &self.hidden[id.index()];
         let work = hidden.execution.saturating_sub(job.executed) + job.overhead;
@@ -149,7 +149,7 @@ impl Engine {
 
     /// Returns the time that the job of a core takes for `work`, overhead included, at the core's speed.
     #[inline]
-    pub(super) fn time_for(&self, core: usize, id: JobId, work: Time) -> Time {
+    pub(super) fn time_for(&self, core: CoreId, id: JobId, work: Time) -> Time {
         let (speed, fraction) = (self.cores[core].speed, self.hidden[id.index()].fraction);
         if speed == Speed::FULL && fraction == 0 {
             return work;

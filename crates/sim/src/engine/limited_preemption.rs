@@ -8,7 +8,7 @@
 //!
 //! Most sets have no limits. The functions that only sets with limits call are kept out of the engine's hot loop.
 
-use temponet_task::{Event, JobId, Time};
+use temponet_task::{CoreId, Event, JobId, Time};
 
 use super::Engine;
 use crate::metrics::End;
@@ -19,9 +19,9 @@ impl Engine {
     #[cold]
     #[inline(never)]
     pub(super) fn hold_cores(&mut self) {
-        for core in 0..self.cores.len() {
+        for core in CoreId::all(self.cores.len()) {
             if let Some(id) = self.running[core] {
-                let task = self.jobs[id.index()].task as usize;
+                let task = self.jobs[id.index()].task;
                 self.jobs[id.index()].held = self.set.tasks()[task].preemption.is_limited();
             }
         }
@@ -32,7 +32,7 @@ impl Engine {
     #[cold]
     #[inline(never)]
     pub(super) fn find_points(&mut self) {
-        for core in 0..self.cores.len() {
+        for core in CoreId::all(self.cores.len()) {
             let held = self.running[core].filter(|id| self.jobs[id.index()].held);
             self.points[core] = held.map_or(Time::NEVER, |id| self.point(core, id));
         }
@@ -40,9 +40,9 @@ impl Engine {
     }
 
     /// Returns the time at which a held job reaches its next preemption point, if it does not complete before or there.
-    fn point(&self, core: usize, id: JobId) -> Time {
+    fn point(&self, core: CoreId, id: JobId) -> Time {
         let (job, hidden) = (&self.jobs[id.index()], &self.hidden[id.index()]);
-        let work = self.set.tasks()[job.task as usize].preemption.next_point(job.executed);
+        let work = self.set.tasks()[job.task].preemption.next_point(job.executed);
         if work >= hidden.execution {
             return Time::NEVER;
         }
@@ -60,7 +60,7 @@ impl Engine {
     #[inline(never)]
     pub(super) fn reach_points(&mut self, observer: &mut impl Observer) -> bool {
         let mut decides = false;
-        for core in 0..self.cores.len() {
+        for core in CoreId::all(self.cores.len()) {
             if self.points[core] != self.now {
                 continue;
             }

@@ -9,7 +9,7 @@
 //! Most sets have no critical sections. They have no [`Sections`], and the functions here are kept out of the engine's
 //! hot loop.
 
-use temponet_task::{Assignment, Event, JobId, Locks, System, Time};
+use temponet_task::{Assignment, CoreId, Event, JobId, Locks, ResourceId, System, Time};
 
 use super::Engine;
 use crate::trace::Observer;
@@ -33,12 +33,12 @@ pub(super) struct Sections {
 struct Waited {
     /// Time since which the job waits, [`Time::NEVER`] if it does not, and the resource that it waits for.
     since: Time,
-    resource: usize,
+    resource: ResourceId,
     /// Time for which it waited before.
     total: Time,
 }
 
-const NOT_WAITED: Waited = Waited { since: Time::NEVER, resource: 0, total: Time::ZERO };
+const NOT_WAITED: Waited = Waited { since: Time::NEVER, resource: ResourceId(0), total: Time::ZERO };
 
 impl Sections {
     /// Returns the state at the beginning of a run; `None` if no task has critical sections.
@@ -124,7 +124,7 @@ impl Engine {
     #[cold]
     #[inline(never)]
     pub(super) fn reach_sections(&mut self, observer: &mut impl Observer) -> bool {
-        for core in 0..self.cores.len() {
+        for core in CoreId::all(self.cores.len()) {
             let (Some(sections), Some(id)) = (&mut self.sections, self.running[core]) else { continue };
             if sections.points[core] != self.now {
                 continue;
@@ -141,7 +141,7 @@ impl Engine {
     /// Takes jobs off their cores that want what others hold.
     fn stop_blocked(&mut self, observer: &mut impl Observer) {
         let mut removed = Vec::new();
-        for core in 0..self.cores.len() {
+        for core in CoreId::all(self.cores.len()) {
             let (Some(sections), Some(id)) = (&mut self.sections, self.running[core]) else { continue };
             if !sections.locks.is_blocked(id) {
                 continue;
@@ -165,7 +165,7 @@ impl Engine {
     #[inline(never)]
     pub(super) fn lock_resources(&mut self, observer: &mut impl Observer) {
         let mut is_changed = false;
-        for core in 0..self.cores.len() {
+        for core in CoreId::all(self.cores.len()) {
             let (Some(sections), Some(id)) = (&mut self.sections, self.running[core]) else { continue };
             if sections.locks.wanted_by(id).is_none() {
                 continue;
@@ -186,7 +186,7 @@ impl Engine {
 
     /// Finds the next lock or unlock of every running job.
     pub(super) fn find_section_points(&mut self) {
-        for core in 0..self.cores.len() {
+        for core in CoreId::all(self.cores.len()) {
             let point = self.running[core].map_or(Time::NEVER, |id| self.section_point(core, id));
             if let Some(sections) = &mut self.sections {
                 sections.points[core] = point;
@@ -197,7 +197,7 @@ impl Engine {
 
     /// Returns the time at which the job of a core reaches its next lock or unlock, if it does not complete before or
     /// there.
-    fn section_point(&self, core: usize, id: JobId) -> Time {
+    fn section_point(&self, core: CoreId, id: JobId) -> Time {
         let (job, hidden) = (&self.jobs[id.index()], &self.hidden[id.index()]);
         let work = self.sections.as_ref().and_then(|sections| sections.locks.next_work(id, job));
         match work {

@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use temponet_task::{JobId, OnMiss, Precedence, SystemView, Task, Time};
+use temponet_task::{JobId, OnMiss, Precedence, SystemView, Task, TaskId, Time};
 
 use super::{Engine, new_job};
 use crate::metrics::End;
@@ -59,18 +59,18 @@ impl Waiting {
         view: &SystemView<'_>,
         delayed: &[Release],
         next: &[u64],
-        mut job: impl FnMut(usize, u64, Time) -> Release,
+        mut job: impl FnMut(TaskId, u64, Time) -> Release,
     ) -> Option<Box<Waiting>> {
         let mut waiting = Waiting::of(tasks)?;
         // Arrival of every job that is active or delayed, or waits behind such a one.
         let mut open: Vec<BTreeMap<u64, Time>> = vec![BTreeMap::new(); tasks.len()];
         for (_, active) in view.ready() {
-            let arrival = active.deadline.saturating_sub(tasks[active.task as usize].deadline);
-            open[active.task as usize].insert(active.number, arrival);
+            let arrival = active.deadline.saturating_sub(tasks[active.task].deadline);
+            open[active.task].insert(active.number, arrival);
         }
         for release in delayed {
-            let arrival = release.deadline.saturating_sub(tasks[release.task as usize].deadline);
-            open[release.task as usize].insert(release.number, arrival);
+            let arrival = release.deadline.saturating_sub(tasks[release.task].deadline);
+            open[release.task].insert(release.number, arrival);
         }
         for at in 0..tasks.len() {
             let index = waiting.graph.order()[at];
@@ -105,13 +105,13 @@ impl Waiting {
 
     /// Takes a job that has arrived.
     fn arrive(&mut self, release: Release, lost: &mut Vec<Release>) {
-        let (task, number) = (release.task as usize, release.number);
+        let (task, number) = (release.task, release.number);
         self.jobs[task].entry(number).or_default().arrived = Some(release);
         self.settle(task, number, lost);
     }
 
     /// Takes note that a job has left. Jobs that are never released because of that are added to `lost`.
-    fn left(&mut self, task: usize, number: u64, has_completed: bool, lost: &mut Vec<Release>) {
+    fn left(&mut self, task: TaskId, number: u64, has_completed: bool, lost: &mut Vec<Release>) {
         for at in 0..self.graph.successors(task).len() {
             let next = self.graph.successors(task)[at];
             let job = self.jobs[next].entry(number).or_default();
@@ -124,7 +124,7 @@ impl Waiting {
     }
 
     /// Releases or loses a job if that is decided, and forgets it once nothing more will be reported of it.
-    fn settle(&mut self, task: usize, number: u64, lost: &mut Vec<Release>) {
+    fn settle(&mut self, task: TaskId, number: u64, lost: &mut Vec<Release>) {
         let needed = self.needed[task];
         let Some(job) = self.jobs[task].get_mut(&number) else { return };
         let (is_lost, is_ripe) = (job.lost > 0, job.done == needed);
@@ -162,7 +162,7 @@ impl Engine {
     pub(super) fn release_or_wait(&mut self, release: Release, observer: &mut impl Observer) {
         let mut lost = Vec::new();
         match &mut self.waiting {
-            Some(waiting) if waiting.needed[release.task as usize] > 0 => waiting.arrive(release, &mut lost),
+            Some(waiting) if waiting.needed[release.task] > 0 => waiting.arrive(release, &mut lost),
             Some(waiting) => waiting.ripe.push(release),
             None => self.release(release, observer),
         }
@@ -192,7 +192,7 @@ impl Engine {
         let job = &self.jobs[id.index()];
         let mut lost = Vec::new();
         if let Some(waiting) = &mut self.waiting {
-            waiting.left(job.task as usize, job.number, end == End::Completed, &mut lost);
+            waiting.left(job.task, job.number, end == End::Completed, &mut lost);
         }
         self.lose(lost, observer);
     }

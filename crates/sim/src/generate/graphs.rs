@@ -8,7 +8,7 @@
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use serde::Deserialize;
-use temponet_task::{Arrival, Chain, Communication, Precedence, TaskSet, Time, levels};
+use temponet_task::{Arrival, Chain, Communication, Precedence, TaskId, TaskSet, Time, levels};
 
 /// Shape of random graphs.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
@@ -40,17 +40,17 @@ impl Graphs {
     /// stay as they are. A mode that releases the source of a graph releases all of it.
     pub fn join(&self, set: &mut TaskSet, seed: u64) {
         let mut rng = Pcg64::seed_from_u64(seed ^ 0x6772_6170_6873);
-        let is_single = |index: &usize| {
-            matches!(set.tasks()[*index].arrival, Arrival::Periodic { .. }) && set.tasks()[*index].after.is_empty()
+        let is_single = |task: &TaskId| {
+            matches!(set.tasks()[*task].arrival, Arrival::Periodic { .. }) && set.tasks()[*task].after.is_empty()
         };
-        let single: Vec<usize> = (0..set.tasks().len()).filter(is_single).collect();
+        let single: Vec<TaskId> = set.task_ids().filter(is_single).collect();
         for (number, nodes) in single.chunks(self.size.max(2)).filter(|nodes| nodes.len() > 1).enumerate() {
             self.join_one(set, number, nodes, &mut rng);
         }
     }
 
     /// Makes one graph of these tasks.
-    fn join_one(&self, set: &mut TaskSet, number: usize, nodes: &[usize], rng: &mut Pcg64) {
+    fn join_one(&self, set: &mut TaskSet, number: usize, nodes: &[TaskId], rng: &mut Pcg64) {
         let (source, sink) = (nodes[0], nodes[nodes.len() - 1]);
         let period = set.tasks()[source].period().unwrap_or_default();
         let deadline = Time(((period.0 as f64 * self.deadline) as u64).clamp(1, Time::MAX_INPUT.0));
@@ -65,8 +65,8 @@ impl Graphs {
             }
             set.system.tasks_mut()[*node] = task;
         }
-        let has_successor = |node: &usize| nodes.iter().any(|other| set.tasks()[*other].after.contains(node));
-        let ends: Vec<usize> = nodes.iter().copied().filter(|node| *node != sink && !has_successor(node)).collect();
+        let has_successor = |node: &TaskId| nodes.iter().any(|other| set.tasks()[*other].after.contains(node));
+        let ends: Vec<TaskId> = nodes.iter().copied().filter(|node| *node != sink && !has_successor(node)).collect();
         set.system.tasks_mut()[sink].after.extend(ends);
         set.system.tasks_mut()[sink].after.sort_unstable();
         // The graph is in order and has one source, so its tasks can follow it.
@@ -86,9 +86,9 @@ impl Graphs {
 }
 
 /// Returns the chain along the longest path of wcets from a source.
-fn longest_chain(set: &TaskSet, number: usize, source: usize, deadline: Time) -> Chain {
+fn longest_chain(set: &TaskSet, number: usize, source: TaskId, deadline: Time) -> Chain {
     let (levels, graph) = (levels(set.tasks()), Precedence::of(set.tasks()).ok().flatten());
-    let next = |task: usize| {
+    let next = |task: TaskId| {
         let behind = graph.as_ref().map_or(&[][..], |graph| graph.successors(task)).iter().copied();
         behind.max_by_key(|next| (levels[*next], std::cmp::Reverse(*next)))
     };
@@ -113,7 +113,7 @@ mod tests {
             assert!((set.utilization() / before - 1.0).abs() < 1e-3);
             assert_eq!(set.chains().len(), 4);
             let graph = Precedence::of(set.tasks()).unwrap().unwrap();
-            assert!((0..15).all(|task| graph.sources(task) == [task / 5 * 5]));
+            assert!((0..15).all(|task| graph.sources(TaskId(task)) == [TaskId(task / 5 * 5)]));
             let again = {
                 let mut set = generate(&Spec::new(17, 3, 2.0), seed).unwrap();
                 graphs.join(&mut set, seed);
@@ -136,10 +136,10 @@ mod tests {
             for released in set.modes.iter().filter_map(|mode| mode.tasks.as_ref()) {
                 partial += usize::from(released.len() < set.tasks().len());
                 assert!(released.is_sorted());
-                let is_whole = |task: usize| {
+                let is_whole = |task: TaskId| {
                     graph.sources(task).iter().all(|source| released.contains(source) == released.contains(&task))
                 };
-                assert!((0..set.tasks().len()).all(is_whole), "{seed}: {released:?}");
+                assert!(set.task_ids().all(is_whole), "{seed}: {released:?}");
             }
         }
         assert!(partial > 20, "{partial}");

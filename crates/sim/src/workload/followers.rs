@@ -3,13 +3,13 @@
 //!
 //! Whether it is released then, and when, depends on the schedule and is not decided here.
 
-use temponet_task::{Precedence, Task};
+use temponet_task::{Precedence, Task, TaskId};
 
 /// Arrivals of the tasks that follow others.
 #[derive(Clone)]
 pub(super) struct Followers {
     /// Tasks that arrive with each task that is a source.
-    of_source: Vec<Vec<u32>>,
+    of_source: Vec<Vec<TaskId>>,
     /// Number of sources of each task.
     sources: Vec<u32>,
     /// Number of jobs of each task that have arrived.
@@ -17,7 +17,7 @@ pub(super) struct Followers {
     /// For each task with several sources: how many sources of its next jobs have arrived, its next job first.
     partly: Vec<std::collections::VecDeque<u32>>,
     /// Tasks whose jobs arrive now.
-    now: Vec<u32>,
+    now: Vec<TaskId>,
 }
 
 impl Followers {
@@ -26,9 +26,9 @@ impl Followers {
         let graph = Precedence::of(tasks).ok().flatten()?;
         let mut of_source = vec![Vec::new(); tasks.len()];
         let mut sources = vec![0; tasks.len()];
-        for index in (0..tasks.len()).filter(|index| !tasks[*index].after.is_empty()) {
-            sources[index] = graph.sources(index).len() as u32;
-            graph.sources(index).iter().for_each(|source| of_source[*source].push(index as u32));
+        for id in TaskId::all(tasks.len()).filter(|id| !tasks[*id].after.is_empty()) {
+            sources[id] = graph.sources(id).len() as u32;
+            graph.sources(id).iter().for_each(|source| of_source[*source].push(id));
         }
         let (arrived, partly) = (vec![0; tasks.len()], vec![Default::default(); tasks.len()]);
         Some(Box::new(Followers { of_source, sources, arrived, partly, now: Vec::new() }))
@@ -39,7 +39,7 @@ impl Followers {
         self.arrived = numbers.collect();
         for (source, followers) in self.of_source.iter().enumerate() {
             // A source that is ahead of a follower with another source has arrived already.
-            for follower in followers.iter().map(|follower| *follower as usize) {
+            for follower in followers.iter().copied() {
                 let ahead = self.arrived[source].saturating_sub(self.arrived[follower]) as usize;
                 let partly = &mut self.partly[follower];
                 partly.resize(partly.len().max(ahead), 0);
@@ -50,10 +50,10 @@ impl Followers {
 
     /// Takes note that a job of a source has arrived. Returns the tasks whose jobs with this number arrive with it,
     /// ascending.
-    pub fn source_arrived(&mut self, source: u32, number: u64) -> &[u32] {
+    pub fn source_arrived(&mut self, source: TaskId, number: u64) -> &[TaskId] {
         self.now.clear();
-        for follower in &self.of_source[source as usize] {
-            let at = *follower as usize;
+        for follower in &self.of_source[source] {
+            let at = *follower;
             if self.sources[at] > 1 {
                 // A job that arrived before the middle of a run in which this one began is not waited for.
                 let Some(ahead) = number.checked_sub(self.arrived[at]) else { continue };
@@ -68,7 +68,7 @@ impl Followers {
                 partly.pop_front();
             }
             self.arrived[at] = number + 1;
-            self.now.push(*follower);
+            self.now.push(at);
         }
         &self.now
     }

@@ -1,7 +1,7 @@
 //! Tests of arrivals, jitter, bursts and modes.
 
 use super::*;
-use temponet_task::Mode;
+use temponet_task::{Mode, TaskId};
 
 fn releases(set: &TaskSet, seed: u64, until: Time) -> Vec<Release> {
     let mut workload = Workload::new(set, seed);
@@ -16,7 +16,7 @@ fn ms(n: u64) -> Time {
 fn periodic_releases_come_by_time_then_task() {
     let tasks = vec![Task::periodic("a", ms(6), ms(1)), Task::periodic("b", ms(4), ms(1))];
     let set = TaskSet::new("s", tasks, 1);
-    let seen: Vec<_> = releases(&set, 0, ms(13)).iter().map(|r| (r.time, r.task, r.number)).collect();
+    let seen: Vec<_> = releases(&set, 0, ms(13)).iter().map(|r| (r.time, r.task.0, r.number)).collect();
     assert_eq!(
         seen,
         [(ms(0), 0, 0), (ms(0), 1, 0), (ms(4), 1, 1), (ms(6), 0, 1), (ms(8), 1, 2), (ms(12), 0, 2), (ms(12), 1, 3)]
@@ -80,17 +80,17 @@ fn modes_scale_work_and_rate_and_silence_tasks() {
     let tasks = vec![Task::periodic("a", ms(10), ms(2)), Task::periodic("b", ms(10), ms(1))];
     let mut set = TaskSet::new("s", tasks, 1);
     let mode = |name: &str, at, work, rate, tasks| Mode { name: name.into(), at, work, rate, tasks };
-    set.modes = vec![mode("hot", ms(20), 1.5, 2.0, Some(vec![0])), mode("calm", ms(40), 1.0, 1.0, None)];
+    set.modes = vec![mode("hot", ms(20), 1.5, 2.0, Some(vec![TaskId(0)])), mode("calm", ms(40), 1.0, 1.0, None)];
     let of = |task| {
         let seen = releases(&set, 0, ms(60)).into_iter().filter(move |r| r.task == task);
         seen.map(|r| (r.time.0 / 1_000_000, r.execution.0 / 1_000_000, (r.deadline - r.time).0 / 1_000_000))
             .collect::<Vec<_>>()
     };
     assert_eq!(
-        of(0),
+        of(TaskId(0)),
         [(0, 2, 10), (10, 2, 10), (20, 3, 5), (25, 3, 5), (30, 3, 5), (35, 3, 5), (40, 2, 10), (50, 2, 10)]
     );
-    assert_eq!(of(1), [(0, 1, 10), (10, 1, 10), (40, 1, 10), (50, 1, 10)]);
+    assert_eq!(of(TaskId(1)), [(0, 1, 10), (10, 1, 10), (40, 1, 10), (50, 1, 10)]);
 }
 
 #[test]

@@ -10,7 +10,7 @@ pub mod sets;
 use std::collections::HashMap;
 
 use temponet_sim::{End, JobRecord, Release, Stretch, Workload};
-use temponet_task::{OnMiss, Preemption, Task, TaskSet, Time};
+use temponet_task::{CoreId, OnMiss, Preemption, Task, TaskId, TaskSet, Time};
 
 use rules::Rule;
 
@@ -51,10 +51,10 @@ pub struct NaiveJob {
 
 impl NaiveJob {
     fn released(set: &TaskSet, now: i64, release: &Release) -> NaiveJob {
-        let task = &set.tasks()[release.task as usize];
+        let task = &set.tasks()[release.task];
         let nanoseconds = |time: Time| time.0 as i64;
         NaiveJob {
-            task: release.task as usize,
+            task: release.task.index(),
             number: release.number,
             release: now,
             deadline: nanoseconds(release.deadline),
@@ -177,7 +177,7 @@ pub fn naive(set: &TaskSet, seed: u64, tick: Time, horizon: Time, mut rule: Rule
         for job in &mut run.jobs {
             job.before = job.done;
             if let Some(core) = job.core {
-                job.done += i64::from(set.machine().speed(core).0) * tick.0 as i64;
+                job.done += i64::from(set.machine().speed(CoreId::new(core)).0) * tick.0 as i64;
             }
         }
     }
@@ -195,7 +195,7 @@ impl Naive<'_> {
     fn record(&mut self, job: &NaiveJob, end: End) {
         let time = |date: i64| Time(date as u64);
         self.outcome.jobs.push(JobRecord {
-            task: job.task as u32,
+            task: TaskId(job.task as u32),
             number: job.number,
             release: time(job.release),
             deadline: time(job.deadline),
@@ -257,7 +257,7 @@ impl Naive<'_> {
     fn release(&mut self) -> bool {
         let is_ripe = |job: &NaiveJob| {
             let mut before = self.set.tasks()[job.task].after.iter();
-            before.all(|before| self.completed.get(&(*before, job.number)) == Some(&true))
+            before.all(|before| self.completed.get(&(before.index(), job.number)) == Some(&true))
         };
         let (mut ripe, rest): (Vec<_>, Vec<_>) = std::mem::take(&mut self.waiting).into_iter().partition(is_ripe);
         self.waiting = rest;
@@ -279,7 +279,7 @@ impl Naive<'_> {
     fn lose(&mut self) {
         let is_lost = |run: &Naive<'_>, job: &NaiveJob| {
             let mut before = run.set.tasks()[job.task].after.iter();
-            before.any(|before| run.completed.get(&(*before, job.number)) == Some(&false))
+            before.any(|before| run.completed.get(&(before.index(), job.number)) == Some(&false))
         };
         while let Some(at) = self.waiting.iter().position(|job| is_lost(self, job)) {
             let job = self.waiting.remove(at);

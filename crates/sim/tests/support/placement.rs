@@ -1,6 +1,6 @@
 //! Who gets which core in the naive simulator.
 
-use temponet_task::{Protocol, TaskSet};
+use temponet_task::{CoreId, Protocol, TaskSet};
 
 use super::{Naive, NaiveJob};
 
@@ -78,7 +78,7 @@ impl Search<'_> {
             let stays = |(job, core): (&usize, &Option<usize>)| core.map(|core| jobs[*job].core == Some(core));
             let quality = (
                 runs,
-                cores.iter().flatten().map(|core| self.set.machine().speed(*core).0).collect(),
+                cores.iter().flatten().map(|core| self.set.machine().speed(CoreId::new(*core)).0).collect(),
                 self.order.iter().zip(cores.iter()).filter_map(stays).collect(),
                 cores.iter().flatten().map(|core| -(*core as i64)).collect(),
             );
@@ -88,7 +88,7 @@ impl Search<'_> {
             return;
         }
         let task = &self.set.tasks()[self.jobs[self.order[cores.len()]].task];
-        for core in self.free.clone().into_iter().filter(|core| task.cores.contains(*core)) {
+        for core in self.free.clone().into_iter().filter(|core| task.cores.contains(CoreId::new(*core))) {
             if !cores.contains(&Some(core)) {
                 cores.push(Some(core));
                 self.try_all(cores);

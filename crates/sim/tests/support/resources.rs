@@ -1,7 +1,7 @@
 //! Critical sections in the naive simulator: who holds what, who waits, and since when.
 
 use temponet_sim::{End, Stretch};
-use temponet_task::{Protocol, Section, Task, TaskSet, Time};
+use temponet_task::{Protocol, ResourceId, Section, Task, TaskId, TaskSet, Time};
 
 use super::{Naive, NaiveJob};
 
@@ -11,7 +11,9 @@ pub const DONE: i64 = i64::MAX;
 impl NaiveJob {
     fn holds<'a>(&'a self, set: &'a TaskSet) -> impl Iterator<Item = usize> + 'a {
         let inside = self.inside.iter().zip(&set.tasks()[self.task].sections);
-        inside.filter(|(state, _)| state.is_some_and(|since| since != DONE)).map(|(_, section)| section.resource)
+        inside
+            .filter(|(state, _)| state.is_some_and(|since| since != DONE))
+            .map(|(_, section)| section.resource.index())
     }
 
     /// The section that the job has to enter before it can go on: of several, the longest.
@@ -27,7 +29,13 @@ impl NaiveJob {
 impl Naive<'_> {
     fn stretch(&self, job: &NaiveJob, resource: usize, start: i64) -> Stretch {
         let (resource, task, number) = (resource as u32, job.task as u32, job.number);
-        Stretch { resource, task, number, start: Time(start as u64), end: Time(self.now as u64) }
+        Stretch {
+            resource: ResourceId(resource),
+            task: TaskId(task),
+            number,
+            start: Time(start as u64),
+            end: Time(self.now as u64),
+        }
     }
 
     /// The other job that holds a resource.
@@ -38,7 +46,7 @@ impl Naive<'_> {
 
     pub(super) fn wanted_resource(&self, index: usize) -> Option<usize> {
         let job = &self.jobs[index];
-        job.wants(self.set).map(|section| self.set.tasks()[job.task].sections[section].resource)
+        job.wants(self.set).map(|section| self.set.tasks()[job.task].sections[section].resource.index())
     }
 
     /// What keeps a job from running: the resource and the index of the job that holds it.
@@ -56,7 +64,11 @@ impl Naive<'_> {
         let level = |task: &Task| task.priority.unwrap();
         let ceiling = |resource: usize| {
             let users = self.set.tasks().iter();
-            users.filter(|task| task.sections.iter().any(|own| own.resource == resource)).map(level).max().unwrap()
+            users
+                .filter(|task| task.sections.iter().any(|own| own.resource == ResourceId::new(resource)))
+                .map(level)
+                .max()
+                .unwrap()
         };
         let above = (0..self.set.resources().len()).filter(|resource| self.holder(*resource, index).is_some());
         let above = above.filter(|resource| ceiling(*resource) >= level(&self.set.tasks()[job.task]));
@@ -68,7 +80,7 @@ impl Naive<'_> {
     pub(super) fn end_sections(&mut self, job: &NaiveJob) {
         for (state, section) in job.inside.iter().zip(&self.set.tasks()[job.task].sections) {
             if let Some(since) = state.filter(|since| *since != DONE) {
-                self.outcome.holds.push(self.stretch(job, section.resource, since));
+                self.outcome.holds.push(self.stretch(job, section.resource.index(), since));
             }
         }
         if let Some((since, resource)) = job.waits {
@@ -127,7 +139,7 @@ impl Naive<'_> {
             }
             let is_over = section.end().0 as i64 <= job.executed();
             if let Some(since) = job.inside[at].filter(|since| *since != DONE && is_over) {
-                self.outcome.holds.push(self.stretch(&job, section.resource, since));
+                self.outcome.holds.push(self.stretch(&job, section.resource.index(), since));
                 self.jobs[index].inside[at] = Some(DONE);
             }
         }
@@ -140,7 +152,7 @@ impl Naive<'_> {
         for index in order {
             while let Some(section) = self.jobs[index].wants(self.set) {
                 let resource = self.set.tasks()[self.jobs[index].task].sections[section].resource;
-                if self.holder(resource, index).is_some() {
+                if self.holder(resource.index(), index).is_some() {
                     break;
                 }
                 self.jobs[index].inside[section] = Some(self.now);

@@ -1,6 +1,6 @@
 //! Schedulers in their textbook form: rules that order all ready jobs from scratch.
 
-use temponet_task::{Arrival, Task, Time};
+use temponet_task::{Arrival, Task, TaskId, Time};
 
 use super::{NaiveJob, State};
 
@@ -264,7 +264,7 @@ fn clustered(size: usize, rate_monotonic: bool) -> Rule {
 
 /// Tasks that come after a task.
 fn behind(tasks: &[Task], task: usize) -> impl Iterator<Item = usize> {
-    (0..tasks.len()).filter(move |other| tasks[*other].after.contains(&task))
+    (0..tasks.len()).filter(move |other| tasks[*other].after.contains(&TaskId::new(task)))
 }
 
 /// Time from the arrival of a task's job to the date by which it has to complete.

@@ -3,7 +3,8 @@
 
 use proptest::prelude::*;
 use temponet_task::{
-    Arrival, Core, CoreSet, ExecutionModel, OnMiss, Preemption, Protocol, Section, Speed, Task, TaskSet, Time,
+    Arrival, Core, CoreId, CoreSet, ExecutionModel, OnMiss, Preemption, Protocol, ResourceId, Section, Speed, Task,
+    TaskId, TaskSet, Time,
 };
 
 /// Most tasks of a set.
@@ -65,7 +66,8 @@ pub fn with_precedence(mut set: TaskSet, edges: &[bool], tick: Time) -> TaskSet 
     for index in 0..set.tasks().len() {
         set.system.tasks_mut()[index].arrival = Arrival::Periodic { period: periods[index % 2].max(Time(tick.0 * 5)) };
         let before = (index % 2..index).step_by(2);
-        set.system.tasks_mut()[index].after = before.filter(|other| edges[TASKS * index + other]).collect();
+        set.system.tasks_mut()[index].after =
+            before.filter(|other| edges[TASKS * index + other]).map(TaskId::new).collect();
     }
     set.system.follow_sources().unwrap();
     set
@@ -83,7 +85,7 @@ pub fn with_machine(set: TaskSet, (speeds, allowed): &(Vec<u32>, Vec<usize>)) ->
     let core = |speed: &u32| Core { name: "c".into(), speed: Speed(*speed) };
     let mut set = set.with_cores(cores).with_machine(speeds.iter().take(cores).map(core).collect());
     for (task, allowed) in set.system.tasks_mut().iter_mut().zip(allowed) {
-        task.cores = CoreSet::of((0..cores).filter(|core| allowed >> core & 1 == 1));
+        task.cores = CoreSet::of((0..cores).filter(|core| allowed >> core & 1 == 1).map(CoreId::new));
     }
     set
 }
@@ -114,7 +116,11 @@ pub fn with_sharing(mut set: TaskSet, (sections, protocol): &Sharing, tick: Time
     let resources: Vec<String> = (0..RESOURCES).map(|index| format!("r{index}")).collect();
     for (task, sections) in set.system.tasks_mut().iter_mut().zip(sections) {
         for (resource, at, length) in sections {
-            task.sections.push(Section { resource: *resource, at: Time(tick.0 * at), length: Time(tick.0 * length) });
+            task.sections.push(Section {
+                resource: ResourceId::new(*resource),
+                at: Time(tick.0 * at),
+                length: Time(tick.0 * length),
+            });
             if task.section_problem(&resources).is_some() {
                 task.sections.pop();
             }

@@ -1,6 +1,6 @@
 //! What a program gets back: handles of its jobs, and decisions about them.
 
-use crate::{Assignment, Job, JobId, Speed, Time};
+use crate::{Assignment, CoreId, Job, JobId, Speed, Time};
 
 /// A released job. Unlike a [`JobId`], a handle is never used for another job of the same
 /// [`ReadyJobs`](super::ReadyJobs).
@@ -47,7 +47,7 @@ impl<'a> Decision<'a> {
     }
 
     /// The speed of a core.
-    pub fn speed(&self, core: usize) -> Speed {
+    pub fn speed(&self, core: CoreId) -> Speed {
         self.assignment.speed(core)
     }
 

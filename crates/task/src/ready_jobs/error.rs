@@ -1,7 +1,7 @@
 //! Mistakes of an embedding program or of its scheduler.
 
 use super::JobHandle;
-use crate::{AssignmentProblem, Time};
+use crate::{AssignmentProblem, TaskId, Time};
 use alloc::string::String;
 
 /// Mistake in what a program reports, or in what a scheduler decides. The jobs stay on the cores that they have.
@@ -16,9 +16,9 @@ pub enum ReadyJobsError {
         /// Date reported.
         to: Time,
     },
-    /// There is no task of this index.
+    /// There is no such task.
     #[error("there is no task {0}")]
-    UnknownTask(usize),
+    UnknownTask(TaskId),
     /// The job is not ready: it has completed or was stopped.
     #[error("the job with the id {} has left", .0.id.0)]
     Left(JobHandle),

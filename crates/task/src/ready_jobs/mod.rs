@@ -32,7 +32,8 @@ mod error;
 mod release;
 
 use crate::{
-    Assignment, Event, InvalidSystem, Job, JobId, JobTable, OnMiss, Scheduler, Speed, System, SystemView, Task, Time,
+    Assignment, CoreId, Event, InvalidSystem, Job, JobId, JobTable, OnMiss, Scheduler, Speed, System, SystemView, Task,
+    TaskId, Time,
 };
 
 pub use decision::{Decision, JobHandle, StoppedJob};
@@ -72,7 +73,7 @@ const BEGINNING: Progress = Progress { deadline_told: false, fraction: 0, point:
 /// The ready jobs of a running system, and the jobs on its cores. See the [module header](self) for the life of a job.
 ///
 /// ```
-/// use temponet_task::{Assignment, NotApplicable, ReadyJobs, Scheduler, System, SystemView, Task, Time};
+/// use temponet_task::{Assignment, NotApplicable, ReadyJobs, Scheduler, System, SystemView, Task, TaskId, Time};
 /// # struct First;
 /// # impl Scheduler for First {
 /// #     fn start(&mut self, _: &System) -> Result<(), NotApplicable> { Ok(()) }
@@ -84,7 +85,7 @@ const BEGINNING: Progress = Progress { deadline_told: false, fraction: 0, point:
 /// let tasks = vec![Task::periodic("control", Time::from_ms(10), Time::from_ms(4))];
 /// let mut ready = ReadyJobs::new(System::new(tasks, 1))?;
 /// ready.start(&mut scheduler)?;
-/// let job = ready.release(0)?;
+/// let job = ready.release(TaskId(0))?;
 /// assert_eq!(ready.decide(&mut scheduler)?.cores(), [Some(job)]);
 /// ready.advance(Time::from_ms(3))?;
 /// ready.complete(job)?;
@@ -195,7 +196,7 @@ impl ReadyJobs {
             return Err(ReadyJobsError::Time { from: self.now, to: now });
         }
         let passed = now - self.now;
-        for core in 0..self.running.len() {
+        for core in self.system.core_ids() {
             let Some(id) = self.running[core] else { continue };
             let (speed, slot) = (self.speed(core), &mut self.progress[id.index()]);
             let thousandths = u128::from(passed.0) * u128::from(speed.0) + u128::from(slot.fraction);
@@ -211,22 +212,22 @@ impl ReadyJobs {
     ///
     /// The deadline counts from now. A program whose timers are late passes the nominal date to
     /// [`ReadyJobs::release_with`].
-    pub fn release(&mut self, task: usize) -> Result<JobHandle, ReadyJobsError> {
+    pub fn release(&mut self, task: TaskId) -> Result<JobHandle, ReadyJobsError> {
         let release = Release::of(self.task(task)?, self.now);
         self.release_with(task, release)
     }
 
     /// Releases a job of a task that has a release date, deadline, execution time, criticality, value or estimate of
     /// its own.
-    pub fn release_with(&mut self, task: usize, release: Release) -> Result<JobHandle, ReadyJobsError> {
+    pub fn release_with(&mut self, task: TaskId, release: Release) -> Result<JobHandle, ReadyJobsError> {
         let name = &self.task(task)?.name;
         if let Some(what) = release.problem(self.now) {
             return Err(ReadyJobsError::Release { task: name.clone(), what });
         }
         let Release { release, deadline, wcet, bcet, criticality, value, estimate } = release;
-        let job = Job::new(task as u32, release, deadline, wcet)
+        let job = Job::new(task, release, deadline, wcet)
             .with_criticality(criticality)
-            .with_fastest(self.system.machine().fastest(task as u32))
+            .with_fastest(self.system.machine().fastest(task))
             .with_number(self.released[task])
             .with_bcet(bcet)
             .with_value(value)
@@ -269,7 +270,7 @@ impl ReadyJobs {
 
     /// Counts a job of a task that the program does not release, so that the numbers of later jobs keep step with the
     /// task's arrivals.
-    pub fn skip(&mut self, task: usize) -> Result<(), ReadyJobsError> {
+    pub fn skip(&mut self, task: TaskId) -> Result<(), ReadyJobsError> {
         self.task(task)?;
         self.released[task] += 1;
         Ok(())
@@ -343,7 +344,7 @@ impl ReadyJobs {
     /// Ends the hold of the running jobs whose work has reached a preemption point. Those that are to leave are
     /// stopped.
     fn reach_points(&mut self) {
-        for core in 0..self.running.len() {
+        for core in self.system.core_ids() {
             let Some(id) = self.running[core].filter(|id| self.jobs[id.index()].held) else { continue };
             let Progress { point, removal, .. } = self.progress[id.index()];
             if self.jobs[id.index()].executed < point {
@@ -360,9 +361,9 @@ impl ReadyJobs {
     /// Returns the earliest date at which a job that holds its core reaches a preemption point, if no decision comes
     /// before.
     fn next_point(&self) -> Option<Time> {
-        let held = self.running.iter().enumerate().filter_map(|(core, id)| Some((core, (*id)?)));
+        let held = self.system.core_ids().zip(&self.running).filter_map(|(core, id)| Some((core, (*id)?)));
         let held = held.filter(|(_, id)| self.jobs[id.index()].held && self.progress[id.index()].point != Time::NEVER);
-        let date = |(core, id): (usize, JobId)| {
+        let date = |(core, id): (CoreId, JobId)| {
             let work = self.progress[id.index()].point.saturating_sub(self.jobs[id.index()].executed).0;
             Time(self.now.0.saturating_add(self.speed(core).time_for(Time(work)).0.max(1)))
         };
@@ -399,7 +400,7 @@ impl ReadyJobs {
     }
 
     /// Returns the speed of a core until the next decision.
-    fn speed(&self, core: usize) -> Speed {
+    fn speed(&self, core: CoreId) -> Speed {
         match self.system.machine().is_full_speed() {
             true => self.assignment.speed(core),
             false => self.system.machine().speed(core),
@@ -419,17 +420,17 @@ impl ReadyJobs {
             self.jobs[id.index()].running = false;
         }
         self.running.copy_from_slice(self.assignment.cores());
-        for (core, id) in self.running.iter().enumerate() {
+        for (core, id) in self.system.core_ids().zip(&self.running) {
             let Some(id) = id else { continue };
             let job = &mut self.jobs[id.index()];
-            (job.running, job.last_core) = (true, Some(core as u32));
-            let preemption = self.system.tasks()[job.task as usize].preemption;
+            (job.running, job.last_core) = (true, Some(core));
+            let preemption = self.system.tasks()[job.task].preemption;
             if preemption.is_limited() && !job.held {
                 job.held = true;
                 self.progress[id.index()].point = preemption.next_point(job.executed);
             }
         }
-        for core in 0..self.running.len() {
+        for core in self.system.core_ids() {
             self.cores[core] = self.running[core].map(|id| self.handle(id));
         }
     }
@@ -449,13 +450,13 @@ impl ReadyJobs {
         self.table.leave(id);
         let job = &mut self.jobs[id.index()];
         if let (true, Some(core)) = (job.running, job.last_core) {
-            self.running[core as usize] = None;
+            self.running[core] = None;
             (job.running, job.held) = (false, false);
         }
     }
 
-    fn task(&self, task: usize) -> Result<&Task, ReadyJobsError> {
-        self.system.tasks().get(task).ok_or(ReadyJobsError::UnknownTask(task))
+    fn task(&self, task: TaskId) -> Result<&Task, ReadyJobsError> {
+        self.system.tasks().get(task.index()).ok_or(ReadyJobsError::UnknownTask(task))
     }
 
     /// Returns the id of a job that is ready.

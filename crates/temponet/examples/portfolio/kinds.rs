@@ -140,8 +140,7 @@ fn modes(seed: u64, cores: usize, worth: fn(usize) -> (u8, f64), switches: &[Swi
         task.execution = ExecutionModel::Uniform;
         (task.criticality, task.value) = worth(place);
     }
-    let speaks =
-        |silent: bool| silent.then(|| (0..set.tasks().len()).filter(|place| place % 3 != 2).collect::<Vec<_>>());
+    let speaks = |silent: bool| silent.then(|| set.task_ids().filter(|task| task.0 % 3 != 2).collect::<Vec<_>>());
     let mode = |(place, (at, work, rate, silent)): (usize, &Switch)| Mode {
         name: format!("m{place}"),
         at: Time::from_secs(*at),

@@ -10,7 +10,9 @@ use std::time::Instant;
 
 use temponet_infer::{Network, NetworkError, Rows, Sparsity};
 use temponet_sched::global_edf;
-use temponet_task::{Assignment, Costs, Event, Job, JobId, Scheduler, System, SystemView, Task, TaskSet, Time};
+use temponet_task::{
+    Assignment, CoreId, Costs, Event, Job, JobId, Scheduler, System, SystemView, Task, TaskId, TaskSet, Time,
+};
 
 use super::{Learned, Options};
 use crate::stage_latencies::{Calibration, LatencyTable, MEASURED_CORES, MEASURED_SIZES, StageLatencies};
@@ -242,8 +244,8 @@ impl Scene {
         let system = TaskSet::new("", (0..size).map(task).collect(), cores).system;
         let job = |(index, task): (usize, &Task)| {
             let is_running = index < cores;
-            let last_core = is_running.then_some(index as u32);
-            Job::first(index as u32, task).with_running(is_running).with_last_core(last_core)
+            let last_core = is_running.then_some(CoreId::new(index));
+            Job::first(TaskId::new(index), task).with_running(is_running).with_last_core(last_core)
         };
         let jobs: Vec<Job> = system.tasks().iter().enumerate().map(job).collect();
         let mut others = jobs.clone();

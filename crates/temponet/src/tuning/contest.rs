@@ -214,9 +214,9 @@ impl Blocks {
         add(&mut block.by_criticality[level]);
         block.value_possible += job.value;
         block.value += if met { job.value } else { 0.0 };
-        let task = &mut block.tasks[job.task as usize];
+        let task = &mut block.tasks[job.task];
         add(&mut task.jobs);
-        if let Some(Some(counter)) = self.windows.get_mut(job.task as usize) {
+        if let Some(Some(counter)) = self.windows.get_mut(job.task.index()) {
             let before = counter.counted;
             counter.left(job.number, met);
             task.windows.all += counter.counted.all - before.all;

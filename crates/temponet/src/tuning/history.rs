@@ -11,7 +11,7 @@
 use rand::SeedableRng;
 use rand_pcg::Pcg32;
 use temponet_sim::{draw_estimated, mixed_seed};
-use temponet_task::{Arrival, Estimate, Event, Job, ListedJob, SystemView, Task, Time};
+use temponet_task::{Arrival, Estimate, Event, Job, ListedJob, SystemView, Task, TaskId, Time};
 
 use super::executions::Executions;
 
@@ -24,7 +24,7 @@ const STREAM: u64 = 7_300_000_002;
 /// A job that was released.
 #[derive(Clone, Copy)]
 struct Seen {
-    task: u32,
+    task: TaskId,
     release: Time,
     deadline: Time,
     wcet: Time,
@@ -94,7 +94,7 @@ impl History {
         for event in view.events {
             match *event {
                 // A job of a task that the system does not have cannot be simulated.
-                Event::Released(id) if view.job(id).task as usize >= self.latest.len() => {}
+                Event::Released(id) if view.job(id).task.index() >= self.latest.len() => {}
                 Event::Released(id) => {
                     self.check(view, view.job(id));
                     if self.by_id.len() <= id.index() {
@@ -130,7 +130,7 @@ impl History {
     }
 
     /// Whether a task has fallen silent.
-    pub fn is_silent(&self, task: usize) -> bool {
+    pub fn is_silent(&self, task: TaskId) -> bool {
         self.latest[task].is_silent
     }
 
@@ -168,8 +168,8 @@ impl History {
     /// Compares a released job with the description of its task and with the job before it, and looks whether another
     /// task has fallen silent.
     fn check(&mut self, view: &SystemView<'_>, job: &Job) {
-        let place = job.task as usize;
-        let Some(task) = view.system.tasks().get(place) else { return };
+        let place = job.task;
+        let Some(task) = view.system.tasks().get(place.index()) else { return };
         let before = self.latest[place];
         let relative = job.deadline.saturating_sub(job.release);
         let has_before = before.number.is_some();
@@ -216,11 +216,11 @@ impl History {
                 draw_estimated(seen.estimate?, seen.executed, [seen.bcet, seen.wcet], &mut rng)
             };
             let execution = seen.execution.or_else(by_estimate).unwrap_or_else(|| {
-                let share = executions[seen.task as usize].draw(share(seen.executed, seen.wcet), number);
+                let share = executions[seen.task].draw(share(seen.executed, seen.wcet), number);
                 let drawn = if seen.bcet == seen.wcet { seen.wcet } else { Time((share * seen.wcet.0 as f64) as u64) };
                 drawn.max(seen.executed + Time(1))
             });
-            lists[seen.task as usize].push(
+            lists[seen.task].push(
                 ListedJob::new(seen.release, seen.deadline, execution.max(Time(1)))
                     .with_wcet(seen.wcet)
                     .with_bcet(seen.bcet)
@@ -237,7 +237,7 @@ impl History {
         let mut seen = vec![Vec::new(); tasks];
         for job in &self.ring {
             let executed = job.execution.unwrap_or(job.executed);
-            seen[job.task as usize].push((share(executed, job.wcet), job.execution.is_some()));
+            seen[job.task].push((share(executed, job.wcet), job.execution.is_some()));
         }
         seen.into_iter().map(Executions::estimate).collect()
     }

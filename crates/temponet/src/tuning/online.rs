@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use temponet_sim::statistics::margin;
 use temponet_sim::{Outlook, ranking};
-use temponet_task::{Arrival, System, Task, TaskSet, Time};
+use temponet_task::{Arrival, System, Task, TaskId, TaskSet, Time};
 
 use super::candidates::Candidate;
 use super::contest::{Contestant, Course};
@@ -153,7 +153,7 @@ fn course<'a>(history: &History, system: &'a System, is_shielded: bool) -> Optio
 /// Returns the tasks as they behave at present: as their latest jobs show them, and without jobs if they have fallen
 /// silent.
 pub(super) fn present_tasks(history: &History, outlook: &Outlook) -> Vec<Task> {
-    let present = |(place, task): (usize, &Task)| match history.is_silent(place) {
+    let present = |(place, task): (usize, &Task)| match history.is_silent(TaskId::new(place)) {
         true => task.clone().with_arrival(Arrival::Listed([].into())),
         false => task.clone(),
     };

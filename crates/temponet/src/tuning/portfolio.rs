@@ -179,7 +179,7 @@ impl Portfolio {
         let place = match &mut self.outlook {
             Some(outlook) => {
                 // A job of a task that the system does not have tells nothing of its tasks.
-                let is_known = |event: &Event| (view.job(event.job()).task as usize) < outlook.tasks().len();
+                let is_known = |event: &Event| view.job(event.job()).task.index() < outlook.tasks().len();
                 if view.events.iter().all(is_known) {
                     outlook.observe(view);
                 }

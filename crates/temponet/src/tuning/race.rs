@@ -5,7 +5,7 @@ use std::sync::Arc;
 use temponet_sched::shield::Role;
 use temponet_sim::ranking::{self, Scores};
 use temponet_sim::statistics::{margin, standard_error};
-use temponet_task::{ExecutionModel, Goal, Measure, System, Task, TaskSet, Time};
+use temponet_task::{ExecutionModel, Goal, Measure, System, Task, TaskId, TaskSet, Time};
 
 use super::Settings;
 use super::candidates::{CRITICAL_FIRST, Candidate, before_evidence, is_listed};
@@ -175,7 +175,7 @@ fn guarantees(system: &System, tasks: &[Task], are_wanted: impl Fn(&Task) -> boo
     match Role::on(system) {
         Role::StandIn(_) => system.tasks() == tasks && !overruns,
         Role::StealsSlack(guarantee) => {
-            wanted.all(|place| guarantee.core_of(place).is_some() && system.tasks()[place] == tasks[place])
+            wanted.all(|place| guarantee.core_of(TaskId::new(place)).is_some() && system.tasks()[place] == tasks[place])
                 && (guarantee.covers_overruns() || !overruns)
         }
         _ => false,

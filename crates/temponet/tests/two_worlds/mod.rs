@@ -2,6 +2,7 @@
 //! A scheduler that knows no more than it may decides the same in both until then.
 
 use std::sync::Arc;
+use temponet_task::TaskId;
 
 use temponet::{Arrival, Assignment, ExecutionModel, ListedJob, Scheduler, SystemView, Task, TaskSet, Time};
 use temponet_sim::{Unobserved, simulate};
@@ -11,7 +12,7 @@ fn ms(time: u64) -> Time {
 }
 
 /// Task and number of the job on each core.
-type Choice = Vec<Option<(u32, u64)>>;
+type Choice = Vec<Option<(TaskId, u64)>>;
 
 /// Keeps what a scheduler decides up to a time.
 struct Noting {

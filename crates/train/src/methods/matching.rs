@@ -66,7 +66,7 @@ impl TaughtMatching {
     /// Reads what the teacher of a member of a fleet would do.
     pub(crate) fn of(member: &FleetMember) -> TaughtMatching {
         let view = member.environment().view();
-        let last = |id| view.job(id).last_core.map(|core| core as u16);
+        let last = |id| view.job(id).last_core.map(|core| core.0 as u16);
         let jobs = member.observation().jobs();
         let place = |id| jobs.iter().position(|(job, _)| *job == id);
         let taught = member.teacher_cores().iter().enumerate().filter_map(|(core, id)| {

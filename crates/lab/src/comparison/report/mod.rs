@@ -10,6 +10,7 @@ mod tasks;
 
 use serde::Serialize;
 use temponet_sim::Metrics;
+use temponet_task::Task;
 
 use crate::comparison::{Comparison, ComparisonRow, picture_window};
 use crate::gantt::MOST_TASK_ROWS;
@@ -44,7 +45,7 @@ struct PageData<'a> {
     first_view_ns: u64,
     by_task: bool,
     /// Indices of the tasks that each task comes after; empty if no task does.
-    after: Vec<&'a [usize]>,
+    after: Vec<Vec<u32>>,
     /// Names of the resources that tasks share.
     resources: Vec<String>,
     #[serde(flatten)]
@@ -70,15 +71,16 @@ pub fn html(comparison: &Comparison) -> String {
     let plan = &comparison.plan;
     let set = &plan.set;
     let schedules = schedules(comparison);
+    let after = |task: &Task| task.after.iter().map(|before| before.0).collect();
     let data = PageData {
         tasks: set.tasks().iter().map(|task| printable(&task.name)).collect(),
         critical: set.tasks().iter().map(tasks::criticality).collect(),
         cores: set.cores(),
-        core_names: (0..set.cores()).map(|core| printable(&set.core_label(core))).collect(),
+        core_names: set.core_ids().map(|core| printable(&set.core_label(core))).collect(),
         until_ns: plan.record_until.0,
         first_view_ns: picture_window(set, plan.record_until, FIRST_VIEW_JOBS).0,
         by_task: set.tasks().len() <= MOST_TASK_ROWS,
-        after: if set.has_precedence() { set.tasks().iter().map(|task| &task.after[..]).collect() } else { Vec::new() },
+        after: if set.has_precedence() { set.tasks().iter().map(after).collect() } else { Vec::new() },
         resources: set.resources().iter().map(|name| printable(name)).collect(),
         chosen: first_chosen(comparison, schedules.schedules.len()),
         schedules,
@@ -178,7 +180,7 @@ mod tests {
     use crate::comparison::{ComparisonPlan, compare};
     use crate::progress::Progress;
     use crate::roster::Roster;
-    use temponet_task::{Task, TaskSet, Time};
+    use temponet_task::{Task, TaskId, TaskSet, Time};
 
     fn page_of(tasks: Vec<Task>, schedulers: &[&str], oracle: Option<f64>) -> (Comparison, String) {
         page_of_set(TaskSet::new("<set>", tasks, 1), schedulers, oracle)
@@ -268,11 +270,11 @@ mod tests {
         let ms = Time::from_ms;
         let page = |deadline: u64| {
             let mut tasks = vec![Task::periodic("a", ms(10), ms(3)), Task::periodic("b", ms(10), ms(3))];
-            tasks[1].after = vec![0];
+            tasks[1].after = vec![TaskId(0)];
             let mut set = TaskSet::new("s", tasks, 1);
             set.system.follow_sources().unwrap();
             let communication = temponet_task::Communication::Implicit;
-            let (name, tasks, deadline) = ("k".into(), vec![0, 1], Some(ms(deadline)));
+            let (name, tasks, deadline) = ("k".into(), vec![TaskId(0), TaskId(1)], Some(ms(deadline)));
             set.system.set_chains(vec![temponet_task::Chain { name, tasks, deadline, communication }]);
             page_of_set(set, &["edf"], Some(1.0)).1
         };

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use temponet_sim::{End, JobRecord, Recorder, Stretch};
-use temponet_task::Time;
+use temponet_task::{CoreId, TaskId, Time};
 
 use crate::clairvoyant::Clairvoyant;
 use crate::comparison::Comparison;
@@ -70,13 +70,13 @@ struct Course {
 const MOST_SLICES: usize = 4000;
 
 /// Task index and number of a job.
-type Id = (u32, u64);
+type Id = (TaskId, u64);
 
 /// A schedule before it is encoded; times are in nanoseconds.
 struct Full {
     name: String,
     /// Core, job, start and end of each slice.
-    slices: Vec<(u32, Id, u64, u64)>,
+    slices: Vec<(CoreId, Id, u64, u64)>,
     /// Job, index into [`REASONS`], and time of each missed deadline.
     missed: Vec<(Id, u64, u64)>,
     open: Vec<Id>,
@@ -93,17 +93,17 @@ pub(super) fn schedules(comparison: &Comparison) -> SchedulesJson {
     for row in &comparison.rows {
         for job in &row.recording.jobs {
             // Schedules release a job that follows others at different dates; its arrival is the same in all.
-            let task = &comparison.plan.set.tasks()[job.task as usize];
+            let task = &comparison.plan.set.tasks()[job.task];
             let arrival = job.deadline.saturating_sub(task.deadline);
             let from = if task.after.is_empty() { job.release } else { arrival.min(job.release) };
-            windows.insert((job.task, job.number), (from.0, job.deadline.0));
+            windows.insert((TaskId(job.task.0), job.number), (from.0, job.deadline.0));
         }
         all.push(of_recording(&row.scheduler, &row.recording, until));
     }
     // A bound has no schedule.
     if let Some(optimum) = comparison.clairvoyant.as_ref().filter(|optimum| !optimum.is_bound) {
         for (release, _) in optimum.first_run.iter().filter(|(release, _)| release.time < until) {
-            windows.insert((release.task, release.number), (release.time.0, release.deadline.0));
+            windows.insert((TaskId(release.task.0), release.number), (release.time.0, release.deadline.0));
         }
         all.push(of_optimum(optimum, comparison.plan.set.cores(), until));
     }
@@ -119,7 +119,7 @@ pub(super) fn schedules(comparison: &Comparison) -> SchedulesJson {
     let places: BTreeMap<Id, u64> = ids.iter().enumerate().map(|(place, id)| (*id, place as u64)).collect();
     let job = |id: &Id| {
         let (release, deadline) = windows[id];
-        [u64::from(id.0), id.1, release / unit_ns, deadline / unit_ns]
+        [u64::from(id.0.0), id.1, release / unit_ns, deadline / unit_ns]
     };
     let jobs = ids.iter().flat_map(job).collect();
     let courses = all.into_iter().map(|full| (full.name.clone(), full.shortened(unit_ns, &places, MOST_SLICES)));
@@ -155,7 +155,7 @@ impl Full {
         let (mut slices, mut before) = (Vec::new(), 0);
         for (core, id, start, end) in &self.slices {
             let Some(job) = place(id) else { continue };
-            slices.extend([u64::from(*core), job, (start - before) / unit_ns, (end - start) / unit_ns]);
+            slices.extend([u64::from(core.0), job, (start - before) / unit_ns, (end - start) / unit_ns]);
             before = *start;
         }
         let mut open: BTreeSet<u64> =
@@ -167,7 +167,7 @@ impl Full {
         let encoded = |stretch: &Stretch| {
             let job = place(&(stretch.task, stretch.number))?;
             let (start, length) = (stretch.start.0 / unit_ns, (stretch.end - stretch.start).0 / unit_ns);
-            Some([u64::from(stretch.resource), job, start, length])
+            Some([u64::from(stretch.resource.0), job, start, length])
         };
         let is_drawn = |stretch: &&Stretch| until.is_none_or(|until| stretch.start.0 / unit_ns < until);
         let all = |list: &[Stretch]| list.iter().filter(is_drawn).filter_map(encoded).flatten().collect();
@@ -207,7 +207,7 @@ fn reason(job: &JobRecord) -> (u64, Time) {
 fn of_optimum(optimum: &Clairvoyant, cores: usize, until: Time) -> Full {
     let id = |job: usize| (optimum.first_run[job].0.task, optimum.first_run[job].0.number);
     let pieces = optimum.schedule(cores, until);
-    let slices = pieces.iter().map(|piece| (piece.core as u32, id(piece.job), piece.start.0, piece.end.0)).collect();
+    let slices = pieces.iter().map(|piece| (piece.core, id(piece.job), piece.start.0, piece.end.0)).collect();
     let (mut missed, mut open) = (Vec::new(), Vec::new());
     for (index, (release, is_chosen)) in optimum.first_run.iter().enumerate() {
         match (is_chosen, release.time < until, release.deadline <= until) {
@@ -223,6 +223,7 @@ fn of_optimum(optimum: &Clairvoyant, cores: usize, until: Time) -> Full {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use temponet_task::ResourceId;
 
     #[test]
     fn reasons_are_those_of_the_simulator() {
@@ -232,16 +233,17 @@ mod tests {
     }
 
     fn full() -> Full {
-        let (a, b) = ((0, 0), (1, 0));
-        let slices = vec![(0, b, 30, 50), (0, a, 10, 30), (1, b, 10, 20)];
-        let stretch = |task, start, end| Stretch { resource: 2, task, number: 0, start: Time(start), end: Time(end) };
-        let (holds, waits) = (vec![stretch(0, 20, 30)], vec![stretch(1, 20, 40)]);
+        let (a, b) = ((TaskId(0), 0), (TaskId(1), 0));
+        let slices = vec![(CoreId(0), b, 30, 50), (CoreId(0), a, 10, 30), (CoreId(1), b, 10, 20)];
+        let stretch =
+            |task, start, end| Stretch { resource: ResourceId(2), task, number: 0, start: Time(start), end: Time(end) };
+        let (holds, waits) = (vec![stretch(TaskId(0), 20, 30)], vec![stretch(TaskId(1), 20, 40)]);
         Full { name: "x".into(), slices, missed: vec![(b, 1, 20)], open: vec![a], holds, waits }
     }
 
     #[test]
     fn short_arrays_hold_the_whole_schedule() {
-        let short = full().shortened(10, &[((0, 0), 0), ((1, 0), 1)].into(), MOST_SLICES);
+        let short = full().shortened(10, &[((TaskId(0), 0), 0), ((TaskId(1), 0), 1)].into(), MOST_SLICES);
         assert_eq!(short.slices, [0, 0, 1, 2, 1, 1, 0, 1, 0, 1, 2, 2]);
         assert_eq!((short.missed, short.open, short.until), (vec![1, 1, 2], vec![0], None));
         assert_eq!((short.holds, short.waits), (vec![2, 0, 2, 1], vec![2, 1, 2, 2]));
@@ -250,7 +252,7 @@ mod tests {
     #[test]
     fn a_scheduler_that_cuts_time_fine_does_not_make_the_page_huge() {
         let whole = Full { missed: Vec::new(), open: Vec::new(), ..full() };
-        let short = whole.shortened(10, &[((0, 0), 0), ((1, 0), 1)].into(), 2);
+        let short = whole.shortened(10, &[((TaskId(0), 0), 0), ((TaskId(1), 0), 1)].into(), 2);
         assert_eq!((short.slices.len(), short.until), (2 * 4, Some(3)));
         assert_eq!(short.open, [1], "where a job ends is not told if its end is not drawn");
     }

@@ -1,7 +1,7 @@
 //! Tasks by schedulers: the share of deadlines met, as a heat map. It is an HTML table, so it can be sorted and read
 //! aloud.
 
-use temponet_task::{Arrival, Task};
+use temponet_task::{Arrival, Task, TaskId};
 
 use temponet_sched::shield::Role;
 
@@ -25,13 +25,13 @@ pub(super) fn criticality(task: &Task) -> u8 {
 }
 
 /// Returns the share of a task's deadlines met under each scheduler; `None` if none of its jobs counts.
-fn shares(comparison: &Comparison, task: usize) -> Vec<Option<f64>> {
+fn shares(comparison: &Comparison, task: TaskId) -> Vec<Option<f64>> {
     let jobs = comparison.rows.iter().map(|row| row.metrics.tasks[task].jobs);
     jobs.map(|jobs| (jobs.released > 0).then(|| jobs.compliance())).collect()
 }
 
 /// Returns the mark of a task that the shield guarantees; an empty string for other tasks.
-fn guarantee_mark(comparison: &Comparison, task: usize) -> String {
+fn guarantee_mark(comparison: &Comparison, task: TaskId) -> String {
     let by = match &comparison.shield {
         Some(Role::StealsSlack(guarantee)) => guarantee.core_of(task).map(|core| format!("core {core} keeps the time")),
         Some(Role::StandIn(name)) => Some(format!("{name} decides")),
@@ -58,18 +58,18 @@ fn figure(share: f64) -> String {
 
 pub(super) fn html(comparison: &Comparison) -> String {
     let set = &comparison.plan.set;
-    let all: Vec<Vec<Option<f64>>> = (0..set.tasks().len()).map(|task| shares(comparison, task)).collect();
+    let all: Vec<Vec<Option<f64>>> = set.task_ids().map(|task| shares(comparison, task)).collect();
     let least = all.iter().flatten().flatten().copied().fold(1.0, f64::min);
     let level = |share: f64| {
         let missed = if least < 1.0 { (1.0 - share) / (1.0 - least) } else { 0.0 };
         // A task with any miss has a different color from one without.
         ((missed * LEVELS as f64).round() as usize).max(usize::from(share < 1.0)).min(LEVELS)
     };
-    let mut order: Vec<usize> = (0..set.tasks().len()).collect();
+    let mut order: Vec<TaskId> = set.task_ids().collect();
     let mut table = HtmlTable::sortable().id("tasks");
     if order.len() > MOST_TASKS {
         // The worst tasks come first, because a long list is cut.
-        let worst = |task: &usize| all[*task].iter().flatten().copied().fold(1.0, f64::min);
+        let worst = |task: &TaskId| all[*task].iter().flatten().copied().fold(1.0, f64::min);
         order.sort_by(|a, b| worst(a).total_cmp(&worst(b)));
         order.truncate(MOST_TASKS);
         table = table.caption(&format!("the {MOST_TASKS} worst of {} tasks", set.tasks().len()));
@@ -96,7 +96,7 @@ pub(super) fn html(comparison: &Comparison) -> String {
     let steps: String = (0..=LEVELS).map(|step| format!("<b class=\"q{step}\"></b>")).collect();
     let critical =
         if set.has_critical_tasks() { "<span class=\"critical\">▲</span> critical task, with its level" } else { "" };
-    let guaranteed = if (0..set.tasks().len()).any(|task| !guarantee_mark(comparison, task).is_empty()) {
+    let guaranteed = if set.task_ids().any(|task| !guarantee_mark(comparison, task).is_empty()) {
         format!(" <span class=\"guaranteed\">{GUARANTEED}</span> guaranteed behind the shield")
     } else {
         String::new()

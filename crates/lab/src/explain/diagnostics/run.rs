@@ -214,7 +214,7 @@ impl<'a> RunDiagnostics<'a> {
         self.decision_entropy.add(heads.sum::<f64>() / self.model.weights.architecture.heads as f64);
         let ready = self.ready(view, chosen, &attention, &trace.q);
         self.decisions += 1;
-        let is_contested = ready.len() > view.cores() && (0..view.cores()).any(|core| !view.is_held(core));
+        let is_contested = ready.len() > view.cores() && view.system.core_ids().any(|core| !view.is_held(core));
         self.contested += u64::from(is_contested);
         self.add_alignment(&ready, attention[0]);
         self.add_jobs(&ready);

@@ -2,7 +2,7 @@
 
 use rand::RngExt;
 use rand_pcg::Pcg64;
-use temponet_task::{Arrival, Costs, ExecutionModel, ListedJob, Mode, OnMiss, TaskSet, Time};
+use temponet_task::{Arrival, Costs, ExecutionModel, ListedJob, Mode, OnMiss, TaskId, TaskSet, Time};
 
 use super::{Ranged, median, rate};
 use crate::workload::Workload;
@@ -42,9 +42,9 @@ pub(super) fn modes(ranged: &Ranged, set: &mut TaskSet, rng: &mut Pcg64) {
         let (work, faster) = (ranged.log_size(rng), ranged.log_size(rng));
         let (varies_work, varies_rate) = (rng.random_bool(0.7), rng.random_bool(0.4));
         let silent = if rng.random_bool(0.3) { rng.random_range(0.1..0.6) } else { 0.0 };
-        let mut released: Vec<usize> = (0..set.tasks().len()).filter(|_| rng.random::<f64>() >= silent).collect();
+        let mut released: Vec<TaskId> = set.task_ids().filter(|_| rng.random::<f64>() >= silent).collect();
         if released.is_empty() {
-            released.push(0);
+            released.push(TaskId(0));
         }
         let at = Time((begin as u64).clamp(1, Time::MAX_INPUT.0));
         if set.modes.last().is_some_and(|last| last.at >= at) {
@@ -76,7 +76,7 @@ pub(super) fn lists(ranged: &Ranged, set: &mut TaskSet, rng: &mut Pcg64) {
     let mut jobs: Vec<Vec<ListedJob>> = vec![Vec::new(); set.tasks().len()];
     for release in Workload::counted(set, seed, horizon) {
         // A list states wcets that hold.
-        jobs[release.task as usize].push(
+        jobs[release.task].push(
             ListedJob::new(release.time, release.deadline, release.execution.min(release.wcet))
                 .with_wcet(release.wcet)
                 .with_bcet(if is_known { release.wcet } else { Time(1) })
