@@ -63,7 +63,7 @@ pub fn optimum(
     let horizon = horizon.map_or_else(|| default_horizon(&own), Time);
     let found = interruptible(py, move || {
         clairvoyant(&own, horizon, seed, runs, seconds).map(|mut found| {
-            if own.costs() != temponet_task::Costs::default() {
+            if *own.costs() != temponet_task::Costs::default() {
                 found.forget_schedules();
             }
             found

@@ -221,7 +221,7 @@ fn a_simulation_of_simso_becomes_a_set_and_the_rest_is_named() {
     assert_eq!(jobs[..], [job(ms(3)), job(us(9500)), job(ms(20))]);
     assert_eq!((set.tasks()[3].bcet, set.tasks()[3].acet), (ms(2), Some(ms(2))), "always its ACET");
     assert_eq!((set.cores(), set.on_miss()), (2, OnMiss::Abort));
-    assert_eq!(set.costs(), Costs { context_switch: Time(1_200), migration: us(3), decision: Time::ZERO });
+    assert_eq!(*set.costs(), Costs { context_switch: Time(1_200), migration: us(3), decision: Time::ZERO });
     for note in [
         "2: \"duration\" is not part of a task set: --horizon 420ms",
         "3: the scheduler simso.schedulers.EDF is edf here",
@@ -336,7 +336,7 @@ fn what_rt_app_has_no_words_for_is_named() {
         .push(Task::periodic("b", ms(5), ms(2)).with_bcet(ms(1)).with_execution(ExecutionModel::Uniform));
     let burst = Arrival::Burst { jobs: 2, every: ms(5), until: Time::NEVER };
     set.system.tasks_mut().push(Task::periodic("c", ms(5), ms(2)).with_arrival(burst));
-    set.system.set_costs(Costs { decision: us(1), ..set.costs() });
+    set.system.set_costs(Costs { decision: us(1), ..*set.costs() });
     let exported = to_rt_app(&set).unwrap();
     let expected = [
         "task \"a\": its wcet 1.200001ms is rounded to 1.201ms",

@@ -118,7 +118,7 @@ pub fn any_set() -> impl Strategy<Value = TaskSet> {
             set.system.set_on_miss(OnMiss::Continue);
             set.time_unit = TimeUnit::Us;
             set.system.set_speeds(vec![Speed(250), Speed::FULL]);
-            set.system.set_costs(Costs { migration: Time::from_us(5), ..set.costs() });
+            set.system.set_costs(Costs { migration: Time::from_us(5), ..*set.costs() });
             set.system.set_servers(vec![Server { name: "s".into(), budget: Time(5), period: Time(9) }]);
             set.system.tasks_mut()[0].server = Some(0);
             set.modes =

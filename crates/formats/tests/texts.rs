@@ -59,7 +59,7 @@ fn toml_reads_units_defaults_and_everything_else() {
     let set = read(text, Format::Toml).unwrap().set;
     let us = Time::from_us;
     assert_eq!((set.cores(), set.on_miss(), set.speeds()), (2, OnMiss::Continue, &[Speed(500), Speed::FULL][..]));
-    assert_eq!(set.costs(), Costs { context_switch: us(1), migration: us(5), decision: us(0) });
+    assert_eq!(*set.costs(), Costs { context_switch: us(1), migration: us(5), decision: us(0) });
     let [a, b, peak] = set.tasks() else { panic!("{:?}", set.tasks()) };
     assert_eq!((a.wcet, a.deadline, a.offset, a.jitter), (us(200), us(900), us(1), us(2)));
     assert_eq!((a.criticality, a.value, a.priority, a.skip, a.mk), (1, 2.5, Some(-3), Some(4), Some((2, 3))));

@@ -51,7 +51,7 @@ impl<S: Scheduler> temponet_task::Wrapper for Timed<S> {
 pub fn charged(set: &TaskSet, latencies: &Histogram) -> TaskSet {
     let median = latencies.quantile(0.5).unwrap_or(0).max(0);
     let mut set = set.clone();
-    set.system.set_costs(Costs { decision: set.costs().decision + Time(median as u64), ..set.costs() });
+    set.system.set_costs(Costs { decision: set.costs().decision + Time(median as u64), ..*set.costs() });
     set
 }
 

@@ -29,7 +29,7 @@ fn the_cost_of_a_decision_does_not_ask_for_another_one() {
             let free = run(scheduler, &set(cores));
             for decision in [Time(1), Time::from_us(1)] {
                 let mut set = set(cores);
-                set.system.set_costs(Costs { decision, ..set.costs() });
+                set.system.set_costs(Costs { decision, ..*set.costs() });
                 let dear = run(scheduler, &set);
                 assert_eq!(dear.jobs.released, dear.jobs.met, "{scheduler} on {cores} cores at {decision}");
                 assert!(dear.decisions <= 2 * free.decisions, "{scheduler}: {} > {}", dear.decisions, free.decisions);

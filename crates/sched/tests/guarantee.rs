@@ -125,7 +125,7 @@ fn guaranteed_jobs_are_never_late_on_cores_that_differ() {
     assert!(total.deviations * 10 > total.decisions, "{total:?}");
     let mut set = overloaded(&mut Pcg64::seed_from_u64(1));
     set.system.set_machine((0..set.cores()).map(|_| Core { name: "c".into(), speed: Speed(1500) }).collect());
-    set.system.set_costs(Costs { context_switch: Time(1), ..set.costs() });
+    set.system.set_costs(Costs { context_switch: Time(1), ..*set.costs() });
     let nothing = Role::on(&set.system);
     assert!(format!("{nothing:?}").contains("SpeedsWithCosts"), "{nothing:?}");
 }
@@ -454,7 +454,7 @@ fn an_overruled_scheduler_is_not_asked_without_end() {
     set.system.tasks_mut()[0].guarantee = true;
     let sporadic = Arrival::Sporadic { minimum: seconds(10), gap: Gap::Uniform { max: seconds(1_000) } };
     for (decision, arrival) in [(1, None), (0, None), (0, Some(sporadic))] {
-        set.system.set_costs(Costs { decision: Time(decision), ..set.costs() });
+        set.system.set_costs(Costs { decision: Time(decision), ..*set.costs() });
         arrival.into_iter().for_each(|arrival| set.system.tasks_mut()[0].arrival = arrival);
         for name in ["llref", "lre-tl", "edf-vd", "cd-split", "rr", "edzl"] {
             let (_, counters) = shielded(build(name).unwrap(), &set, 1, seconds(60));
@@ -491,8 +491,8 @@ fn malformed_views_do_no_harm() {
     let mut armed = 0;
     for round in 0..400u64 {
         let mut set = overloaded(&mut rng);
-        set.system.set_costs(Costs { context_switch: Time(rng.random_range(0..2)), ..set.costs() });
-        set.system.set_costs(Costs { decision: Time(rng.random_range(0..2)), ..set.costs() });
+        set.system.set_costs(Costs { context_switch: Time(rng.random_range(0..2)), ..*set.costs() });
+        set.system.set_costs(Costs { decision: Time(rng.random_range(0..2)), ..*set.costs() });
         let system = set.system.clone();
         let mut shield = Shield::new(BadScheduler::new(Bad::Random, round));
         shield.start(&system).unwrap();

@@ -49,7 +49,7 @@ fn what_is_proved_is_never_refuted() {
         let mut set = drawn(&mut rng, cores, if round % 3 == 0 { Kind::Plain } else { Kind::Wild });
         limit(&mut rng, &mut set);
         if round % 17 == 0 {
-            set.system.set_costs(Costs { context_switch: Time::from_us(rng.random_range(0..200)), ..set.costs() });
+            set.system.set_costs(Costs { context_switch: Time::from_us(rng.random_range(0..200)), ..*set.costs() });
         }
         for proof in proofs(&set) {
             let metrics = run(proof.scheduler, &set, round, horizon(&set, 30));

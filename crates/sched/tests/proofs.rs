@@ -132,8 +132,8 @@ fn what_is_proved_is_never_refuted() {
         let kind = if round % 2 == 0 { Kind::Wild } else { Kind::Plain };
         let mut set = drawn(&mut rng, cores, kind);
         if round % 17 == 0 {
-            set.system.set_costs(Costs { context_switch: Time::from_us(rng.random_range(0..200)), ..set.costs() });
-            set.system.set_costs(Costs { migration: Time::from_us(rng.random_range(0..200)), ..set.costs() });
+            set.system.set_costs(Costs { context_switch: Time::from_us(rng.random_range(0..200)), ..*set.costs() });
+            set.system.set_costs(Costs { migration: Time::from_us(rng.random_range(0..200)), ..*set.costs() });
         }
         if round % 11 == 0 {
             set.system.set_speeds(vec![Speed(330), Speed(500), Speed(777), Speed::FULL]);

@@ -80,7 +80,7 @@ fn one_job_at_a_time_holds_a_resource_under_every_scheduler() {
                 [Preemption::None, Preemption::Every(Time::from_ms(1))][rng.random_range(0..2)];
         }
         if rng.random_bool(0.2) {
-            set.system.set_costs(Costs { context_switch: Time::from_us(rng.random_range(0..200)), ..set.costs() });
+            set.system.set_costs(Costs { context_switch: Time::from_us(rng.random_range(0..200)), ..*set.costs() });
         }
         assert_eq!(set.system.validate(), Ok(()));
         let horizon = set.tasks().iter().filter_map(Task::period).max().unwrap() * 4;
@@ -227,7 +227,7 @@ fn sets_beyond_the_tests_are_not_proved() {
         let mut limited = set.clone();
         limited.system.tasks_mut()[0].preemption = Preemption::None;
         let mut costly = set.clone();
-        costly.system.set_costs(Costs { context_switch: Time(1), ..costly.costs() });
+        costly.system.set_costs(Costs { context_switch: Time(1), ..*costly.costs() });
         let several = set.clone().with_cores(2).with_protocol(Protocol::Inheritance);
         let without = set.clone().with_protocol(Protocol::None);
         for other in [limited, costly, several, without] {

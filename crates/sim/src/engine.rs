@@ -228,7 +228,7 @@ impl Engine {
 
     fn of_shared(set: Arc<TaskSet>, seed: u64, horizon: Time) -> Engine {
         Engine {
-            costs: set.costs(),
+            costs: *set.costs(),
             horizon,
             now: Time::ZERO,
             workload: Workload::until(set.clone(), seed, horizon),

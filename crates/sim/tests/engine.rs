@@ -125,7 +125,7 @@ fn a_migration_adds_its_delay_to_the_work() {
     let (metrics, recorder) = record(&set, "fp", 30);
     let end = |recorder: &Recorder| recorder.jobs.iter().find(|job| job.task == TaskId(2)).unwrap().left;
     assert_eq!((metrics.migrations, end(&recorder)), (1, ms(10)));
-    set.system.set_costs(Costs { migration: Time::from_us(500), ..set.costs() });
+    set.system.set_costs(Costs { migration: Time::from_us(500), ..*set.costs() });
     let (metrics, recorder) = record(&set, "fp", 30);
     assert_eq!((metrics.migrations, end(&recorder)), (1, ms(10) + Time::from_us(500)));
 }

@@ -66,9 +66,9 @@ fn any_set() -> impl Strategy<Value = TaskSet> {
         }
         let mut set = TaskSet::new("random", tasks, cores);
         set.system.set_on_miss(if aborts { OnMiss::Abort } else { OnMiss::Continue });
-        set.system.set_costs(Costs { context_switch: Time::from_us(costs.0), ..set.costs() });
-        set.system.set_costs(Costs { migration: Time::from_us(costs.1), ..set.costs() });
-        set.system.set_costs(Costs { decision: Time::from_us(costs.2), ..set.costs() });
+        set.system.set_costs(Costs { context_switch: Time::from_us(costs.0), ..*set.costs() });
+        set.system.set_costs(Costs { migration: Time::from_us(costs.1), ..*set.costs() });
+        set.system.set_costs(Costs { decision: Time::from_us(costs.2), ..*set.costs() });
         if modes {
             let mode = |at, work, rate, tasks| Mode { name: "m".into(), at: Time::from_ms(at), work, rate, tasks };
             set.modes = vec![mode(50, 1.7, 0.8, None), mode(120, 0.5, 1.5, Some(vec![TaskId(0)]))];
@@ -124,7 +124,7 @@ proptest! {
             }
             // Every released job leaves exactly once, and its slices cover the work it did.
             prop_assert_eq!(recorder.jobs.len(), truth.len(), "{}", entry.name);
-            let without_costs = set.costs() == Default::default();
+            let without_costs = *set.costs() == Default::default();
             for job in &recorder.jobs {
                 let release = &truth[&(job.task, job.number)];
                 let time = worked.get(&(TaskId(job.task.0), job.number)).copied().unwrap_or(0);

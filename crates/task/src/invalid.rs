@@ -148,7 +148,7 @@ impl System {
         if !(1..=System::MOST_CORES).contains(&self.cores()) {
             return Err(InvalidSystem::Cores(self.cores()));
         }
-        let Costs { context_switch, migration, decision } = self.costs();
+        let Costs { context_switch, migration, decision } = *self.costs();
         if let Some(cost) = [context_switch, migration, decision].into_iter().find(|cost| *cost > Time::MAX_INPUT) {
             return Err(InvalidSystem::Cost(cost));
         }

@@ -113,8 +113,8 @@ impl System {
 
     /// Overheads of scheduling, which come on top of the wcets.
     #[inline]
-    pub fn costs(&self) -> Costs {
-        self.costs
+    pub fn costs(&self) -> &Costs {
+        &self.costs
     }
 
     /// Speeds that a scheduler may choose from, ascending. The last is full speed, which is also the only one by

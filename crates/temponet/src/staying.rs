@@ -41,7 +41,7 @@ pub struct Kept {
 impl Staying {
     /// Returns the bonus on a system. `coefficient` is its upper limit, in units of Q; see [`crate::Model::stay`].
     pub fn on(system: &System, coefficient: f32) -> Staying {
-        let Costs { context_switch, migration, .. } = system.costs();
+        let Costs { context_switch, migration, .. } = *system.costs();
         let [context_switch, migration] = [context_switch, migration].map(|cost| cost.0 as f64);
         Staying { coefficient, context_switch, migration, cores: system.cores() }
     }

@@ -17,7 +17,7 @@ fn set() -> TaskSet {
     };
     let tasks = [(10, 3), (14, 5), (25, 11), (40, 18), (60, 26)];
     let mut set = TaskSet::new("moving", tasks.iter().enumerate().map(task).collect(), 2);
-    set.system.set_costs(Costs { migration: Time::from_us(500), ..set.costs() });
+    set.system.set_costs(Costs { migration: Time::from_us(500), ..*set.costs() });
     set
 }
 

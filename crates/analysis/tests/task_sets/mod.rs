@@ -105,7 +105,7 @@ pub fn uncovered_sets() -> (TaskSet, [TaskSet; 3]) {
     let mut moded = plain.clone();
     moded.modes.push(Mode { name: "hot".into(), at: ms(5), work: 9.0, rate: 1.0, tasks: None });
     let mut deciding = plain.clone();
-    deciding.system.set_costs(Costs { decision: Time(1), ..deciding.costs() });
+    deciding.system.set_costs(Costs { decision: Time(1), ..*deciding.costs() });
     let job = ListedJob::new(ms(0), ms(5), ms(1));
     let mut listed = plain.clone();
     listed.system.tasks_mut()[0].arrival = Arrival::Listed([job].into());

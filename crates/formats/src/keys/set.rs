@@ -201,7 +201,7 @@ pub(crate) static SET: Table<OfSet> = Table {
                 draft.set.system.set_costs(costs);
                 Ok(())
             },
-            |set, _| (set.costs() != Costs::default()).then(|| Out::Table(COSTS.entries(set, &set.costs()))),
+            |set, _| (*set.costs() != Costs::default()).then(|| Out::Table(COSTS.entries(set, set.costs()))),
         ),
         Row::new(
             tables("server", &Kind::Table(&SERVER), "reservations for aperiodic work")

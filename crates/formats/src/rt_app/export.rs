@@ -108,7 +108,7 @@ fn whole_set(set: &TaskSet, notes: &mut Vec<String>) {
     }
     let facts = [
         (!set.description.is_empty(), "description is"),
-        (set.costs() != Costs::default(), "costs are"),
+        (*set.costs() != Costs::default(), "costs are"),
         (set.speeds() != [Speed::FULL], "speeds are"),
         (!set.machine().cores().is_empty(), "names and speeds of cores are"),
         (!set.modes.is_empty(), "modes are"),

@@ -42,7 +42,7 @@ pub(super) fn processors(
     let node = locator.attributes(section);
     let mut fields = Fields::of(&node, "processors")?;
     if let Some(node) = fields.take("migration_overhead") {
-        set.system.set_costs(Costs { migration: clock.time(node, "migration_overhead")?, ..set.costs() });
+        set.system.set_costs(Costs { migration: clock.time(node, "migration_overhead")?, ..*set.costs() });
     }
     ignore(fields, notes)?;
     let (mut cores, mut speeds, mut overheads) = (0, Vec::new(), Vec::new());
@@ -84,7 +84,7 @@ pub(super) fn processors(
     }
     set.system.set_cores(cores);
     let most = overheads.iter().copied().max().unwrap_or_default();
-    set.system.set_costs(Costs { context_switch: most.min(Time::MAX_INPUT), ..set.costs() });
+    set.system.set_costs(Costs { context_switch: most.min(Time::MAX_INPUT), ..*set.costs() });
     if most > Time::ZERO {
         let message = format!(
             "cl_overhead and cs_overhead become a context switch of {most}, paid when a job is put on a core; SimSo also \

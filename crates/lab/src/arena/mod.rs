@@ -114,7 +114,7 @@ pub fn possible(aim: Aim, seconds: f64, case: &Case) -> OptimumRange {
         return OptimumRange { lower: 1.0, upper: 1.0 };
     }
     let (found, _) = optimum_of_run(set, &releases, weight, (seconds * STEPS_PER_SECOND) as u64);
-    let is_free = set.costs() == Costs::default();
+    let is_free = *set.costs() == Costs::default();
     OptimumRange { lower: if is_free { found.lower / all } else { 0.0 }, upper: found.upper / all }
 }
 

@@ -163,7 +163,7 @@ pub fn compare(plan: ComparisonPlan, progress: &Progress) -> Result<Comparison, 
     rows.sort_by(|a, b| ranking::order(&ranking::means(&a.scores), &ranking::means(&b.scores)));
     let mut clairvoyant = clairvoyant.filter(|optimum| optimum.released > 0);
     if let Some(optimum) = &mut clairvoyant {
-        if plan.charge_latency || plan.set.costs() != Costs::default() {
+        if plan.charge_latency || *plan.set.costs() != Costs::default() {
             optimum.forget_schedules();
         }
         rows.iter().for_each(|row| optimum.raise_to(&row.metrics));

@@ -154,7 +154,7 @@ pub(super) fn prove(system: &System) -> Result<Premise, NoGuarantee> {
         if system.cores() > 1 {
             return Err(NoGuarantee::LimitedOnSeveralCores(name));
         }
-        if system.costs() != Costs::default() {
+        if *system.costs() != Costs::default() {
             return Err(NoGuarantee::LimitedWithCosts(name));
         }
     }
@@ -162,7 +162,7 @@ pub(super) fn prove(system: &System) -> Result<Premise, NoGuarantee> {
         // How many decisions fall into an interval depends on the schedule then.
         return Err(NotAnalyzable::Precedence.into());
     }
-    if !system.machine().is_full_speed() && (system.limited_task().is_some() || system.costs() != Costs::default()) {
+    if !system.machine().is_full_speed() && (system.limited_task().is_some() || *system.costs() != Costs::default()) {
         return Err(NoGuarantee::SpeedsWithCosts);
     }
     let may_overrun = system.tasks().iter().any(|task| matches!(task.execution, ExecutionModel::Overrun { .. }));
@@ -252,7 +252,7 @@ fn slowest(system: &System, task: &Task) -> Speed {
 /// Returns the system as a task set on cores of full speed in which a context switch costs the decision, too. Without
 /// `covers_overruns`, jobs keep to their wcets.
 pub(super) fn as_set(system: &System, covers_overruns: bool) -> TaskSet {
-    let mut costs = system.costs();
+    let mut costs = *system.costs();
     costs.context_switch += std::mem::take(&mut costs.decision);
     let set = TaskSet::new("", system.tasks().to_vec(), system.cores()).with_speeds(system.speeds().to_vec());
     let mut set = set.with_servers(system.servers().to_vec()).with_costs(costs);

@@ -104,7 +104,7 @@ pub(super) fn quantum(shortest: Time) -> Time {
 impl Rule {
     pub fn start(&mut self, system: &System, guarantee: &Guarantee) {
         let cores = system.cores();
-        self.dispatching = Dispatching::on(&system.costs());
+        self.dispatching = Dispatching::on(system.costs());
         self.tasks.clear();
         self.tasks.resize_with(cores, Vec::new);
         for (task, reserved) in system.task_ids().zip(&guarantee.reserved) {

@@ -53,7 +53,7 @@ impl Engine {
             cores: idle_cores(&known, view.now),
             is_limited: known.is_limited(),
             known,
-            costs: set.costs(),
+            costs: *set.costs(),
             horizon,
             now: view.now,
             workload,

@@ -253,7 +253,7 @@ impl WorkloadRanges {
         if rng.random::<f64>() < self.costs.0 {
             let shortest = set.tasks().iter().map(|task| task.wcet.0).min().unwrap_or(0) as f64;
             let cost = |rng: &mut Pcg64| Time((shortest * self.costs.1 * rng.random::<f64>()) as u64);
-            set.system.set_costs(Costs { migration: cost(rng), context_switch: Time(cost(rng).0 / 4), ..set.costs() });
+            set.system.set_costs(Costs { migration: cost(rng), context_switch: Time(cost(rng).0 / 4), ..*set.costs() });
         }
         set
     }

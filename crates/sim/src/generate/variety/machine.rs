@@ -18,7 +18,7 @@ pub(super) fn costs(ranged: &Ranged, set: &mut TaskSet, rng: &mut Pcg64) {
     let which = rng.random_range(0..3);
     let migration = if which == 0 { Time::ZERO } else { migration };
     let context_switch = if which == 1 { Time::ZERO } else { context_switch };
-    set.system.set_costs(Costs { migration, context_switch, ..set.costs() });
+    set.system.set_costs(Costs { migration, context_switch, ..*set.costs() });
 }
 
 /// Lets late jobs go on, where the load is within the range.

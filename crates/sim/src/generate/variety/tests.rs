@@ -150,7 +150,7 @@ fn costs_misses_and_modes() {
         Variety { costs: always(0.5, 0.5), keep_late: always(0.0, 1.3), modes: always(0.5, 2.0), ..Variety::default() };
     for seed in 0..30 {
         let set = varied(&variety, seed);
-        assert!(set.costs() != Costs::default() && set.on_miss() == OnMiss::Continue);
+        assert!(*set.costs() != Costs::default() && set.on_miss() == OnMiss::Continue);
         assert!((2..=6).contains(&set.modes.len()) && set.modes.is_sorted_by(|a, b| a.at < b.at));
     }
     let calm = Variety { keep_late: always(0.0, 0.5), ..variety };
