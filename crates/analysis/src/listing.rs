@@ -1,6 +1,6 @@
 //! The list of all tests with their names, as `temponet analyze` shows them.
 
-use temponet_task::TaskSet;
+use temponet_task::{Attribute, TaskSet};
 
 use super::global::Order;
 use super::packing::Fit;
@@ -40,7 +40,7 @@ fn unequal_cores(set: &TaskSet) -> bool {
 }
 
 fn has_priorities(set: &TaskSet) -> bool {
-    set.tasks().iter().any(|task| task.priority.is_some())
+    set.tasks().iter().any(|task| task.extra.has(Attribute::Priority))
 }
 
 const fn test(

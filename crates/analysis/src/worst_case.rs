@@ -10,7 +10,9 @@ use std::fmt;
 
 use std::ops::Range;
 
-use temponet_task::{Arrival, CoreId, CoreSet, ExecutionModel, Gap, Preemption, Speed, Task, TaskId, TaskSet, Time};
+use temponet_task::{
+    Arrival, Attribute, CoreId, CoreSet, ExecutionModel, Gap, Preemption, Speed, Task, TaskId, TaskSet, Time,
+};
 
 use super::Outcome;
 use super::blocking::Blocking;
@@ -169,7 +171,7 @@ impl WorstCase {
             };
             let Some(period) = task.period() else { continue };
             let wcet = if may_overrun(task) { task.wcet_high.unwrap_or(task.wcet) } else { task.wcet };
-            let Task { jitter, offset, priority, preemption, .. } = *task;
+            let Task { jitter, offset, extra, preemption, .. } = *task;
             let region = preemption.longest_region(wcet);
             let last_region = match preemption {
                 _ if switching > Time::ZERO => Time(1),
@@ -185,7 +187,7 @@ impl WorstCase {
                 period,
                 jitter,
                 offset,
-                priority,
+                priority: extra.get(Attribute::Priority),
                 is_periodic,
                 can_wait: matches!(task.arrival, Arrival::Sporadic { gap: Gap::Exponential { .. }, .. }),
                 region: if region > Time::ZERO { region + switching } else { region },

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use temponet_sim::labels;
 
 use anyhow::{Context, Result, anyhow, bail};
 use temponet::{Calibration, Model, Options};
@@ -168,7 +169,7 @@ pub fn load(name: &str) -> Result<Loaded> {
 
 /// Returns the cores in words.
 pub fn cores(set: &TaskSet) -> String {
-    set.machine_label()
+    labels::machine(set)
 }
 
 /// Returns one line about the set, its load and the length of the run.

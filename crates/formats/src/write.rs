@@ -3,7 +3,7 @@
 //!
 //! The entries come from `keys/`, their texts from `out.rs`; CSV is written by the `csv` crate.
 
-use temponet_task::{Arrival, ListedJob, Task, TaskId, TaskSet};
+use temponet_task::{Arrival, Attribute, ListedJob, Task, TaskId, TaskSet};
 
 use crate::Format;
 use crate::keys::{Csv, GUARANTEE, JOB, JobRow, Kind, PRIORITY, SECTIONS, SET, Spec, Specs, TASK};
@@ -145,7 +145,7 @@ fn cell(value: &Out, between: &str) -> Result<String, &'static str> {
 fn job_list(set: &TaskSet) -> Result<String, NotRepresentable> {
     only_tasks(set, "")?;
     let without_column = set.tasks().iter().find_map(|task| match task {
-        Task { priority: Some(_), name, .. } => Some((PRIORITY.spec.name, name)),
+        Task { name, .. } if task.extra.has(Attribute::Priority) => Some((PRIORITY.spec.name, name)),
         Task { guarantee: true, name, .. } => Some((GUARANTEE.spec.name, name)),
         Task { name, .. } if !task.sections.is_empty() => Some((SECTIONS.spec.name, name)),
         Task { name, .. } if !task.reads.is_empty() => Some(("chains", name)),

@@ -6,8 +6,8 @@ use std::path::Path;
 use proptest::prelude::*;
 use temponet_formats::{Format, Loaded, load, parse, to_rt_app, write};
 use temponet_task::{
-    Arrival, CoreId, CoreSet, Costs, ExecutionModel, ListedJob, OnMiss, Protocol, ResourceId, Section, Task, TaskSet,
-    Time, TimeUnit,
+    Arrival, Attribute, CoreId, CoreSet, Costs, ExecutionModel, Extra, ListedJob, OnMiss, Protocol, ResourceId,
+    Section, Task, TaskSet, Time, TimeUnit,
 };
 
 fn ms(n: u64) -> Time {
@@ -56,11 +56,10 @@ fn has(loaded: &Loaded, wanted: &str) -> bool {
 fn threads_of_rt_app_become_tasks_and_the_rest_is_named() {
     let loaded = fixture("robot.json");
     let camera = |name: &str| {
-        Task::periodic(name, ms(33), ms(3)).with_offset(us(500)).with_priority(Some(40)).with_sections(vec![Section {
-            resource: ResourceId(0),
-            at: Time::ZERO,
-            length: ms(1),
-        }])
+        Task::periodic(name, ms(33), ms(3))
+            .with_offset(us(500))
+            .with_extra(Extra::default().with(Attribute::Priority, 40))
+            .with_sections(vec![Section { resource: ResourceId(0), at: Time::ZERO, length: ms(1) }])
     };
     let expected = [
         Task::periodic("servo", ms(1), us(400)).with_deadline(us(800)),
@@ -154,7 +153,11 @@ fn periods_come_from_timers_sleeps_or_the_deadline_class() {
     assert_eq!(one(older), (us(9), us(8), us(3)));
     let phase = r#""phases": { "p": { "loop": -1, "policy": "SCHED_RR", "run": 3, "timer": { "period": 9 } } }"#;
     assert_eq!(one(phase), (us(9), us(9), us(3)));
-    assert_eq!(thread(phase).unwrap().set.tasks()[0].priority, Some(10), "what rt-app gives them");
+    assert_eq!(
+        thread(phase).unwrap().set.tasks()[0].extra.get(Attribute::Priority),
+        Some(10),
+        "what rt-app gives them"
+    );
 }
 
 #[test]
@@ -213,7 +216,7 @@ fn a_simulation_of_simso_becomes_a_set_and_the_rest_is_named() {
         .with_bcet(Time(1))
         .with_acet(Some(us(1500)))
         .with_execution(ExecutionModel::Normal { deviation: us(200) })
-        .with_priority(Some(3));
+        .with_extra(Extra::default().with(Attribute::Priority, 3));
     assert_eq!(set.tasks()[0], press);
     assert_eq!(set.tasks()[1], Task::periodic("Belt", ms(12), ms(5)));
     let Arrival::Listed(jobs) = &set.tasks()[2].arrival else { panic!("a list of jobs") };
@@ -321,16 +324,18 @@ fn a_list_of_jobs_loses_nothing_on_the_way_to_csv() {
     set.system.set_cores(2);
     assert!(write(&set, Format::Csv).unwrap_err().to_string().starts_with("\"cores\" of the whole set"));
     set.system.set_cores(1);
-    set.system.tasks_mut()[0].priority = Some(2);
+    set.system.tasks_mut()[0].extra.set(Attribute::Priority, Some(2));
     assert!(write(&set, Format::Csv).unwrap_err().to_string().starts_with("the priority of \"a\""));
-    (set.system.tasks_mut()[0].priority, set.system.tasks_mut()[0].guarantee) = (None, true);
+    set.system.tasks_mut()[0].extra.set(Attribute::Priority, None);
+    set.system.tasks_mut()[0].guarantee = true;
     assert!(write(&set, Format::Csv).unwrap_err().to_string().starts_with("the guarantee of \"a\""));
 }
 
 #[test]
 fn what_rt_app_has_no_words_for_is_named() {
     let mut set = TaskSet::new("set", vec![Task::periodic("a", Time(10_500_500), Time(1_200_001))], 4);
-    (set.system.tasks_mut()[0].priority, set.system.tasks_mut()[0].guarantee) = (Some(3), true);
+    set.system.tasks_mut()[0].extra.set(Attribute::Priority, Some(3));
+    set.system.tasks_mut()[0].guarantee = true;
     set.system
         .tasks_mut()
         .push(Task::periodic("b", ms(5), ms(2)).with_bcet(ms(1)).with_execution(ExecutionModel::Uniform));

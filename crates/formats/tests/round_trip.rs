@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use temponet_formats::{Format, builtin, key_tables, template, write};
 use temponet_task::{
-    Arrival, Chain, Communication, Core, CoreId, CoreSet, Costs, ExecutionModel, Gap, Mode, OnMiss, Preemption,
-    Protocol, ResourceId, Section, Server, Speed, Task, TaskId, TaskSet, Time, TimeUnit,
+    Arrival, Attribute, Chain, Communication, Core, CoreId, CoreSet, Costs, ExecutionModel, Gap, Mode, OnMiss,
+    Preemption, Protocol, ResourceId, Section, Server, Speed, Task, TaskId, TaskSet, Time, TimeUnit,
 };
 
 use crate::read;
@@ -82,7 +82,7 @@ fn any_task() -> impl Strategy<Value = Task> {
         let mut task = Task::periodic(name, period, wcet);
         (task.deadline, task.offset, task.jitter) = (deadline, offset, Time(offset.0 / 2));
         (task.criticality, task.guarantee, task.value) = importance;
-        task.priority = priority;
+        task.extra.set(Attribute::Priority, priority);
         task.preemption = match deadline.0 % 3 {
             0 => Preemption::Free,
             1 => Preemption::None,
@@ -100,7 +100,8 @@ fn any_task() -> impl Strategy<Value = Task> {
         if arrival == 1 {
             task.arrival = Arrival::Sporadic { minimum: period, gap: Gap::Uniform { max: period + period } };
         } else if arrival == 2 {
-            (task.wcet_high, task.mk, task.skip) = (Some(wcet + bcet), Some((1, 2)), Some(3));
+            (task.wcet_high, task.mk) = (Some(wcet + bcet), Some((1, 2)));
+            task.extra.set(Attribute::Skip, Some(3));
             task.execution = ExecutionModel::Overrun { probability: 0.25, below: Box::new(task.execution) };
         }
         task
@@ -120,7 +121,7 @@ pub fn any_set() -> impl Strategy<Value = TaskSet> {
             set.system.set_speeds(vec![Speed(250), Speed::FULL]);
             set.system.set_costs(Costs { migration: Time::from_us(5), ..*set.costs() });
             set.system.set_servers(vec![Server { name: "s".into(), budget: Time(5), period: Time(9) }]);
-            set.system.tasks_mut()[0].server = Some(0);
+            set.system.tasks_mut()[0].extra.set(Attribute::Server, Some(0));
             set.modes =
                 vec![Mode { name: "m".into(), at: Time(7), work: 1.25, rate: 0.5, tasks: Some(vec![TaskId(0)]) }];
             let arrival = Arrival::Burst { jobs: 2, every: Time(50), until: Time(500) };

@@ -1,7 +1,7 @@
 //! Contract: TOML and JSON are read strictly, and every error names file, line and value.
 
 use temponet_formats::{Format, write};
-use temponet_task::{Arrival, Costs, ExecutionModel, Gap, OnMiss, Preemption, Speed, TaskId, TaskSet, Time};
+use temponet_task::{Arrival, Attribute, Costs, ExecutionModel, Gap, OnMiss, Preemption, Speed, TaskId, TaskSet, Time};
 
 use crate::{read, toml_error, with_line};
 
@@ -62,8 +62,9 @@ fn toml_reads_units_defaults_and_everything_else() {
     assert_eq!(*set.costs(), Costs { context_switch: us(1), migration: us(5), decision: us(0) });
     let [a, b, peak] = set.tasks() else { panic!("{:?}", set.tasks()) };
     assert_eq!((a.wcet, a.deadline, a.offset, a.jitter), (us(200), us(900), us(1), us(2)));
-    assert_eq!((a.criticality, a.value, a.priority, a.skip, a.mk), (1, 2.5, Some(-3), Some(4), Some((2, 3))));
-    assert_eq!((a.wcet_high, a.server), (Some(us(300)), Some(0)));
+    assert_eq!((a.criticality, a.value, a.mk), (1, 2.5, Some((2, 3))));
+    assert_eq!(a.wcet_high, Some(us(300)));
+    assert_eq!(Attribute::ALL.map(|attribute| a.extra.get(attribute)), [Some(-3), Some(4), Some(0)]);
     assert_eq!((a.guarantee, b.guarantee, peak.guarantee), (true, false, true));
     let overrun = ExecutionModel::Overrun { probability: 0.1, below: Box::new(ExecutionModel::Wcet) };
     assert_eq!(a.execution, overrun);

@@ -8,6 +8,7 @@
 mod arrows;
 mod sections;
 
+use temponet_sim::labels;
 use temponet_sim::{End, JobRecord, Recorder};
 use temponet_task::{CoreId, TaskId, TaskSet, Time};
 use temponet_wording::counted;
@@ -63,7 +64,7 @@ pub fn svg(set: &TaskSet, scheduler: &str, recording: &Recorder, until: Time) ->
     for (row, limit) in limits.iter().enumerate() {
         let label = match row {
             _ if by_task => set.tasks()[row].name.clone(),
-            core if core < set.cores() => set.core_label(CoreId::new(core)),
+            core if core < set.cores() => labels::core(set, CoreId::new(core)),
             _ => "missed".into(),
         };
         let middle = y(row) + ROW / 2.0 + if limit.is_some() { -2.0 } else { 4.0 };
@@ -82,7 +83,7 @@ pub fn svg(set: &TaskSet, scheduler: &str, recording: &Recorder, until: Time) ->
         let task = &set.tasks()[slice.task];
         let class = if task.criticality > 0 { fill(colour) + " critical" } else { fill(colour) };
         let (number, core, start, end) = (slice.number, slice.core, slice.start, slice.end);
-        let words = format!("{} #{number} on {}: {start} to {end}", task.name, set.core_label(core));
+        let words = format!("{} #{number} on {}: {start} to {end}", task.name, labels::core(set, core));
         out.add(rect(left, top, (right - left).max(0.4), BAR).class(&class).title(&words));
     }
     let top = |task: TaskId, core: CoreId| y(row_of(task, core)) + (ROW - BAR) / 2.0;
@@ -116,11 +117,14 @@ fn label_width<'a>(limits: impl Iterator<Item = &'a String>) -> f64 {
 /// Returns what is special about the jobs of a task, in words: limits on preemption, the cores that they may use, and
 /// estimates.
 pub(crate) fn limits(set: &TaskSet, task: TaskId) -> Option<String> {
-    let limits: Vec<String> =
-        [set.tasks()[task].preemption.label(), set.cores_label(task), set.tasks()[task].estimate_label()]
-            .into_iter()
-            .flatten()
-            .collect();
+    let limits: Vec<String> = [
+        labels::preemption(set.tasks()[task].preemption),
+        labels::cores_of(set, task),
+        labels::estimate(&set.tasks()[task]),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
     (!limits.is_empty()).then(|| limits.join(", "))
 }
 
@@ -201,7 +205,7 @@ fn legend(set: &TaskSet, by_task: bool, has_reads: bool) -> Vec<(SvgShape, Strin
     if !by_task {
         entry(square(&fill(0)), "one colour per task; point at a bar for its job");
     } else if set.cores() > 1 {
-        set.core_ids().take(8).for_each(|core| entry(square(&fill(core.index())), &set.core_label(core)));
+        set.core_ids().take(8).for_each(|core| entry(square(&fill(core.index())), &labels::core(set, core)));
     }
     entries.extend(sections::legend(set, by_task));
     entries

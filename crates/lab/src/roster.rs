@@ -8,7 +8,7 @@ use temponet::stages::Learned;
 use temponet::tuning::{Choices, Portfolio, Settings};
 use temponet::{Model, Options, Temponet};
 use temponet_sched::SpecError;
-use temponet_sched::catalog::{self, Entry, Kind, Request, Spec};
+use temponet_sched::catalog::{self, Entry, Kind, Mark, Request, Spec};
 use temponet_task::Scheduler;
 
 /// Name of the learned scheduler with its shield.
@@ -83,6 +83,11 @@ pub fn register() {
 pub fn all() -> Vec<&'static Entry> {
     register();
     catalog::all()
+}
+
+/// Whether a scheduler is the baseline, which tables, curves and pictures always show.
+pub fn is_baseline(name: &str) -> bool {
+    catalog::is_marked(name, Mark::Baseline)
 }
 
 /// Returns the kind of the scheduler that a name, with or without options and shield, stands for. A name that is not in the catalog is that of the

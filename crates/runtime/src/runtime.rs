@@ -171,7 +171,7 @@ impl Runtime {
         self
     }
 
-    /// Changes any attribute of the task: `.with(|task| task.with_priority(Some(3)).with_mk(Some((2, 3))))`.
+    /// Changes any attribute of the task: `.with(|task| task.with_value(3.0).with_mk(Some((2, 3))))`.
     pub fn with(self, change: impl FnOnce(Task) -> Task) -> Runtime {
         self.last("with", |plan| plan.task = change(plan.task.clone()))
     }

@@ -1,6 +1,6 @@
 //! Sensitivity: the largest factor on all execution times at which a scheduler is still proved to meet every deadline.
 
-use temponet_task::TaskSet;
+use temponet_task::{Attribute, TaskSet};
 
 use crate::catalog::{Entry, find};
 use crate::proofs::Facts;
@@ -31,7 +31,7 @@ const SCHEDULERS: &[(&str, IsAsked)] = &[
     ("edf", |_| true),
     ("rm", |_| true),
     ("dm", |_| true),
-    ("fp", |set| set.tasks().iter().any(|task| task.priority.is_some())),
+    ("fp", |set| set.tasks().iter().any(|task| task.extra.has(Attribute::Priority))),
     ("p-edf", has_several_cores),
     ("p-rm", has_several_cores),
     ("edf-us", has_several_cores),

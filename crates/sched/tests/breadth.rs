@@ -6,7 +6,9 @@ use rand_pcg::Pcg64;
 use temponet_sched::build;
 use temponet_sim::generate::{Lengths, Method, Rule, Spec, generate};
 use temponet_sim::{End, Metrics, Recorder, Unobserved, simulate};
-use temponet_task::{Arrival, ExecutionModel, ListedJob, OnMiss, Server, Speed, Task, TaskId, TaskSet, Time};
+use temponet_task::{
+    Arrival, Attribute, ExecutionModel, Extra, ListedJob, OnMiss, Server, Speed, Task, TaskId, TaskSet, Time,
+};
 
 fn ms(n: u64) -> Time {
     Time::from_ms(n)
@@ -289,8 +291,8 @@ fn dasa_prefers_density_and_lbesa_and_dios_differ_where_they_should() {
 fn skip_over_meets_all_red_jobs_and_bwp_more_than_rto() {
     // U = 1.24. With one job in two and one in three skipped, the rest fits.
     let mut set = set(&[(10, 6), (25, 16)], 1);
-    set.system.tasks_mut()[0].skip = Some(2);
-    set.system.tasks_mut()[1].skip = Some(3);
+    set.system.tasks_mut()[0].extra.set(Attribute::Skip, Some(2));
+    set.system.tasks_mut()[1].extra.set(Attribute::Skip, Some(3));
     let outcomes = |scheduler: &str, task: u32| {
         let mut recorder = Recorder::until(Time::NEVER);
         simulate(&set, 0, ms(1_200), &mut *build(scheduler).unwrap(), &mut recorder).unwrap();
@@ -346,7 +348,7 @@ fn edf_vd_and_amc_save_critical_jobs_from_overruns() {
     assert_eq!(met("edf-vd", &set, 1), 1.0);
     // AMC needs the critical task at a high priority.
     for (task, priority) in set.system.tasks_mut().iter_mut().zip([1, 2]) {
-        task.priority = Some(priority);
+        task.extra.set(Attribute::Priority, Some(priority));
     }
     assert_eq!(met("amc", &set, 1), 1.0);
     let mut recorder = Recorder::until(Time::NEVER);
@@ -404,8 +406,11 @@ fn slow_edf_saves_energy_and_misses_nothing() {
 fn cbs_protects_hard_tasks_from_aperiodic_work() {
     let mut set = set(&[(10, 4), (20, 6), (50, 2)], 1);
     let aperiodic = Arrival::Burst { jobs: 8, every: ms(30), until: Time::NEVER };
-    set.system.tasks_mut()[2] =
-        set.tasks()[2].clone().with_arrival(aperiodic).with_server(Some(0)).with_deadline(ms(12));
+    set.system.tasks_mut()[2] = set.tasks()[2]
+        .clone()
+        .with_arrival(aperiodic)
+        .with_extra(Extra::default().with(Attribute::Server, 0))
+        .with_deadline(ms(12));
     set.system.set_servers(vec![Server { name: "s".into(), budget: ms(3), period: ms(10) }]);
     let hard = |scheduler: &str| (met(scheduler, &set, 0), met(scheduler, &set, 1));
     assert_eq!(hard("cbs"), (1.0, 1.0));

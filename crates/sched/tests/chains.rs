@@ -8,7 +8,9 @@ use temponet_sched::catalog::all;
 use temponet_sched::shield::{Role, Shield};
 use temponet_sched::{build, proofs};
 use temponet_sim::{End, Recorder, Unobserved, simulate};
-use temponet_task::{Arrival, Chain, Communication, CoreId, ExecutionModel, Gap, OnMiss, Task, TaskId, TaskSet, Time};
+use temponet_task::{
+    Arrival, Attribute, Chain, Communication, CoreId, ExecutionModel, Gap, OnMiss, Task, TaskId, TaskSet, Time,
+};
 
 fn ms(n: u64) -> Time {
     Time::from_ms(n)
@@ -34,14 +36,14 @@ fn drawn(rng: &mut Pcg64, cores: usize, load: f64) -> TaskSet {
                 task.offset = ms(rng.random_range(0..6));
                 task.jitter = if rng.random_bool(0.2) { ms(1) } else { Time::ZERO };
             }
-            task.priority = Some(rng.random_range(0..100));
+            task.extra.set(Attribute::Priority, Some(rng.random_range(0..100)));
             tasks.push(task);
         }
     }
     let period = [5, 10, 25][rng.random_range(0..3)];
     let mut single = Task::periodic("single", ms(period), Time(((0.1 * load * period as f64 * 1e6) as u64).max(1)));
     single.reads = vec![TaskId(0)];
-    single.priority = Some(50);
+    single.extra.set(Attribute::Priority, Some(50));
     tasks.push(single);
     // From the first graph's source by way of the single task to a task of the second graph.
     let (last, end) = (tasks.len() - 1, tasks.len() - 2);

@@ -3,7 +3,7 @@
 
 use temponet_sched::build;
 use temponet_sim::{Metrics, Unobserved, simulate};
-use temponet_task::{Costs, Server, Task, TaskSet, Time};
+use temponet_task::{Attribute, Costs, Server, Task, TaskSet, Time};
 
 /// Load 0.5 with a critical task, which may overrun, first on one core and then on two, and a served task.
 fn set(cores: usize) -> TaskSet {
@@ -11,7 +11,7 @@ fn set(cores: usize) -> TaskSet {
     let mut high = Task::periodic("high", ms(20), ms(4));
     (high.criticality, high.wcet_high) = (1, Some(ms(8)));
     let mut served = Task::periodic("served", ms(40), ms(4));
-    served.server = Some(0);
+    served.extra.set(Attribute::Server, Some(0));
     let mut set = TaskSet::new("costs", vec![high, Task::periodic("low", ms(10), ms(2)), served], cores);
     set.system.set_servers(vec![Server { name: "server".into(), budget: ms(1), period: ms(10) }]);
     set

@@ -8,7 +8,7 @@ use rand_pcg::Pcg64;
 use temponet_analysis::{Outcome, PriorityRule, TESTS, demand_with_blocking, response_times};
 use temponet_sched::{build, proofs};
 use temponet_sim::{Metrics, Recorder, Unobserved, simulate};
-use temponet_task::{Arrival, Costs, Gap, Preemption, Task, TaskSet, Time};
+use temponet_task::{Arrival, Attribute, Costs, Gap, Preemption, Task, TaskSet, Time};
 
 use crate::task_sets::{Kind, drawn, model, ms, set, uncovered_sets};
 
@@ -107,7 +107,8 @@ fn patient(rng: &mut Pcg64, implicit: bool) -> TaskSet {
         if !implicit {
             task.deadline = Time(rng.random_range(wcet..2 * period));
         }
-        (task.preemption, task.priority) = (Preemption::None, Some(index));
+        task.preemption = Preemption::None;
+        task.extra.set(Attribute::Priority, Some(index));
         task
     });
     TaskSet::new("patient", tasks.collect(), 1)

@@ -11,7 +11,7 @@ use rand_pcg::Pcg64;
 use temponet_analysis::{Outcome, PriorityRule, TESTS, amc_rtb, edf_vd, qpa, response_times};
 use temponet_sched::{build, proofs, scalings};
 use temponet_sim::{Metrics, Recorder, Unobserved, simulate};
-use temponet_task::{Arrival, Core, CoreId, CoreSet, Costs, ExecutionModel, Speed, Task, TaskSet, Time};
+use temponet_task::{Arrival, Attribute, Core, CoreId, CoreSet, Costs, ExecutionModel, Speed, Task, TaskSet, Time};
 
 use crate::task_sets::{Kind, drawn, model, ms, set, uncovered_sets};
 
@@ -69,7 +69,7 @@ fn nothing_is_proved_beyond_what_the_tests_cover() {
     let (plain, uncovered) = uncovered_sets();
     assert!(uncovered.iter().all(|set| proofs(set).is_empty()));
     let mut skipping = plain.clone();
-    skipping.system.tasks_mut()[0].skip = Some(2);
+    skipping.system.tasks_mut()[0].extra.set(Attribute::Skip, Some(2));
     assert!(is_proved(&plain, "skip-over-rto") && !is_proved(&skipping, "skip-over-rto"));
     let mut overrunning = plain;
     overrunning.system.tasks_mut()[0].wcet_high = Some(ms(3));

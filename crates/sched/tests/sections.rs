@@ -11,7 +11,8 @@ use temponet_sched::catalog::all;
 use temponet_sched::{build, proofs};
 use temponet_sim::{End, Recorder, SimError, Unobserved, simulate};
 use temponet_task::{
-    Arrival, Costs, ExecutionModel, Gap, OnMiss, Preemption, Protocol, ResourceId, Section, Task, TaskSet, Time,
+    Arrival, Attribute, Costs, ExecutionModel, Gap, OnMiss, Preemption, Protocol, ResourceId, Section, Task, TaskSet,
+    Time,
 };
 
 use crate::task_sets::{Kind, drawn, model, ms, set, uncovered_sets};
@@ -42,7 +43,7 @@ fn sharing_set(rng: &mut Pcg64) -> TaskSet {
         let period = rng.random_range(10..60);
         let wcet = rng.random_range(1..=(period / 4).max(1));
         let mut task = Task::periodic(format!("t{index}"), Time(period), Time(wcet));
-        task.priority = Some(index % 4);
+        task.extra.set(Attribute::Priority, Some(index % 4));
         (task.deadline, task.offset) = (Time(rng.random_range(wcet..2 * period)), Time(rng.random_range(0..period)));
         if rng.random_bool(0.4) {
             task.arrival = Arrival::Sporadic { minimum: Time(period), gap: Gap::Uniform { max: Time(2 * period) } };
@@ -60,7 +61,7 @@ fn sharing_set(rng: &mut Pcg64) -> TaskSet {
     set.system.set_protocol([Protocol::Inheritance, Protocol::Ceiling][rng.random_range(0..2)]);
     if rng.random_bool(0.5) {
         // The levels are then the relative deadlines.
-        set.system.tasks_mut()[0].priority = None;
+        set.system.tasks_mut()[0].extra.set(Attribute::Priority, None);
     }
     set
 }
@@ -146,7 +147,7 @@ fn under_the_ceiling_protocol_a_job_waits_once_and_before_it_starts() {
         set.system.tasks_mut().iter_mut().for_each(|task| task.jitter = Time::ZERO);
         set.system.set_on_miss([OnMiss::Abort, OnMiss::Continue][round as usize % 2]);
         // Fixed priorities in the order of the levels; EDF and DM where these are the relative deadlines.
-        let by_priority = set.tasks().iter().all(|task| task.priority.is_some());
+        let by_priority = set.tasks().iter().all(|task| task.extra.has(Attribute::Priority));
         for scheduler in if by_priority { &["fp", "fcfs"][..] } else { &["edf", "dm", "fcfs"][..] } {
             let mut recorder = Recorder::until(Time::NEVER);
             simulate(&set, round, Time(600), &mut *build(scheduler).unwrap(), &mut recorder).unwrap();

@@ -5,6 +5,7 @@ mod breadth;
 mod chains;
 mod costs;
 mod estimates;
+mod extra;
 mod guarantee;
 mod limited_preemption;
 mod panel;

@@ -18,7 +18,7 @@ use temponet_lab::arena::Case;
 use temponet_lab::comparison::CompareError;
 use temponet_lab::models;
 use temponet_lab::progress::Progress;
-use temponet_lab::roster::Roster;
+use temponet_lab::roster::{Roster, is_baseline};
 
 /// Reason why a training cannot begin.
 #[derive(Debug, thiserror::Error)]
@@ -73,7 +73,7 @@ pub fn baselines(verdict: &TrainingVerdict) -> Vec<curves::Baseline> {
     if !verdict.goal().is_plain() {
         return Vec::new();
     }
-    let is_shown = |(place, judged): &(usize, &JudgedScheduler)| *place == 0 || judged.name == "edf";
+    let is_shown = |(place, judged): &(usize, &JudgedScheduler)| *place == 0 || is_baseline(&judged.name);
     let others = verdict.others.iter().enumerate().filter(is_shown);
     others.map(|(_, judged)| (judged.name.clone(), judged.compliance)).collect()
 }

@@ -3,6 +3,7 @@
 
 use rayon::prelude::*;
 use serde::Serialize;
+use temponet_sim::labels;
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{Aim, Goal, Measure};
 
@@ -140,7 +141,7 @@ impl TrainingVerdict {
         let Some(edge) = self.edge else {
             return format!("It does exactly as well as {name}, the best other scheduler here: {name} is simpler.");
         };
-        let (points, of) = (edge.points(), self.goal.noun(edge.measure));
+        let (points, of) = (edge.points(), labels::whole(&self.goal, edge.measure));
         let chosen = if edge.is_clear() && edge.difference > 0.0 { &self.temponet } else { best };
         let lead = match (edge.is_clear(), edge.difference > 0.0) {
             (true, true) => format!("Use it: {points} points of {of} more than {name}, the best other scheduler here."),

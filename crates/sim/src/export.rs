@@ -1,6 +1,7 @@
 //! Export of runs to files: one CSV row per job, and a trace that the viewers of Chrome and Perfetto open. Both are
 //! written during the run, so memory does not grow with the horizon.
 
+use crate::labels;
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
@@ -143,12 +144,13 @@ impl<'a, W: Write> ChromeTrace<'a, W> {
         let newest = vec![None; set.tasks().len()];
         let mut trace = ChromeTrace { set, horizon, out, failed: None, graph, reads, newest };
         for core in set.core_ids() {
-            let args = json!({"name": set.core_label(core)});
+            let args = json!({"name": labels::core(set, core)});
             trace.write(&json!({"ph": "M", "pid": 1, "tid": core.0, "name": "thread_name", "args": args}));
         }
         trace.write(&process(2, "missed deadlines"));
         for (index, task) in set.tasks().iter().enumerate() {
-            let labels: Vec<String> = task.preemption.label().into_iter().chain(task.estimate_label()).collect();
+            let labels: Vec<String> =
+                labels::preemption(task.preemption).into_iter().chain(labels::estimate(task)).collect();
             let name = match labels.is_empty() {
                 false => format!("{} ({})", task.name, labels.join(", ")),
                 true => task.name.clone(),

@@ -12,6 +12,7 @@ mod execution;
 mod export;
 pub mod generate;
 mod histogram;
+pub mod labels;
 mod metrics;
 mod outlook;
 pub mod ranking;

@@ -2,8 +2,8 @@
 
 use temponet_sim::{End, Engine, JobRecord, MOST_READY, Metrics, Recorder, SimError, Unobserved, simulate};
 use temponet_task::{
-    Arrival, Assignment, CoreId, Costs, JobId, NotApplicable, OnMiss, Scheduler, Speed, System, SystemView, Task,
-    TaskId, TaskSet, Time,
+    Arrival, Assignment, Attribute, CoreId, Costs, JobId, NotApplicable, OnMiss, Scheduler, Speed, System, SystemView,
+    Task, TaskId, TaskSet, Time,
 };
 
 fn ms(n: u64) -> Time {
@@ -120,8 +120,8 @@ fn switching_and_migrating_cost_work() {
 fn a_migration_adds_its_delay_to_the_work() {
     // C waits for a core, starts on core 1, is preempted by B at 6 and resumes on core 0.
     let mut set = set(&[(20, 7), (6, 3), (30, 6)], 2);
-    set.system.tasks_mut()[0].priority = Some(2);
-    set.system.tasks_mut()[1].priority = Some(3);
+    set.system.tasks_mut()[0].extra.set(Attribute::Priority, Some(2));
+    set.system.tasks_mut()[1].extra.set(Attribute::Priority, Some(3));
     let (metrics, recorder) = record(&set, "fp", 30);
     let end = |recorder: &Recorder| recorder.jobs.iter().find(|job| job.task == TaskId(2)).unwrap().left;
     assert_eq!((metrics.migrations, end(&recorder)), (1, ms(10)));

@@ -7,9 +7,9 @@
 //! not found.
 
 use crate::{
-    Aim, Arrival, Chain, Communication, Core, CoreId, CoreSet, Costs, Estimate, ExecutionModel, Gap, ListedJob,
-    Measure, Mode, OnMiss, Preemption, Protocol, ResourceId, Section, Server, Speed, System, Task, TaskId, TaskSet,
-    Time, TimeUnit,
+    Aim, Arrival, Attribute, Chain, Communication, Core, CoreId, CoreSet, Costs, Estimate, ExecutionModel, Gap,
+    ListedJob, Measure, Mode, OnMiss, Preemption, Protocol, ResourceId, Section, Server, Speed, System, Task, TaskId,
+    TaskSet, Time, TimeUnit,
 };
 use alloc::{format, string::String, vec::Vec};
 
@@ -179,8 +179,6 @@ macro_rules! encode_fields {
 }
 
 encode_fields! {
-    Task: name, arrival, wcet, bcet, acet, execution, estimate_error, wcet_high, deadline, offset, jitter, criticality,
-        guarantee, value, priority, skip, mk, server, preemption, after, reads, sections, cores;
     ListedJob: release, deadline, execution, wcet, bcet, criticality, value, estimate;
     Section: resource, at, length;
     Core: name, speed;
@@ -188,6 +186,38 @@ encode_fields! {
     Server: name, budget, period;
     Chain: name, tasks, deadline, communication;
     Mode: name, at, work, rate, tasks;
+}
+
+impl Encode for Task {
+    fn put(&self, out: &mut Vec<u8>) {
+        macro_rules! put {
+            ($($value:expr),*) => { $($value.put(out);)* };
+        }
+        #[rustfmt::skip]
+        let Task {
+            name, arrival, wcet, bcet, acet, execution, estimate_error, wcet_high, deadline, offset, jitter,
+            criticality, guarantee, value, mk, extra, preemption, after, reads, sections, cores,
+        } = self;
+        // The numbers of schedulers have the places and sizes that they had as fields of their own.
+        let [priority, skip, server] = Attribute::ALL.map(|attribute| extra.get(attribute));
+        let skip = skip.map(|skip| skip as u32);
+        put!(name, arrival, wcet, bcet, acet, execution, estimate_error, wcet_high, deadline, offset);
+        put!(
+            jitter,
+            criticality,
+            guarantee,
+            value,
+            priority,
+            skip,
+            mk,
+            server,
+            preemption,
+            after,
+            reads,
+            sections,
+            cores
+        );
+    }
 }
 
 impl Encode for System {
@@ -513,11 +543,11 @@ mod tests {
             ("criticality", |set| task(set, |task| task.criticality = 1)),
             ("guarantee", |set| task(set, |task| task.guarantee = true)),
             ("value", |set| task(set, |task| task.value = 2.0)),
-            ("priority", |set| task(set, |task| task.priority = Some(1))),
-            ("skip", |set| task(set, |task| task.skip = Some(2))),
+            ("priority", |set| task(set, |task| task.extra.set(Attribute::Priority, Some(1)))),
+            ("skip", |set| task(set, |task| task.extra.set(Attribute::Skip, Some(2)))),
             ("mk", |set| task(set, |task| task.mk = Some((1, 2)))),
             ("mk", |set| task(set, |task| task.mk = Some((2, 1)))),
-            ("served by", |set| task(set, |task| task.server = Some(0))),
+            ("served by", |set| task(set, |task| task.extra.set(Attribute::Server, Some(0)))),
             ("not preempted", |set| task(set, |task| task.preemption = Preemption::None)),
             ("preempted every", |set| task(set, |task| task.preemption = Preemption::Every(Time(1)))),
             ("after", |set| task(set, |task| task.after = vec![TaskId(1)])),

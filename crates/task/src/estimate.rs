@@ -7,13 +7,11 @@
 //! say what a scheduler may plan with. Both are the remaining wcet where there is no estimate, and where the estimate
 //! says no more than the wcet does.
 
-use alloc::{format, string::String};
-
 #[cfg(not(feature = "std"))]
 use crate::float::Float as _;
 use core::num::NonZeroU64;
 
-use crate::{Job, LogNormal, SystemView, Task, Time};
+use crate::{Job, LogNormal, SystemView, Time};
 
 /// Number of standard deviations from the median to the ninth decile of a normal distribution.
 const NINTH_DECILE: f64 = 1.281_551_565_544_600_4;
@@ -145,17 +143,6 @@ impl Job {
     }
 }
 
-impl Task {
-    /// Returns what the jobs say beforehand in words for labels, "estimated exactly" or "estimated, error 0.3"; none
-    /// without estimates.
-    pub fn estimate_label(&self) -> Option<String> {
-        self.estimate_error.map(|error| match error {
-            0.0 => "estimated exactly".into(),
-            error => format!("estimated, error {error}"),
-        })
-    }
-}
-
 impl SystemView<'_> {
     /// Returns the time to plan with for a job on the fastest core that it may use: [`Job::likely_remaining`], and
     /// [`Job::remaining`] if the job is critical or its task is to be guaranteed.
@@ -178,7 +165,7 @@ impl SystemView<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{TaskId, TaskSet};
+    use crate::{Task, TaskId, TaskSet};
 
     fn job(estimate: Option<Estimate>) -> Job {
         let task = Task::periodic("t", Time(1_000), Time(100)).with_bcet(Time(10));

@@ -4,7 +4,7 @@
 //! Rankings, verdicts and the arena compare schedules measure by measure. Training needs a single number per job, and
 //! [`Goal::worths`] derives it from the same order.
 
-use alloc::{format, string::String, vec, vec::Vec};
+use alloc::{format, vec, vec::Vec};
 use core::fmt;
 
 use crate::{Arrival, System, Task};
@@ -135,35 +135,14 @@ impl Goal {
         self.measures[0]
     }
 
+    /// Returns whether critical jobs are judged at more than one level.
+    pub fn has_levels(&self) -> bool {
+        self.has_levels
+    }
+
     /// Returns whether the number of jobs that meet their deadline is all that counts.
     pub fn is_plain(&self) -> bool {
         self.measures == [Measure::Met]
-    }
-
-    /// Returns the heading of a measure's column in a table.
-    pub fn label(&self, measure: Measure) -> String {
-        match measure {
-            Measure::Critical(level) if self.has_levels => format!("critical {level}"),
-            Measure::Critical(_) => "critical met".into(),
-            Measure::Chains => "chains met".into(),
-            Measure::Mk => "(m,k) kept".into(),
-            Measure::Value => "value".into(),
-            Measure::Met => "met".into(),
-            Measure::WorstTask => "worst task".into(),
-        }
-    }
-
-    /// Returns the noun for the whole that a measure is a share of, as in "98% of **the critical jobs** in time".
-    pub fn noun(&self, measure: Measure) -> String {
-        match measure {
-            Measure::Critical(level) if self.has_levels => format!("criticality {level}"),
-            Measure::Critical(_) => "the critical jobs".into(),
-            Measure::Chains => "the chains' instances".into(),
-            Measure::Mk => "the (m,k) windows".into(),
-            Measure::Value => "the value".into(),
-            Measure::Met => "the jobs".into(),
-            Measure::WorstTask => "the worst task's jobs".into(),
-        }
     }
 
     /// Computes the worth of a job of `tasks` for training: one number that keeps the order of this goal.

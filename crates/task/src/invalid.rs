@@ -4,7 +4,8 @@ use alloc::collections::BTreeSet;
 use alloc::string::String;
 
 use crate::{
-    Arrival, Costs, ExecutionModel, Gap, PrecedenceProblem, SectionProblem, Server, Speed, System, Task, Time,
+    Arrival, Attribute, Costs, ExecutionModel, Gap, PrecedenceProblem, SectionProblem, Server, Speed, System, Task,
+    Time,
 };
 
 /// Reason why a [`System`] cannot be scheduled.
@@ -73,8 +74,8 @@ pub enum InvalidSystem {
     UnknownServer {
         /// Name of the task.
         task: String,
-        /// Index of the server.
-        server: usize,
+        /// Place of the server.
+        server: i64,
     },
     /// Precedence, a read or a chain is impossible.
     #[error("{name:?}: {what}")]
@@ -213,8 +214,8 @@ impl System {
         if !(task.value.is_finite() && task.value >= 0.0) {
             return Err(InvalidSystem::Value { task: name(), value: task.value });
         }
-        match task.server {
-            Some(server) if server >= self.servers().len() => {
+        match task.extra.get(Attribute::Server) {
+            Some(server) if usize::try_from(server).map_or(true, |server| server >= self.servers().len()) => {
                 Err(InvalidSystem::UnknownServer { task: name(), server })
             }
             _ => Ok(()),
@@ -239,7 +240,7 @@ fn setting_problem(task: &Task) -> Option<TaskSettingProblem> {
         (!is_usable(&task.execution), TaskSettingProblem::Execution),
         (task.estimate_error.is_some_and(|error| !errors.contains(&error)), TaskSettingProblem::Estimate),
         (task.mk.is_some_and(|(m, k)| m == 0 || m > k), TaskSettingProblem::Mk),
-        (task.skip.is_some_and(|skip| skip < 2), TaskSettingProblem::Skip),
+        (task.extra.get(Attribute::Skip).is_some_and(|skip| skip < 2), TaskSettingProblem::Skip),
         (!task.preemption.is_usable(task.wcet), TaskSettingProblem::Preemption),
     ];
     checks.into_iter().find(|(is_wrong, _)| *is_wrong).map(|(_, problem)| problem)

@@ -28,6 +28,7 @@ macro_rules! replaced_fields {
 
 pub mod encoding;
 mod estimate;
+mod extra;
 #[cfg(not(feature = "std"))]
 mod float;
 mod goal;
@@ -52,6 +53,7 @@ mod view;
 mod wrapper;
 
 pub use estimate::Estimate;
+pub use extra::{Attribute, Extra};
 pub use goal::{Aim, Goal, Measure, Worths};
 pub use ids::{CoreId, ResourceId, TaskId};
 pub use invalid::{InvalidSystem, TaskSettingProblem};

@@ -4,11 +4,7 @@
 //! task: a *uniform* machine in the words of the field. Times that depend on the pair of task and core (*unrelated*
 //! machines) cannot be stated.
 
-use alloc::{
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
+use alloc::{format, string::String, vec::Vec};
 
 #[cfg(not(feature = "std"))]
 use crate::float::Float as _;
@@ -212,17 +208,6 @@ impl System {
         }
     }
 
-    /// Returns the label of a core in pictures: its name and its speed where cores have different ones.
-    pub fn core_label(&self, core: CoreId) -> String {
-        let name = self.core_name(core);
-        match self.machine().cores().get(core.index()) {
-            Some(this) if self.machine().is_unequal() || this.speed != Speed::FULL => {
-                format!("{name} ×{}", this.speed.as_f64())
-            }
-            _ => name,
-        }
-    }
-
     /// Returns whether every core has full speed and every task may use all of them, as most theory presupposes.
     pub fn has_identical_cores(&self) -> bool {
         self.machine().is_full_speed() && !self.machine().is_bound()
@@ -231,37 +216,6 @@ impl System {
     /// Returns the speed of the fastest core that a task of this set may use.
     pub fn fastest(&self, task: &Task) -> Speed {
         task.cores.iter(self.cores()).map(|core| self.machine().speed(core)).max().unwrap_or(Speed::FULL)
-    }
-
-    /// Returns the machine in words: "1 core", "4 cores", or "8 cores (4 big ×1, 4 little ×0.4)".
-    pub fn machine_label(&self) -> String {
-        let cores = match self.cores() {
-            1 => "1 core".into(),
-            count @ ..1000 => format!("{count} cores"),
-            count => format!("{} {:03} cores", count / 1000, count % 1000),
-        };
-        let group = |group: &[Core]| format!("{} {} ×{}", group.len(), group[0].name, group[0].speed.as_f64());
-        let groups: Vec<String> = self.machine().cores().chunk_by(|a, b| a == b).map(group).collect();
-        if groups.is_empty() { cores } else { format!("{cores} ({})", groups.join(", ")) }
-    }
-
-    /// Returns the cores that a task may use in words for labels, "big" or "cores 0, 2"; none if it may use all.
-    pub fn cores_label(&self, task: TaskId) -> Option<String> {
-        let own = &self.tasks()[task].cores;
-        if own.is_all() {
-            return None;
-        }
-        let numbers: Vec<String> = own.iter(self.cores()).map(|core| core.to_string()).collect();
-        let groups: Vec<&[Core]> = self.machine().cores().chunk_by(|a, b| a.name == b.name).collect();
-        let (mut names, mut start, mut is_whole) = (Vec::new(), 0, !groups.is_empty());
-        for group in groups {
-            let inside = (start..start + group.len()).filter(|core| own.contains(CoreId::new(*core))).count();
-            is_whole &= inside == 0 || inside == group.len();
-            names.extend((inside > 0).then(|| group[0].name.clone()));
-            start += group.len();
-        }
-        let numbered = if numbers.len() == 1 { "core" } else { "cores" };
-        Some(if is_whole { names.join(", ") } else { format!("{numbered} {}", numbers.join(", ")) })
     }
 
     /// Changes the number of cores. The error says what in the system does not allow it.

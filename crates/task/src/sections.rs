@@ -6,7 +6,7 @@
 //! its resource there, and one that completes before does not lock it. A job whose wcet differs from that of its task,
 //! in a mode or a list of jobs, has its sections in proportion to its wcet.
 
-use crate::{Job, ResourceId, System, Task, TaskId, Time};
+use crate::{Attribute, Job, ResourceId, System, Task, TaskId, Time};
 use alloc::{string::String, vec, vec::Vec};
 
 /// A stretch of every job of a task in which it holds a resource that one job at a time can have.
@@ -193,7 +193,7 @@ impl System {
 /// Where every task states a priority, the levels are the priorities; otherwise the level of a task is the higher the
 /// shorter its relative deadline is. Tasks that are equal in it have equal levels.
 pub fn preemption_levels(tasks: &[Task]) -> Vec<i64> {
-    let given: Option<Vec<i64>> = tasks.iter().map(|task| task.priority).collect();
+    let given: Option<Vec<i64>> = tasks.iter().map(|task| task.extra.get(Attribute::Priority)).collect();
     given.unwrap_or_else(|| tasks.iter().map(|task| -(task.deadline.0.min(i64::MAX as u64) as i64)).collect())
 }
 

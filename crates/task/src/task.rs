@@ -1,12 +1,12 @@
 //! A task: how its jobs arrive, how long they execute, and when they are due.
 
-use alloc::{boxed::Box, format, string::String, vec::Vec};
+use alloc::{boxed::Box, string::String, vec::Vec};
 
 #[cfg(not(feature = "std"))]
 use crate::float::Float as _;
 use alloc::sync::Arc;
 
-use crate::{CoreSet, Estimate, LogNormal, Section, TaskId, Time};
+use crate::{CoreSet, Estimate, Extra, LogNormal, Section, TaskId, Time};
 
 /// A recurring activity that releases jobs. Tasks are independent unless they state precedence ([`Task::after`]) or
 /// share resources ([`Task::sections`]).
@@ -43,14 +43,10 @@ pub struct Task {
     pub guarantee: bool,
     /// Value of meeting one deadline. 1 by default.
     pub value: f64,
-    /// Priority under the scheduler `fp`: the job with the larger number runs first.
-    pub priority: Option<i64>,
-    /// Skip factor: one job in every `skip` jobs may be skipped (Koren and Shasha).
-    pub skip: Option<u32>,
     /// (m,k)-firm constraint: at least m of any k consecutive jobs must meet their deadline.
     pub mk: Option<(u32, u32)>,
-    /// Index in [`crate::System::servers`] of the server that serves the jobs of this task.
-    pub server: Option<usize>,
+    /// Attributes that only some schedulers read, such as a priority.
+    pub extra: Extra,
     /// Where a running job of this task can lose its core.
     pub preemption: Preemption,
     /// Tasks that this one follows: its job number k is released when job number k of each of them has
@@ -96,15 +92,6 @@ impl Preemption {
         match self {
             Preemption::Free | Preemption::None => Time::NEVER,
             Preemption::Every(every) => Time((executed.0 / every.0.max(1)).saturating_add(1).saturating_mul(every.0)),
-        }
-    }
-
-    /// Returns the limit in words for labels, "not preempted" or "preempted every 2ms"; none without a limit.
-    pub fn label(self) -> Option<String> {
-        match self {
-            Preemption::Free => None,
-            Preemption::None => Some("not preempted".into()),
-            Preemption::Every(every) => Some(format!("preempted every {every}")),
         }
     }
 
@@ -252,10 +239,8 @@ replaced_fields! {
     with_criticality criticality: u8,
     with_guarantee guarantee: bool,
     with_value value: f64,
-    with_priority priority: Option<i64>,
-    with_skip skip: Option<u32>,
     with_mk mk: Option<(u32, u32)>,
-    with_server server: Option<usize>,
+    with_extra extra: Extra,
     with_preemption preemption: Preemption,
     with_after after: Vec<TaskId>,
     with_reads reads: Vec<TaskId>,
@@ -351,10 +336,8 @@ impl Task {
             criticality: 0,
             guarantee: false,
             value: 1.0,
-            priority: None,
-            skip: None,
             mk: None,
-            server: None,
+            extra: Extra::default(),
             preemption: Preemption::Free,
             after: Vec::new(),
             reads: Vec::new(),

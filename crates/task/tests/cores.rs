@@ -235,9 +235,4 @@ fn machines_that_cannot_be_are_refused() {
     other.system.set_machine(Vec::new());
     assert!(other.system.change_cores(1).unwrap_err().contains("\"t0\""));
     assert_eq!((other.system.change_cores(4), other.cores()), (Ok(()), 4));
-    assert_eq!(valid.machine_label(), "2 cores (1 x1000 ×1, 1 x500 ×0.5)");
-    assert_eq!(
-        (valid.core_label(CoreId(1)), valid.cores_label(TaskId(0))),
-        ("core 1 (x500) ×0.5".into(), Some("x500".into()))
-    );
 }

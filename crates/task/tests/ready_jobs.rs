@@ -4,9 +4,9 @@
 use temponet_task::AssignmentProblem;
 use temponet_task::ready_jobs::ReleaseProblem;
 use temponet_task::{
-    Arrival, Assignment, CoreId, Costs, Estimate, Event, ExecutionModel, Gap, InvalidSystem, JobId, NotApplicable,
-    OnMiss, Preemption, ReadyJobs, ReadyJobsError, Release, Scheduler, Server, Speed, System, SystemView, Task, TaskId,
-    TaskSet, TaskSettingProblem, Time,
+    Arrival, Assignment, Attribute, CoreId, Costs, Estimate, Event, ExecutionModel, Gap, InvalidSystem, JobId,
+    NotApplicable, OnMiss, Preemption, ReadyJobs, ReadyJobsError, Release, Scheduler, Server, Speed, System,
+    SystemView, Task, TaskId, TaskSet, TaskSettingProblem, Time,
 };
 
 const fn ms(n: u64) -> Time {
@@ -255,7 +255,7 @@ fn systems_that_make_no_sense_are_refused() {
     setting(|task| task.estimate_error = Some(-0.1), TaskSettingProblem::Estimate);
     setting(|task| task.estimate_error = Some(f64::NAN), TaskSettingProblem::Estimate);
     setting(|task| task.mk = Some((5, 3)), TaskSettingProblem::Mk);
-    setting(|task| task.skip = Some(0), TaskSettingProblem::Skip);
+    setting(|task| task.extra.set(Attribute::Skip, Some(0)), TaskSettingProblem::Skip);
     setting(|task| task.preemption = Preemption::Every(Time::ZERO), TaskSettingProblem::Preemption);
     setting(|task| task.preemption = Preemption::Every(Time(3)), TaskSettingProblem::Preemption);
     assert_eq!(refused(|system| system.set_speeds(Vec::new())), InvalidSystem::Speeds);
@@ -268,7 +268,10 @@ fn systems_that_make_no_sense_are_refused() {
     assert!(matches!(refused(period), InvalidSystem::TaskTime { .. }));
     assert!(matches!(refused(|system| system.tasks_mut()[0].bcet = ms(5)), InvalidSystem::BcetAboveWcet { .. }));
     assert!(matches!(refused(|system| system.tasks_mut()[0].value = -1.0), InvalidSystem::Value { .. }));
-    assert!(matches!(refused(|system| system.tasks_mut()[0].server = Some(0)), InvalidSystem::UnknownServer { .. }));
+    assert!(matches!(
+        refused(|system| system.tasks_mut()[0].extra.set(Attribute::Server, Some(0))),
+        InvalidSystem::UnknownServer { .. }
+    ));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use rand::RngExt;
 use rand_pcg::Pcg64;
 use temponet_analysis::WorstCase;
-use temponet_task::{Arrival, Costs, ExecutionModel, Gap, ListedJob, Mode, Task, TaskSet, Time};
+use temponet_task::{Arrival, Attribute, Costs, ExecutionModel, Gap, ListedJob, Mode, Task, TaskSet, Time};
 
 pub fn ms(n: u64) -> Time {
     Time::from_ms(n)
@@ -51,7 +51,7 @@ pub fn drawn(rng: &mut Pcg64, cores: usize, kind: Kind) -> TaskSet {
         let mut task = Task::periodic(format!("t{index}"), Time(period), Time(wcet));
         task.deadline = Time(deadline.max(wcet));
         if rng.random_bool(0.3) {
-            task.priority = Some(rng.random_range(0..5));
+            task.extra.set(Attribute::Priority, Some(rng.random_range(0..5)));
         }
         if kind == Kind::Wild {
             make_wild(rng, &mut task, unit);

@@ -1,6 +1,7 @@
 //! A comparison as a text table: at most ten rows, with ties folded, and a conclusion in one sentence.
 
 use std::io::IsTerminal;
+use temponet_sim::labels;
 
 use temponet_lab::clairvoyant::Clairvoyant;
 use temponet_lab::comparison::ranking;
@@ -101,7 +102,7 @@ impl<'a> Folded<'a> {
     /// Folds schedulers that are equal in every measure of the goal in every run into one row. EDF and the learned scheduler keep their own rows.
     fn of(comparison: &'a Comparison) -> Folded<'a> {
         let goal = &comparison.plan.goal;
-        let is_kept = |row: &ComparisonRow| row.scheduler == "edf" || row.kind() == Kind::Learned;
+        let is_kept = |row: &ComparisonRow| row.is_baseline() || row.kind() == Kind::Learned;
         // Rows are sorted, so equal rows are adjacent.
         let groups: Vec<&[ComparisonRow]> =
             comparison.rows.chunk_by(|a, b| ranking::edge(goal, &a.scores, &b.scores).is_none()).collect();
@@ -134,7 +135,7 @@ impl<'a> Folded<'a> {
 fn columns(comparison: &Comparison, is_whole: bool) -> Vec<Column> {
     let plan = &comparison.plan;
     let plain = |head: &str| Column { head: head.into(), measure: None };
-    let measured = |measure: Measure| Column { head: plan.goal.label(measure), measure: Some(measure) };
+    let measured = |measure: Measure| Column { head: labels::measure(&plan.goal, measure), measure: Some(measure) };
     let mut columns = vec![plain("scheduler")];
     columns.extend(plan.goal.measures().iter().filter(|measure| **measure != Measure::Met).map(|of| measured(*of)));
     columns.extend([measured(Measure::Met), plain("±95%"), plain("missed")]);

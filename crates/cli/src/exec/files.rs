@@ -1,6 +1,7 @@
 //! Files of `exec`: jobs as CSV, a trace for Perfetto, and a picture.
 
 use std::io::Write;
+use temponet_sim::labels;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
@@ -116,7 +117,7 @@ fn trace(result: &ExecResult) -> Vec<u8> {
             );
         }
         for core in set.core_ids() {
-            let args = json!({"name": set.core_label(core)});
+            let args = json!({"name": labels::core(set, core)});
             events.push(json!({"ph": "M", "pid": jobs, "tid": core.0, "name": "thread_name", "args": args}));
         }
         let Some(first) = measured.runs.first() else { continue };

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use temponet_runtime::sheet::Sheet;
+use temponet_sim::labels;
 
 use super::outcome::{ExecResult, Measured};
 use temponet_lab::comparison::json::{JsonLatency, JsonRow};
@@ -83,7 +84,7 @@ impl<'a> ExecJson<'a> {
             on_miss: plan.set.on_miss().name(),
             seed: plan.seed,
             runs: plan.runs,
-            goal: plan.goal.measures().iter().map(|measure| plan.goal.label(*measure)).collect(),
+            goal: plan.goal.measures().iter().map(|measure| labels::measure(&plan.goal, *measure)).collect(),
             verdict: comparison.verdict(),
             platform: JsonSheet::of(&result.sheet),
             results: rows

@@ -4,6 +4,7 @@ use temponet_lab::comparison::ComparisonRow;
 use temponet_lab::stats::{percent, points};
 use temponet_runtime::sheet::Sheet;
 use temponet_sim::Histogram;
+use temponet_sim::labels;
 use temponet_task::Measure;
 use temponet_wording::counted;
 
@@ -65,7 +66,7 @@ pub fn text(result: &ExecResult) -> String {
         &format!("\non real threads: {runs} from seed {}, {jobs} each scheduler; goal: {}\n\n", plan.seed, plan.goal);
     let others: Vec<Measure> =
         plan.goal.measures().iter().copied().filter(|measure| *measure != Measure::Met).collect();
-    let labels: Vec<String> = others.iter().map(|measure| plan.goal.label(*measure)).collect();
+    let labels: Vec<String> = others.iter().map(|measure| labels::measure(&plan.goal, *measure)).collect();
     let mut header = vec!["scheduler"];
     header.extend(labels.iter().map(String::as_str));
     header.extend([

@@ -5,6 +5,7 @@
 mod watcher;
 
 use std::path::{Path, PathBuf};
+use temponet_sim::labels;
 
 use anyhow::{Context, Result, anyhow, bail};
 use serde::Serialize;
@@ -13,6 +14,7 @@ use temponet_formats::read_bytes;
 use temponet_infer::Weights;
 use temponet_lab::arena::Case;
 use temponet_lab::models::{self, BUILT_IN};
+use temponet_lab::roster::is_baseline;
 use temponet_lab::stats::percent;
 use temponet_school::curves;
 use temponet_school::preparation::{baselines, check_teachers, initial_weights, is_trace, parts, trials, verdict};
@@ -230,7 +232,7 @@ fn text(output: &Path, verdict: &TrainingVerdict, first: Option<&Case>) -> Strin
     let goal = verdict.goal();
     let measures: Vec<Measure> = goal.measures().iter().copied().filter(|measure| *measure != Measure::Met).collect();
     let mut header: Vec<String> = vec!["scheduler".into()];
-    header.extend(measures.iter().map(|measure| goal.label(*measure)));
+    header.extend(measures.iter().map(|measure| labels::measure(goal, *measure)));
     header.extend(["in time".into(), "95%".into()]);
     let row = |judged: &JudgedScheduler| {
         let interval = judged.ci95.map(|half| format!("± {:.2}", 100.0 * half)).unwrap_or_default();
@@ -247,7 +249,7 @@ fn text(output: &Path, verdict: &TrainingVerdict, first: Option<&Case>) -> Strin
     }));
     optimum.extend([percent(verdict.clairvoyant), String::new()]);
     let mut rows = vec![optimum, row(&verdict.temponet), row(&verdict.unshielded)];
-    let is_shown = |(place, judged): &(usize, &JudgedScheduler)| *place < 3 || judged.name == "edf";
+    let is_shown = |(place, judged): &(usize, &JudgedScheduler)| *place < 3 || is_baseline(&judged.name);
     rows.extend(verdict.others.iter().enumerate().filter(is_shown).map(|(_, judged)| row(judged)));
     let header: Vec<&str> = header.iter().map(String::as_str).collect();
     text += &table::render_with(&header, &rows, 1);

@@ -1,6 +1,6 @@
 //! Keys of `[[task]]` and `[[burst]]`, and of the tables within them.
 
-use temponet_task::{Arrival, ExecutionModel, Gap, Preemption, Task, Time};
+use temponet_task::{Arrival, Attribute, ExecutionModel, Gap, Preemption, Task, Time};
 use temponet_wording::did_you_mean;
 
 use super::estimate::{ESTIMATE, estimate};
@@ -169,8 +169,8 @@ pub(crate) const PRIORITY: Row = Row::new(
     Spec::new("priority", Kind::Integer(i32::MIN as i64, i32::MAX as i64), "for `fp`: the larger number runs first")
         .default("after all others")
         .example("3"),
-    |draft, given| put(&mut draft.task.priority, given.integer()),
-    |_, task| task.priority.map(Out::Integer),
+    |draft, given| extra(draft, Attribute::Priority, given.integer()),
+    |_, task| task.extra.get(Attribute::Priority).map(Out::Integer),
 );
 
 pub(super) const OWN_PREEMPTION: Row =
@@ -280,8 +280,8 @@ pub(crate) static TASK: Table<OfTask> = Table {
         PRIORITY,
         Row::new(
             Spec::new("skip", Kind::Integer(2, u32::MAX as i64), "one job in every `skip` can be skipped").example("4"),
-            |draft, given| put(&mut draft.task.skip, given.integer().map(|skip| skip as u32)),
-            |_, task| task.skip.map(|skip| Out::Integer(i64::from(skip))),
+            |draft, given| extra(draft, Attribute::Skip, given.integer()),
+            |_, task| task.extra.get(Attribute::Skip).map(Out::Integer),
         ),
         Row::new(
             Spec::new(
@@ -298,8 +298,8 @@ pub(crate) static TASK: Table<OfTask> = Table {
             Spec::new("server", Kind::Reference, "name of the `[[server]]` that serves its jobs")
                 .lost(Some("its server is"))
                 .example("\"aperiodic\""),
-            |draft, given| put(&mut draft.task.server, server(given)),
-            |set, task| task.server.map(|server| text(&set.servers()[server].name)),
+            |draft, given| extra(draft, Attribute::Server, server(given)),
+            |set, task| task.extra.get(Attribute::Server).map(|server| text(&set.servers()[server as usize].name)),
         ),
         OWN_PREEMPTION,
         Row::new(
@@ -381,10 +381,17 @@ fn mk(given: Given<'_>) -> Result<(u32, u32), Problem> {
     if m < 1 || m > k { Err(wrong()) } else { Ok((m, k)) }
 }
 
-/// Reads the name of a server, and returns its index.
-fn server(given: Given<'_>) -> Result<usize, Problem> {
+/// Takes an attribute that only some schedulers read.
+fn extra(draft: &mut TaskDraft<'_>, attribute: Attribute, value: Result<i64, Problem>) -> Result<(), Problem> {
+    draft.task.extra.set(attribute, Some(value?));
+    Ok(())
+}
+
+/// Reads the name of a server, and returns its place.
+fn server(given: Given<'_>) -> Result<i64, Problem> {
     let (wanted, servers) = (given.text()?, given.with.servers);
     let hint = || did_you_mean(wanted, servers.iter().map(|server| server.name.as_str()));
     let unknown = || Problem::at(given.node.line, format!("there is no server {wanted:?}{}", hint()));
-    servers.iter().position(|server| server.name == wanted).ok_or_else(unknown)
+    let place = servers.iter().position(|server| server.name == wanted).ok_or_else(unknown)?;
+    Ok(place as i64)
 }

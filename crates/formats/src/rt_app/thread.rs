@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use temponet_task::{Task, Time};
+use temponet_task::{Attribute, Task, Time};
 
 use super::locks::{self, Locked};
 use super::pattern::{Pattern, Phase, event};
@@ -244,7 +244,7 @@ fn task(
     let priority = scheduling.priority.map(|node| node.integer("priority", -20, 99).map(|value| (value, node.line)));
     match (policy, priority.transpose()?) {
         (LinuxPolicy::Fifo | LinuxPolicy::RoundRobin, priority) => {
-            task.priority = Some(priority.map_or(DEFAULT_PRIORITY, |(value, _)| value));
+            task.extra.set(Attribute::Priority, Some(priority.map_or(DEFAULT_PRIORITY, |(value, _)| value)));
         }
         (_, Some((value, line))) if value != 0 => {
             notes.task(line, name, format_args!("\"priority\" = {value} of {} is not represented", policy.name()));

@@ -116,9 +116,9 @@ impl Reader<'_> {
                     self.notes.task(line, &draft.task.name, "is left out: it has no activation dates");
                     return Ok(None);
                 }
-                let Task { name, wcet, priority, .. } = draft.task;
+                let Task { name, wcet, extra, .. } = draft.task;
                 let jobs = dates.into_iter().map(|release| ListedJob::new(release, release + deadline, wcet));
-                Ok(Some(listed_task(name, jobs.collect()).with_priority(priority)))
+                Ok(Some(listed_task(name, jobs.collect()).with_extra(extra)))
             }
             ("APeriodic", _) => {
                 self.notes.task(line, &draft.task.name, "is left out: another task activates it (followed_by)");

@@ -7,7 +7,8 @@ use temponet_analysis::{
     chain_bounds, dependent_response_times, impossible,
 };
 use temponet_sched::{LARGEST_SCALING, Proof, Scaling, proofs, scalings};
-use temponet_task::{CoreId, TaskSet, Time};
+use temponet_sim::labels;
+use temponet_task::{Attribute, CoreId, TaskSet, Time};
 
 use crate::comparison::listed;
 use crate::overload::Survivals;
@@ -55,7 +56,7 @@ impl Analysis {
             }
         }
         progress.say("response times");
-        let has_priorities = set.tasks().iter().any(|task| task.priority.is_some());
+        let has_priorities = set.tasks().iter().any(|task| task.extra.has(Attribute::Priority));
         let policies = [PriorityRule::RateMonotonic, PriorityRule::DeadlineMonotonic, PriorityRule::Given];
         let asked =
             policies.into_iter().filter(|rule| set.cores() == 1 && (*rule != PriorityRule::Given || has_priorities));
@@ -74,7 +75,7 @@ impl Analysis {
             Ok(worst_case) => worst_case,
             Err(NotAnalyzable::Precedence | NotAnalyzable::SharedResources) if !self.proofs.is_empty() => {
                 let names = listed(&self.proved_names());
-                let cores = self.set.machine_label();
+                let cores = labels::machine(&self.set);
                 return format!("On {cores} every deadline is proved to be met under {names}.");
             }
             Err(NotAnalyzable::SharedResources)
@@ -82,14 +83,14 @@ impl Analysis {
             {
                 return format!(
                     "Nothing is proved on {}: no test for tasks that share resources holds.",
-                    self.set.machine_label()
+                    labels::machine(&self.set)
                 );
             }
             Err(why) => return format!("Not analysable: {why}."),
         };
         // A speed that all cores have is part of the worst case.
         let speed = if worst_case.speeds.is_empty() { self.set.machine().speed(CoreId(0)).as_f64() } else { 1.0 };
-        let (cores, utilization) = (self.set.machine_label(), speed * worst_case.utilization());
+        let (cores, utilization) = (labels::machine(&self.set), speed * worst_case.utilization());
         let best = self.scalings.first();
         let shrunk = best.filter(|best| best.factor < 1.0).map_or(String::new(), |best| {
             format!(
@@ -173,7 +174,7 @@ impl Analysis {
                 format!("Task {} takes {time}{core}, more than its deadline of {}", task.name, task.deadline)
             }
             Impossible::Cores { cores, utilization, speed } => {
-                let names: Vec<String> = cores.iter().map(|core| self.set.core_label(*core)).collect();
+                let names: Vec<String> = cores.iter().map(|core| labels::core(&self.set, *core)).collect();
                 let names = listed(&names.iter().map(String::as_str).collect::<Vec<_>>());
                 format!(
                     "Overloaded: the tasks bound to {names} have a utilization of {utilization:.2} on a speed of {speed:.2}"

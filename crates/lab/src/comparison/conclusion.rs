@@ -1,6 +1,7 @@
 //! The conclusion of a comparison in words: which scheduler is best, by how much, and at whose expense.
 
 use temponet_sched::Kind;
+use temponet_sim::labels;
 use temponet_task::Measure;
 
 use crate::chain_table::ChainFigures;
@@ -20,7 +21,7 @@ impl Comparison {
         let still = match edge {
             Some(edge) => {
                 let comparative = if edge.difference > 0.0 { "more" } else { "less" };
-                let noun = self.plan.goal.noun(edge.measure);
+                let noun = labels::whole(&self.plan.goal, edge.measure);
                 format!("has {} points of {noun} {comparative} than {}", edge.points(), best.scheduler)
             }
             None => format!("gains nothing over {} that these runs can tell", best.scheduler),
@@ -128,7 +129,7 @@ impl Comparison {
     fn figures(&self, row: &ComparisonRow) -> String {
         let goal = &self.plan.goal;
         let figure = |measure: &Measure| {
-            Some(format!("{} of {}", percent(row.metrics.measured(*measure)?), goal.noun(*measure)))
+            Some(format!("{} of {}", percent(row.metrics.measured(*measure)?), labels::whole(goal, *measure)))
         };
         let figures: Vec<String> = goal.measures().iter().filter_map(figure).collect();
         format!("{} in time", listed(&figures.iter().map(String::as_str).collect::<Vec<_>>()))
@@ -150,7 +151,12 @@ impl Comparison {
         let classical = classical.filter(|row| row.scheduler != "edf" && !best.kind().is_classical());
         let clause = |row: &ComparisonRow, role: &str| {
             let edge = self.lead_over(best, row)?;
-            Some(format!("{} points of {} more than {}{role}", edge.points(), goal.noun(edge.measure), row.scheduler))
+            Some(format!(
+                "{} points of {} more than {}{role}",
+                edge.points(),
+                labels::whole(goal, edge.measure),
+                row.scheduler
+            ))
         };
         let clauses = [
             classical.and_then(|row| clause(row, ", the best classical scheduler")),
@@ -168,7 +174,12 @@ impl Comparison {
         }
         let goal = &self.plan.goal;
         let edge = self.lead_over(best, learned)?;
-        Some(format!("{} is {} points of {} behind.", learned.scheduler, edge.points(), goal.noun(edge.measure)))
+        Some(format!(
+            "{} is {} points of {} behind.",
+            learned.scheduler,
+            edge.points(),
+            labels::whole(goal, edge.measure)
+        ))
     }
 
     /// States the distance of the learned scheduler from the tuned portfolio of simple schedulers, where these runs can tell
@@ -178,7 +189,7 @@ impl Comparison {
         let learned = self.of_kind(Kind::Learned).filter(|learned| learned.scheduler == learned.spec)?;
         let tuned = self.of_kind(Kind::Tuned)?;
         let edge = ranking::edge(&self.plan.goal, &learned.scores, &tuned.scores).filter(|edge| edge.is_clear())?;
-        let points = format!("{} points of {}", edge.points(), self.plan.goal.noun(edge.measure));
+        let points = format!("{} points of {}", edge.points(), labels::whole(&self.plan.goal, edge.measure));
         let (learned, tuned) = (&learned.scheduler, &tuned.scheduler);
         Some(match edge.difference > 0.0 {
             true => format!("{learned} has {points} more than {tuned}, the simple scheduler that tuning chose."),
@@ -259,10 +270,10 @@ impl Comparison {
         Some(format!(
             "If {} points of {} may be lost, {} has {:.2} points more of {}.",
             edge.points(),
-            goal.noun(edge.measure),
+            labels::whole(goal, edge.measure),
             row.scheduler,
             100.0 * gain(row),
-            goal.noun(last)
+            labels::whole(goal, last)
         ))
     }
 }

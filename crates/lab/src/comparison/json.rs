@@ -1,6 +1,7 @@
 //! A comparison, and a single run, as JSON objects: what `--json` prints and what the Python package shows.
 
 use std::collections::BTreeMap;
+use temponet_sim::labels;
 
 use serde::Serialize;
 use temponet_sim::Histogram;
@@ -272,7 +273,7 @@ impl<'a> JsonReport<'a> {
             },
             seed: plan.seed,
             runs: plan.runs,
-            goal: plan.goal.measures().iter().map(|measure| plan.goal.label(*measure)).collect(),
+            goal: plan.goal.measures().iter().map(|measure| labels::measure(&plan.goal, *measure)).collect(),
             verdict: comparison.verdict(),
             shield: guaranteed.as_ref().map(Guaranteed::sentence),
             guarantee: guaranteed.as_ref().map(Guaranteed::json),

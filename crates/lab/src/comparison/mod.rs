@@ -75,6 +75,11 @@ impl ComparisonRow {
         roster::kind(&self.spec)
     }
 
+    /// Whether the scheduler is the baseline, which tables and pictures always show.
+    pub fn is_baseline(&self) -> bool {
+        roster::is_baseline(&self.scheduler)
+    }
+
     /// Returns half the width of the 95% confidence interval of the mean share of deadlines met; `None` for a single
     /// run.
     pub fn ci95(&self) -> Option<f64> {

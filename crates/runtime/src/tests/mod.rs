@@ -3,7 +3,8 @@
 use temponet::Temponet;
 use temponet_sim::{End, Recorder, Workload, simulate};
 use temponet_task::{
-    Arrival, CoreId, CoreSet, ExecutionModel, OnMiss, Preemption, Scheduler, Server, Task, TaskId, TaskSet, Time,
+    Arrival, Attribute, CoreId, CoreSet, ExecutionModel, Extra, OnMiss, Preemption, Scheduler, Server, Task, TaskId,
+    TaskSet, Time,
 };
 
 use crate::dispatcher::DispatchPlan;
@@ -190,17 +191,18 @@ fn absent_tasks_keep_their_grid_and_wrong_descriptions_are_errors() {
 #[test]
 fn every_attribute_of_a_task_can_be_set_and_none_before_the_first_task() {
     let edf = || temponet_sched::build("edf").unwrap();
+    let extra = Extra::default().with(Attribute::Priority, 3).with(Attribute::Server, 0);
     let described = Task::periodic("b", ms(20), ms(3)).with_guarantee(true).with_cores(CoreSet::of([CoreId(0)]));
     let runtime = Runtime::new()
         .scheduler(edf())
         .servers(vec![Server { name: "s".into(), budget: ms(1), period: ms(10) }])
         .task("a", ms(10), ms(2), |_| {})
         .guarantee()
-        .with(|task| task.with_priority(Some(3)).with_mk(Some((2, 3))).with_server(Some(0)))
+        .with(|task| task.with_extra(extra).with_mk(Some((2, 3))))
         .task_like(described.clone(), |_| {});
     let system = runtime.system();
     let [a, b] = system.tasks() else { panic!("{system:?}") };
-    assert_eq!((a.guarantee, a.priority, a.mk, a.server), (true, Some(3), Some((2, 3)), Some(0)));
+    assert_eq!((a.guarantee, a.extra, a.mk), (true, extra, Some((2, 3))));
     assert_eq!(b, &described);
     assert_eq!(runtime.run_virtual(ms(40), |_, _| ms(1)).unwrap().metrics.jobs.met, 6);
     type Setter = fn(Runtime) -> Runtime;

@@ -2,9 +2,10 @@
 
 use temponet_analysis::PriorityRule;
 use temponet_analysis::packing::{Fit, fills_cores, hyperbolic_bound};
+use temponet_task::Attribute;
 
 use super::options::{FIT, OptionHelp, Options, QUANTUM};
-use super::{Entry, Kind, Need};
+use super::{Entry, Kind, Mark, Need};
 use crate::schedulers::{
     amc, cbs, cd_split, d_over, dasa, dios, dm, dp_wrap, dvfs, edcl, edf, edf_chain, edf_skip, edf_us, edf_vd, edzl,
     egs, fcfs, fp, fpedf, g_fl, hlfet, lbesa, llf, llref, look_ahead, mh_edf, mk_dbp, mllf, muf, p_edf, p_rm, pd2, red,
@@ -55,6 +56,7 @@ pub(super) fn classical() -> Vec<Entry> {
             "what most real-time operating systems do with given priorities",
             |_| Ok(Box::new(fp::fp())),
         )
+        .reads(&[Attribute::Priority])
         .proof(|facts, _| facts.fixed_priorities(PriorityRule::Given)),
         Entry::new(
             "rm",
@@ -76,6 +78,7 @@ pub(super) fn classical() -> Vec<Entry> {
             "optimal on one core up to U = 1; collapses in overload",
             |_| Ok(Box::new(edf::edf())),
         )
+        .mark(Mark::Baseline)
         .proof(|facts, _| facts.edf()),
         Entry::new(
             "llf",
@@ -189,6 +192,8 @@ pub(super) fn classical() -> Vec<Entry> {
             "transient overload: critical jobs keep their deadlines",
             |request| Ok(Box::new(muf::Muf::new(request.options.quantum()?))),
         )
+        .mark(Mark::CriticalFirst)
+        .reads(&[Attribute::Priority])
         .options(&[QUANTUM]),
         Entry::new(
             "edcl",
@@ -235,6 +240,7 @@ pub(super) fn classical() -> Vec<Entry> {
         Entry::new("dasa", "EDF plan filled in order of decreasing value density", "overload with values", |_| {
             Ok(Box::new(dasa::Dasa::default()))
         })
+        .mark(Mark::ValueFirst)
         .proof(|facts, _| facts.planning_edf()),
         Entry::new(
             "dios",
@@ -249,14 +255,16 @@ pub(super) fn classical() -> Vec<Entry> {
             "tasks that may lose one job in every `skip`; loses no more than that",
             |_| Ok(Box::new(skip_over::SkipOver::red_tasks_only())),
         )
-        .proof(|facts, _| facts.as_edf_if(|task| task.skip.is_none())),
+        .reads(&[Attribute::Skip])
+        .proof(|facts, _| facts.as_edf_if(|task| !task.extra.has(Attribute::Skip))),
         Entry::new(
             "skip-over-bwp",
             "skippable jobs run when no other job is ready",
             "as skip-over-rto, and meets as many skippable jobs as fit",
             |_| Ok(Box::new(skip_over::SkipOver::blue_when_possible())),
         )
-        .proof(|facts, _| facts.as_edf_if(|task| task.skip.is_none())),
+        .reads(&[Attribute::Skip])
+        .proof(|facts, _| facts.as_edf_if(|task| !task.extra.has(Attribute::Skip))),
         Entry::new(
             "mk-dbp",
             "the task closest to violating its (m,k) constraint first",
@@ -337,6 +345,7 @@ pub(super) fn classical() -> Vec<Entry> {
             "mixed criticality under fixed priorities",
             |_| Ok(Box::new(amc::Amc::new())),
         )
+        .reads(&[Attribute::Priority])
         .proof(|facts, _| facts.without_overruns(PriorityRule::GivenOrDeadline)),
         Entry::new(
             "edf-chain",
@@ -344,6 +353,7 @@ pub(super) fn classical() -> Vec<Entry> {
             "tasks that come after each other; optimal on one core if all deadlines can be met",
             |_| Ok(Box::new(edf_chain::edf_chain())),
         )
+        .mark(Mark::DueDatesFirst)
         .needs(&[Need::Precedence])
         .proof(|facts, _| facts.due_dates(edf_chain::leads)),
         Entry::new(
@@ -381,6 +391,7 @@ pub(super) fn classical() -> Vec<Entry> {
             "hard tasks keep their deadlines beside aperiodic work",
             |_| Ok(Box::new(cbs::Cbs::new())),
         )
-        .proof(|facts, _| facts.as_edf_if(|task| task.server.is_none())),
+        .reads(&[Attribute::Server])
+        .proof(|facts, _| facts.as_edf_if(|task| !task.extra.has(Attribute::Server))),
     ]
 }

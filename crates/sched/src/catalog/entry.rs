@@ -4,7 +4,7 @@ use std::any::Any;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use temponet_task::Scheduler;
+use temponet_task::{Attribute, Scheduler};
 
 use super::needs::{Checked, Need};
 use super::options::{OptionHelp, Options};
@@ -87,6 +87,20 @@ impl Kind {
     }
 }
 
+/// What a scheduler stands for, where something is decided by more than its [`Kind`]. At most one scheduler has a mark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Mark {
+    /// The baseline that tables, curves and pictures always show.
+    Baseline,
+    /// Keeps critical jobs by construction: a job waits for less critical ones at no time.
+    CriticalFirst,
+    /// Orders jobs by value.
+    ValueFirst,
+    /// Knows which jobs others wait for.
+    DueDatesFirst,
+}
+
 /// What a scheduler is built from.
 pub struct Request<'a> {
     /// Options that the user gave, with their defaults.
@@ -118,8 +132,12 @@ pub struct Entry {
     pub purpose: Cow<'static, str>,
     /// What the scheduler is.
     pub kind: Kind,
+    /// What the scheduler stands for, if it does for anything.
+    pub mark: Option<Mark>,
     /// What a system must have or must not have, so that the scheduler makes sense on it.
     pub needs: &'static [Need],
+    /// Attributes of tasks beyond those that every scheduler may read, which this one reads.
+    pub reads: &'static [Attribute],
     /// Options that users can give.
     pub options: &'static [OptionHelp],
     proof: fn(&Facts<'_>, &Options) -> Option<String>,
@@ -140,7 +158,9 @@ impl Entry {
             summary: summary.into(),
             purpose: purpose.into(),
             kind: Kind::Classical,
+            mark: None,
             needs: &[],
+            reads: &[],
             options: &[],
             proof: |_, _| None,
             build: Arc::new(build),
@@ -152,9 +172,19 @@ impl Entry {
         Entry { kind, ..self }
     }
 
+    /// The same entry with a mark.
+    pub fn mark(self, mark: Mark) -> Entry {
+        Entry { mark: Some(mark), ..self }
+    }
+
     /// The same entry with needs, which are checked in this order before the scheduler is started.
     pub fn needs(self, needs: &'static [Need]) -> Entry {
         Entry { needs, ..self }
+    }
+
+    /// The same entry with attributes of tasks that the scheduler reads.
+    pub fn reads(self, reads: &'static [Attribute]) -> Entry {
+        Entry { reads, ..self }
     }
 
     /// The same entry with options.

@@ -3,8 +3,8 @@
 //!
 //! It is one list for the whole process. It begins with the schedulers of this crate; others add theirs with
 //! [`register`] before they use it: the lab the learned one, a program its own. Commands, tables, documentation and
-//! Python read this list and no other. Whoever has to tell schedulers apart asks for the [`Kind`] of an entry; names
-//! are for users.
+//! Python read this list and no other. Whoever has to tell schedulers apart asks for the [`Kind`] or the [`Mark`] of
+//! an entry; names are for users.
 //!
 //! An entry stays for good, because schedulers are built from it in every thread. A scheduler of a single call, as
 //! Python passes one, is an entry that the caller keeps instead, see [`Spec::parse`].
@@ -21,7 +21,7 @@ use temponet_task::Scheduler;
 
 use crate::schedulers::edf;
 
-pub use entry::{Entry, Kind, Request};
+pub use entry::{Entry, Kind, Mark, Request};
 pub use needs::Need;
 pub use options::{OptionHelp, Options};
 pub use spec::{Spec, SpecError};
@@ -75,6 +75,11 @@ pub fn find(name: &str) -> Option<&'static Entry> {
     ENTRIES.read().unwrap_or_else(PoisonError::into_inner).iter().find(|entry| entry.name == name).copied()
 }
 
+/// Whether the scheduler called `name`, without options, has this mark.
+pub fn is_marked(name: &str, mark: Mark) -> bool {
+    find(name).is_some_and(|entry| entry.mark == Some(mark))
+}
+
 /// The `shield:` prefix, which puts a scheduler behind the shield ([`crate::shield`]): name, summary and purpose, for
 /// lists.
 pub const SHIELD_PREFIX: (&str, &str, &str) = (
@@ -107,6 +112,14 @@ mod tests {
         for entry in all() {
             assert!(build(&entry.name).is_ok(), "{}", entry.name);
         }
+    }
+
+    #[test]
+    fn a_mark_is_that_of_one_scheduler() {
+        for mark in [Mark::Baseline, Mark::CriticalFirst, Mark::ValueFirst, Mark::DueDatesFirst] {
+            assert_eq!(all().iter().filter(|entry| entry.mark == Some(mark)).count(), 1, "{mark:?}");
+        }
+        assert!(is_marked("edf", Mark::Baseline) && !is_marked("edf", Mark::ValueFirst));
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 use std::cmp::Reverse;
 
-use temponet_task::{Assignment, Job, NotApplicable, Scheduler, System, SystemView, Time};
+use temponet_task::{Assignment, Attribute, Job, NotApplicable, Scheduler, System, SystemView, Time};
 
 use crate::shared::criticality_mode::CriticalityMode;
 use crate::shared::selection::Selection;
@@ -26,7 +26,7 @@ impl Amc {
 impl Scheduler for Amc {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
         self.mode.reset();
-        self.has_priorities = system.tasks().iter().all(|task| task.priority.is_some());
+        self.has_priorities = system.tasks().iter().all(|task| task.extra.has(Attribute::Priority));
         Ok(())
     }
 
@@ -35,7 +35,7 @@ impl Scheduler for Amc {
         let is_served = |job: &Job| !job.held && (!is_high || job.criticality > 0);
         let served = view.ready().filter(|(_, job)| is_served(job)).count();
         let chosen = self.selection.select(view, view.system.most_offered(), |job| {
-            let priority = view.task_of(job).priority.filter(|_| self.has_priorities);
+            let priority = view.task_of(job).extra.get(Attribute::Priority).filter(|_| self.has_priorities);
             (is_high && job.criticality == 0, Reverse(priority), job.deadline.saturating_sub(job.release))
         });
         let chosen = &chosen[..served.min(chosen.len())];

@@ -10,7 +10,9 @@
 
 use std::collections::VecDeque;
 
-use temponet_task::{Assignment, Event, JobId, NotApplicable, Scheduler, Server, System, SystemView, TaskId, Time};
+use temponet_task::{
+    Assignment, Attribute, Event, JobId, NotApplicable, Scheduler, Server, System, SystemView, Task, TaskId, Time,
+};
 
 use crate::shared::selection::Selection;
 
@@ -58,6 +60,11 @@ impl ServerState {
     }
 }
 
+/// Place of the server that serves the jobs of a task.
+fn server_of(task: &Task) -> Option<usize> {
+    task.extra.get(Attribute::Server).map(|server| server as usize)
+}
+
 impl Scheduler for Cbs {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
         self.servers = system.servers().iter().map(|_| ServerState::default()).collect();
@@ -69,7 +76,7 @@ impl Scheduler for Cbs {
         self.servers.iter_mut().zip(view.system.servers()).for_each(|(server, rule)| server.charge(view, rule));
         for event in view.events {
             let (Event::Released(id) | Event::Completed(id) | Event::Aborted(id)) = *event else { continue };
-            let Some(index) = view.task_of(view.job(id)).server else { continue };
+            let Some(index) = server_of(view.task_of(view.job(id))) else { continue };
             let (server, rule) = (&mut self.servers[index], &view.system.servers()[index]);
             if !matches!(event, Event::Released(_)) {
                 server.remove(id);
@@ -89,7 +96,7 @@ impl Scheduler for Cbs {
             }
         }
         // A served job runs under the deadline of its server. Only the first job of each server is eligible.
-        let key = |id: JobId, task: TaskId, deadline: Time| match view.system.tasks()[task].server {
+        let key = |id: JobId, task: TaskId, deadline: Time| match server_of(&view.system.tasks()[task]) {
             Some(index) => (self.servers[index].queue.front() != Some(&id), self.servers[index].deadline),
             None => (false, deadline),
         };
@@ -101,7 +108,7 @@ impl Scheduler for Cbs {
         for core in view.system.core_ids() {
             let Some(id) = assignment.cores()[core].filter(|id| chosen.contains(id)) else { continue };
             let job = view.job(id);
-            if let Some(index) = view.task_of(job).server {
+            if let Some(index) = server_of(view.task_of(job)) {
                 debug_assert_eq!(self.servers[index].queue.front(), Some(&id));
                 assignment.wake_at(view.date_after_on(job, self.servers[index].budget, core));
             }

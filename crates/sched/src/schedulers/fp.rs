@@ -5,10 +5,10 @@
 
 use std::cmp::Reverse;
 
-use temponet_task::Scheduler;
+use temponet_task::{Attribute, Scheduler};
 
 use crate::shared::ranked::FixedKey;
 
 pub(crate) fn fp() -> impl Scheduler {
-    FixedKey::new(|view, job| Reverse(view.task_of(job).priority))
+    FixedKey::new(|view, job| Reverse(view.task_of(job).extra.get(Attribute::Priority)))
 }

@@ -8,7 +8,7 @@
 
 use std::cmp::Reverse;
 
-use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Time};
+use temponet_task::{Assignment, Attribute, NotApplicable, Scheduler, System, SystemView, Time};
 
 use crate::shared::quantum::quantum;
 use crate::shared::selection::Selection;
@@ -53,7 +53,7 @@ impl Scheduler for Muf {
         let now = view.now;
         let chosen = self.selection.select(view, view.system.most_offered(), |job| {
             let critical = Reverse((job.criticality, self.critical[job.task]));
-            (critical, job.slack(now), Reverse(view.task_of(job).priority))
+            (critical, job.slack(now), Reverse(view.task_of(job).extra.get(Attribute::Priority)))
         });
         assignment.place(view, chosen);
         if view.active.len() > view.cores() || !view.system.machine().is_plain() || view.locks.is_some() {

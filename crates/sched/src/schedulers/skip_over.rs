@@ -7,7 +7,7 @@
 //! 1995. Red jobs run by EDF. The first s − 1 jobs are red (deeply red). Tasks without `skip` are always red.
 //! Ties: earlier release, then lower task index.
 
-use temponet_task::{Assignment, Event, JobId, NotApplicable, Scheduler, System, SystemView, Time};
+use temponet_task::{Assignment, Attribute, Event, JobId, NotApplicable, Scheduler, System, SystemView, Time};
 
 use crate::shared::ranked::Ranked;
 
@@ -32,7 +32,7 @@ impl SkipOver {
     fn released(&mut self, view: &SystemView<'_>, id: JobId, assignment: &mut Assignment) {
         let job = view.job(id);
         let since = &mut self.since_skip[job.task];
-        let is_blue = view.task_of(job).skip.is_some_and(|skip| *since + 1 >= skip);
+        let is_blue = view.task_of(job).extra.get(Attribute::Skip).is_some_and(|skip| i64::from(*since) + 1 >= skip);
         if !is_blue {
             *since = since.saturating_add(1);
             self.ready.insert((false, job.deadline), job, id);

@@ -1,7 +1,7 @@
 //! Critical sections in the naive simulator: who holds what, who waits, and since when.
 
 use temponet_sim::{End, Stretch};
-use temponet_task::{Protocol, ResourceId, Section, Task, TaskId, TaskSet, Time};
+use temponet_task::{Attribute, Protocol, ResourceId, Section, Task, TaskId, TaskSet, Time};
 
 use super::{Naive, NaiveJob};
 
@@ -61,7 +61,7 @@ impl Naive<'_> {
             return None;
         }
         // Every task of these sets has a priority, which is its preemption level.
-        let level = |task: &Task| task.priority.unwrap();
+        let level = |task: &Task| task.extra.get(Attribute::Priority).unwrap();
         let ceiling = |resource: usize| {
             let users = self.set.tasks().iter();
             users

@@ -1,6 +1,6 @@
 //! Schedulers in their textbook form: rules that order all ready jobs from scratch.
 
-use temponet_task::{Arrival, Task, TaskId, Time};
+use temponet_task::{Arrival, Attribute, Task, TaskId, Time};
 
 use super::{NaiveJob, State};
 
@@ -13,7 +13,7 @@ pub fn rule(name: &str) -> Rule {
         "fcfs" => by_key(|_, _| ()),
         "rm" => by_key(period),
         "dm" => by_key(|state, job| state.task(job).deadline),
-        "fp" => by_key(|state, job| std::cmp::Reverse(state.task(job).priority)),
+        "fp" => by_key(|state, job| std::cmp::Reverse(state.task(job).extra.get(Attribute::Priority))),
         "edf" => by_key(|_, job| job.deadline),
         "srpt" => by_key(|_, job| job.expected()),
         "edf-skip" => by_key(|state, job| (job.laxity(state.now) < 0, job.deadline)),

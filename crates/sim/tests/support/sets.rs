@@ -3,8 +3,8 @@
 
 use proptest::prelude::*;
 use temponet_task::{
-    Arrival, Core, CoreId, CoreSet, ExecutionModel, OnMiss, Preemption, Protocol, ResourceId, Section, Speed, Task,
-    TaskId, TaskSet, Time,
+    Arrival, Attribute, Core, CoreId, CoreSet, ExecutionModel, OnMiss, Preemption, Protocol, ResourceId, Section,
+    Speed, Task, TaskId, TaskSet, Time,
 };
 
 /// Most tasks of a set.
@@ -23,7 +23,8 @@ pub fn any_set(tick: Time) -> impl Strategy<Value = TaskSet> {
         let task = |(index, drawn): (usize, DrawnTask)| {
             let (period, wcet, deadline, offset, is_implicit, priority, is_known) = drawn;
             let mut task = Task::periodic(format!("t{index}"), ticks(period), ticks(wcet));
-            (task.offset, task.priority) = (ticks(offset), Some(priority));
+            task.offset = ticks(offset);
+            task.extra.set(Attribute::Priority, Some(priority));
             if !is_implicit {
                 task.deadline = ticks(deadline);
             }

@@ -5,19 +5,13 @@
 //! effort and adds a chance of moving on noise.
 
 use temponet_sched::build;
-use temponet_task::{Arrival, Goal, Measure, Scheduler, System, Task};
+use temponet_sched::catalog::{Mark, is_marked};
+use temponet_task::{Arrival, Attribute, Goal, Measure, Scheduler, System, Task};
 
 use crate::stages::Learned;
 
 /// Name of the network among the candidates.
 pub const NETWORK: &str = "network";
-
-/// The candidate that keeps critical jobs by construction: a job waits for less critical ones at no time.
-pub(super) const CRITICAL_FIRST: &str = "muf";
-/// The simple candidate that orders jobs by value.
-const VALUE_FIRST: &str = "dasa";
-/// The simple candidate that knows which jobs others wait for.
-const DUE_DATES_FIRST: &str = "edf-chain";
 
 /// Whether a candidate takes part on a system.
 type Applies = fn(&System) -> bool;
@@ -37,11 +31,11 @@ const SPECS: [(&str, Applies); 26] = [
     ("edzl", |_| true),
     ("edcl", |_| true),
     ("dm", |_| true),
-    (VALUE_FIRST, |_| true),
+    ("dasa", |_| true),
     ("lbesa", |_| true),
     ("dios", |_| true),
     ("red", |_| true),
-    (CRITICAL_FIRST, |system| has(system, |task| task.criticality > 0)),
+    ("muf", |system| has(system, |task| task.criticality > 0)),
     // It divides the tasks by their utilization, which a list of jobs does not tell beforehand.
     ("p-edf", |system| system.cores() > 1 && !is_listed(system)),
     ("d-over", |_| true),
@@ -49,10 +43,10 @@ const SPECS: [(&str, Applies); 26] = [
     ("mk-dbp", |system| {
         has(system, |task| task.mk.is_some()) || system.goal().measures().contains(&Measure::WorstTask)
     }),
-    ("skip-over-bwp", |system| has(system, |task| task.skip.is_some())),
+    ("skip-over-bwp", |system| has(system, |task| task.extra.has(Attribute::Skip))),
     ("edf-vd", |system| has(system, |task| task.wcet_high.is_some())),
     ("cbs", |system| !system.servers().is_empty()),
-    (DUE_DATES_FIRST, |_| true),
+    ("edf-chain", |_| true),
     ("egs", |_| true),
     ("hlfet", |_| true),
 ];
@@ -61,14 +55,16 @@ const SPECS: [(&str, Applies); 26] = [
 /// not left to hope, and value is left to a candidate that knows of it; otherwise the first candidate is as good as
 /// any.
 pub(super) fn before_evidence(goal: &Goal, candidates: &[Candidate]) -> &'static str {
-    let first = candidates.first().map_or("", Candidate::name);
+    let first = candidates.first();
+    let is_simple = !matches!(first, Some(Candidate::Network(_)));
     let wanted = match goal.first() {
-        Measure::Critical(_) => CRITICAL_FIRST,
-        Measure::Value if first != NETWORK => VALUE_FIRST,
-        Measure::Chains if first != NETWORK => DUE_DATES_FIRST,
-        _ => first,
+        Measure::Critical(_) => Some(Mark::CriticalFirst),
+        Measure::Value if is_simple => Some(Mark::ValueFirst),
+        Measure::Chains if is_simple => Some(Mark::DueDatesFirst),
+        _ => None,
     };
-    candidates.iter().map(Candidate::name).find(|name| *name == wanted).unwrap_or(first)
+    let found = wanted.and_then(|mark| candidates.iter().find(|candidate| candidate.has(mark)));
+    found.or(first).map_or("", Candidate::name)
 }
 
 fn has(system: &System, property: fn(&Task) -> bool) -> bool {
@@ -106,6 +102,11 @@ impl Candidate {
             Candidate::Network(_) => NETWORK,
             Candidate::Classical(spec) => spec,
         }
+    }
+
+    /// Whether the candidate is the scheduler of the catalog that stands for this.
+    pub(super) fn has(&self, mark: Mark) -> bool {
+        matches!(self, Candidate::Classical(spec) if is_marked(spec, mark))
     }
 
     /// Builds a scheduler of its own; `None` if the catalog does not know it.

@@ -1,6 +1,7 @@
 //! The result of tuning: which candidate is followed, and what speaks for it.
 
 use std::fmt;
+use temponet_sim::labels;
 
 use serde::{Deserialize, Serialize};
 use temponet_task::{Goal, System};
@@ -72,7 +73,7 @@ impl Choice {
             favourite: name.into(),
             best_simple: String::new(),
             why,
-            measures: goal.measures().iter().map(|measure| goal.label(*measure)).collect(),
+            measures: goal.measures().iter().map(|measure| labels::measure(goal, *measure)).collect(),
             jobs: 0,
             candidates: Vec::new(),
         }

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use temponet_sched::catalog::Mark;
 use temponet_sched::shield::Role;
 use temponet_sim::ranking::{self, Scores};
 use temponet_sim::statistics::{margin, standard_error};
 use temponet_task::{ExecutionModel, Goal, Measure, System, Task, TaskId, TaskSet, Time};
 
 use super::Settings;
-use super::candidates::{CRITICAL_FIRST, Candidate, before_evidence, is_listed};
+use super::candidates::{Candidate, before_evidence, is_listed};
 use super::choice::{CandidateScore, Choice, Why};
 use super::contest::{Contestant, Course};
 
@@ -128,7 +129,7 @@ impl<'a> Guard<'a> {
         };
         let leading = system.goal().measures().iter().enumerate().map_while(level);
         let levels: Vec<(usize, u8)> = leading.filter(is_open).collect();
-        let candidate = simple.iter().copied().find(|one| one.name() == CRITICAL_FIRST)?;
+        let candidate = simple.iter().copied().find(|one| one.has(Mark::CriticalFirst))?;
         (!levels.is_empty()).then_some(Guard { candidate, levels })
     }
 
@@ -300,7 +301,7 @@ impl<'a> Race<'a> {
         let is_new = |row: &CandidateScore| candidates.iter().all(|known| known.name != row.name);
         let others: Vec<CandidateScore> = choice.candidates.iter().filter(|row| is_new(row)).cloned().collect();
         candidates.extend(others);
-        let is_refused = self.racing.iter().any(|one| !may_win(one)) && winner.name() == CRITICAL_FIRST;
+        let is_refused = self.racing.iter().any(|one| !may_win(one)) && winner.candidate.has(Mark::CriticalFirst);
         let why = if winner.name() != base.name() {
             Why::Simulated
         } else if is_refused {

@@ -62,7 +62,7 @@ impl Successor {
 mod tests {
     use temponet_sim::generate::{Spec, generate};
     use temponet_sim::{Engine, Unobserved};
-    use temponet_task::{OnMiss, TaskSet, Time};
+    use temponet_task::{Attribute, OnMiss, TaskSet, Time};
 
     use super::*;
     use crate::stages::{Learned, Tokenizer};
@@ -77,15 +77,15 @@ mod tests {
     fn set(cores: usize, on_miss: OnMiss) -> TaskSet {
         let mut set = generate(&Spec::new(9, cores, 1.3 * cores as f64), 4).unwrap();
         set.system.set_on_miss(on_miss);
-        (set.system.tasks_mut()[0].criticality, set.system.tasks_mut()[1].mk, set.system.tasks_mut()[2].skip) =
-            (1, Some((1, 3)), Some(3));
+        (set.system.tasks_mut()[0].criticality, set.system.tasks_mut()[1].mk) = (1, Some((1, 3)));
+        set.system.tasks_mut()[2].extra.set(Attribute::Skip, Some(3));
         set.system.tasks_mut()[0].wcet_high = Some(set.tasks()[0].wcet + Time(1));
         set.system.set_servers(vec![temponet_task::Server {
             name: "s".into(),
             budget: Time::from_ms(1),
             period: Time::from_ms(10),
         }]);
-        set.system.tasks_mut()[3].server = Some(0);
+        set.system.tasks_mut()[3].extra.set(Attribute::Server, Some(0));
         set
     }
 

@@ -10,6 +10,7 @@ mod tasks;
 
 use serde::Serialize;
 use temponet_sim::Metrics;
+use temponet_sim::labels;
 use temponet_task::Task;
 
 use crate::comparison::{Comparison, ComparisonRow, picture_window};
@@ -76,7 +77,7 @@ pub fn html(comparison: &Comparison) -> String {
         tasks: set.tasks().iter().map(|task| printable(&task.name)).collect(),
         critical: set.tasks().iter().map(tasks::criticality).collect(),
         cores: set.cores(),
-        core_names: set.core_ids().map(|core| printable(&set.core_label(core))).collect(),
+        core_names: set.core_ids().map(|core| printable(&labels::core(set, core))).collect(),
         until_ns: plan.record_until.0,
         first_view_ns: picture_window(set, plan.record_until, FIRST_VIEW_JOBS).0,
         by_task: set.tasks().len() <= MOST_TASK_ROWS,
@@ -90,7 +91,7 @@ pub fn html(comparison: &Comparison) -> String {
     let facts = format!(
         "{} tasks · {} · load {:.2}{} · horizon {} · {} · on a miss: {}",
         set.tasks().len(),
-        set.machine_label(),
+        labels::machine(set),
         set.mean_utilization() / set.capacity(),
         if set.machine().is_full_speed() { " per core" } else { " of the total speed" },
         plan.horizon,
@@ -134,7 +135,7 @@ pub fn html(comparison: &Comparison) -> String {
 /// second best if EDF is recommended), and of the optimum, which follows all schedulers.
 fn first_chosen(comparison: &Comparison, count: usize) -> Vec<usize> {
     let rows = comparison.rows.len();
-    let edf = comparison.rows.iter().position(|row| row.scheduler == "edf").filter(|place| *place > 0).unwrap_or(1);
+    let edf = comparison.rows.iter().position(ComparisonRow::is_baseline).filter(|place| *place > 0).unwrap_or(1);
     let mut chosen: Vec<usize> = [0, edf].into_iter().filter(|place| *place < rows).collect();
     chosen.extend((rows < count).then_some(rows));
     chosen
@@ -142,7 +143,7 @@ fn first_chosen(comparison: &Comparison, count: usize) -> Vec<usize> {
 
 /// Returns the distribution of a scheduler. Those of the best schedulers and of EDF are drawn when the page opens.
 fn curve<'a>(rank: usize, row: &'a ComparisonRow, comparison: &Comparison) -> ResponseCurve<'a> {
-    let edf = comparison.rows.iter().position(|row| row.scheduler == "edf");
+    let edf = comparison.rows.iter().position(ComparisonRow::is_baseline);
     let others = if edf.is_some_and(|edf| edf >= FIRST_CURVES) { FIRST_CURVES - 1 } else { FIRST_CURVES };
     let quantile = |step: usize| row.metrics.response_completed.quantile(step as f64 / QUANTILES as f64);
     ResponseCurve {

@@ -1,5 +1,6 @@
 //! The ranked table of schedulers, with bars on a scale that makes small differences visible.
 
+use temponet_sim::labels;
 use temponet_task::Measure;
 use temponet_wording::grouped;
 
@@ -168,7 +169,7 @@ fn deadline_columns(comparison: &Comparison) -> Vec<RankedColumn<'_>> {
     for measure in plan.goal.measures().iter().copied().filter(|measure| *measure != Measure::Met) {
         let cell = move |row: &ComparisonRow| share_cell(row.metrics.measured(measure));
         let meaning = "what the goal has before the jobs in time";
-        columns.push(RankedColumn::major(&plan.goal.label(measure), meaning, cell));
+        columns.push(RankedColumn::major(&labels::measure(&plan.goal, measure), meaning, cell));
     }
     let met_cell = move |row: &ComparisonRow| {
         let share = row.metrics.jobs.compliance();
@@ -257,7 +258,7 @@ fn optimum_cell(comparison: &Comparison, optimum: &Clairvoyant, column: &str, cl
     let (at_most, at_least) = if is_exact(comparison, Measure::Met) { ("", "") } else { ("≤ ", "≥ ") };
     let goal = &comparison.plan.goal;
     let bound = || {
-        let measure = goal.measures().iter().find(|measure| goal.label(**measure) == column)?;
+        let measure = goal.measures().iter().find(|measure| labels::measure(goal, **measure) == column)?;
         let (share, is_exact) = comparison.possible(*measure)?;
         Some(format!("{}{}", if is_exact { "" } else { "≤ " }, percent(share)))
     };
