@@ -11,8 +11,10 @@ use serde::de::DeserializeOwned;
 use temponet_train::Recipe;
 
 use super::ReproduceError;
-use temponet_lab::arena::scenario_file::{Burst, ExecutionShares, FileCosts, Generate, ScenarioFile, Switch, read_aim};
+use temponet_lab::arena::scenario_file::{Burst, FileCosts, ScenarioFile, Switch, read_aim};
 use temponet_lab::arena::{Case, Scenario};
+use temponet_sim::generate::ExecutionShares;
+use temponet_sim::generate::text::SpecText;
 
 /// Extent of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +90,7 @@ pub struct Workload {
     #[serde(default = "abort")]
     pub on_miss: String,
     builtin: Option<Vec<String>>,
-    generate: Option<Generate>,
+    generate: Option<SpecText>,
     execution: Option<ExecutionShares>,
     burst: Option<Burst>,
     #[serde(default)]

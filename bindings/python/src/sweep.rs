@@ -3,16 +3,16 @@
 use pyo3::prelude::*;
 use rayon::prelude::*;
 use serde::Deserialize;
-use temponet_lab::drawing::SetShape;
 use temponet_lab::progress::Progress;
 use temponet_lab::sweep::{Refused, SweepError, SweepPlan, SweepPoint, SweepRow, page};
+use temponet_sim::generate::Spec;
 
 use crate::calls::{at_once, interruptible};
 use crate::errors;
 use crate::model::Model;
 use crate::roster::{Named, roster};
 use crate::table::{Table, optional, real, whole, word};
-use crate::task_set::Shape;
+use crate::task_set::spec;
 
 /// A finished sweep, or a part of one.
 #[pyclass(frozen, module = "temponet._temponet")]
@@ -36,7 +36,7 @@ struct Ranges {
 }
 
 impl Ranges {
-    fn points(&self, shape: &SetShape) -> PyResult<Vec<SweepPoint>> {
+    fn points(&self, shape: &Spec) -> PyResult<Vec<SweepPoint>> {
         let mut points = Vec::new();
         for cores in &self.cores {
             for tasks in &self.tasks {
@@ -46,7 +46,8 @@ impl Ranges {
                         let wrong = format!("load {load}, cores {cores}, tasks {tasks:?}: a value is out of range");
                         return Err(errors::input(wrong));
                     }
-                    let spec = shape.spec(*tasks, *cores, load * *cores as f64).map_err(errors::input)?;
+                    let utilization = load * *cores as f64;
+                    let spec = Spec { tasks: *tasks, cores: *cores, utilization, ..shape.clone() };
                     points.push(SweepPoint { load: *load, spec });
                 }
             }
@@ -69,7 +70,7 @@ pub fn sweep(
 ) -> PyResult<Sweep> {
     let ranges: Ranges = serde_json::from_str(ranges).map_err(errors::input)?;
     let (roster, schedulers) = roster(model, None, schedulers)?;
-    let points = ranges.points(&Shape::parse(shape)?)?;
+    let points = ranges.points(&spec(shape)?)?;
     let Ranges { sets, jobs, seed, oracle, .. } = ranges;
     let plan = SweepPlan { points, sets, jobs, schedulers, roster, seed, oracle };
     let all = plan.points.len() as u64 * sets;

@@ -4,12 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use serde::Deserialize;
 use temponet_formats::builtin::{self, Builtin};
 use temponet_formats::{Format, Loaded};
-use temponet_lab::drawing::{self, SetShape, draw};
+use temponet_lab::drawing::{self, draw};
 use temponet_lab::horizon::default_horizon;
-use temponet_sim::generate::text;
+use temponet_sim::generate::text::{self, SpecText};
+use temponet_sim::generate::{Properties, Spec};
 use temponet_task::{Costs, OnMiss, Time};
 use temponet_wording::did_you_mean;
 
@@ -169,76 +169,9 @@ impl TaskSet {
     }
 }
 
-/// Options of random sets, as `temponet generate` has them; rules are texts.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Shape {
-    method: String,
-    periods: Option<String>,
-    wcets: Option<String>,
-    deadlines: String,
-    bcet: f64,
-    estimates: Option<f64>,
-    critical: Option<f64>,
-    critical_factor: f64,
-    values: (f64, f64),
-    granularity: String,
-}
-
-impl Default for Shape {
-    fn default() -> Shape {
-        Shape {
-            method: "randfixedsum".into(),
-            periods: None,
-            wcets: None,
-            deadlines: "implicit".into(),
-            bcet: 1.0,
-            estimates: None,
-            critical: None,
-            critical_factor: 1.0,
-            values: (1.0, 1.0),
-            granularity: "1us".into(),
-        }
-    }
-}
-
-impl Shape {
-    /// Reads the options from a JSON object.
-    pub fn parse(json: &str) -> PyResult<SetShape> {
-        let shape: Shape = serde_json::from_str(json).map_err(errors::input)?;
-        let wrong = |name: &str, value: &str, why: String| errors::input(format!("{name} = {value:?}: {why}"));
-        let rule = |name: &str, value: &Option<String>| {
-            value.as_ref().map(|value| text::rule(value).map_err(|why| wrong(name, value, why))).transpose()
-        };
-        for (name, value) in [("bcet", shape.bcet), ("critical", shape.critical.unwrap_or(0.0))] {
-            if !(0.0..=1.0).contains(&value) {
-                return Err(errors::input(format!("{name} = {value} is not from 0 to 1")));
-            }
-        }
-        let most = temponet_task::Task::MOST_ESTIMATE_ERROR;
-        if let Some(error) = shape.estimates.filter(|error| !(0.0..=most).contains(error)) {
-            return Err(errors::input(format!("estimates = {error} is not from 0 to {most}")));
-        }
-        if !(1.0..=1e6).contains(&shape.critical_factor) {
-            return Err(errors::input(format!("critical_factor = {} is not from 1 to 1000000", shape.critical_factor)));
-        }
-        let (low, high) = shape.values;
-        let values =
-            text::range(&format!("{low},{high}")).map_err(|why| wrong("values", &format!("{low},{high}"), why))?;
-        Ok(SetShape {
-            method: text::method(&shape.method).map_err(|why| wrong("method", &shape.method, why))?,
-            periods: rule("periods", &shape.periods)?,
-            wcets: rule("wcets", &shape.wcets)?,
-            deadlines: text::deadlines(&shape.deadlines).map_err(|why| wrong("deadlines", &shape.deadlines, why))?,
-            bcet: shape.bcet,
-            estimates: shape.estimates,
-            critical: shape.critical,
-            critical_factor: shape.critical_factor,
-            values,
-            granularity: text::positive_time(&shape.granularity)
-                .map_err(|why| wrong("granularity", &shape.granularity, why))?,
-        })
-    }
+/// Reads the options of random sets, as `temponet generate` has them, from a JSON object.
+pub fn spec(json: &str) -> PyResult<Spec> {
+    serde_json::from_str::<SpecText>(json).map_err(errors::input)?.read().map_err(errors::input)
 }
 
 /// Draws a random set, the same as `temponet generate` with these options.
@@ -253,7 +186,7 @@ pub fn generate(
     shape: &str,
     variety: Option<&str>,
 ) -> PyResult<TaskSet> {
-    let shape = Shape::parse(shape)?;
+    let shape = spec(shape)?;
     if !(utilization > 0.0 && utilization.is_finite()) {
         return Err(errors::input(format!("utilization = {utilization} is not a number greater than zero")));
     }
@@ -264,8 +197,9 @@ pub fn generate(
     }
     let variety = variety.map(drawing::variety).transpose();
     let variety = variety.map_err(|why| errors::input(format!("variety: {why}")))?;
-    let spec = shape.spec(tasks, cores, utilization).map_err(errors::input)?;
-    let drawn = crate::calls::interruptible(py, || draw(&spec, variety.as_ref(), seed))?;
+    let properties = Properties { variety, ..Properties::default() };
+    let spec = Spec { tasks, cores, utilization, properties, ..shape };
+    let drawn = crate::calls::interruptible(py, || draw(&spec, seed))?;
     drawn.map(TaskSet::of).map_err(errors::input)
 }
 

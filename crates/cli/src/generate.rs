@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use temponet_formats::Format;
 use temponet_lab::drawing::{self, draw};
 use temponet_lab::progress::Progress;
-use temponet_sim::generate::{BurstSpec, Graphs, Spec, Variety};
+use temponet_sim::generate::{BurstSpec, Graphs, Properties, Shape, Spec, Variety};
 use temponet_task::{Core, Speed, System, Time};
 
 use crate::convert::written;
@@ -153,13 +153,15 @@ pub fn run(args: Args) -> Result<()> {
     let spec = Spec {
         burst: args.burst,
         modes: args.modes.map_or_else(Vec::new, |modes| modes.0),
+        properties: Properties {
+            shape: Shape { graphs: args.graphs, ..Shape::default() },
+            variety: args.variety.map(|variety| *variety),
+            ..Properties::default()
+        },
         ..args.shape.spec(args.tasks.map(|tasks| tasks as usize), cores, args.utilization)?
     };
     let _progress = Progress::busy("drawing tasks");
-    let mut set = draw(&spec, args.variety.as_deref(), args.seed)?;
-    if let Some(graphs) = args.graphs {
-        graphs.join(&mut set, args.seed);
-    }
+    let mut set = draw(&spec, args.seed)?;
     set.system.set_machine(args.machine.map(|machine| machine.0).unwrap_or_default());
     file.write(temponet_formats::write(&set, format)?)?;
     written(&args.output, args.json)

@@ -1,8 +1,7 @@
 //! Options of `generate` and `sweep` that determine how random task sets are drawn.
 
-use temponet_lab::drawing::SetShape;
 use temponet_sim::generate::text::{deadlines, method, number, positive_time, range, rule};
-use temponet_sim::generate::{Deadlines, Method, Rule, Spec};
+use temponet_sim::generate::{Critical, Deadlines, Method, Rule, Spec};
 use temponet_task::{Task, Time};
 
 /// Options of random tasks.
@@ -46,24 +45,25 @@ pub struct ShapeArgs {
 impl ShapeArgs {
     /// Whether the method may run without a number of tasks.
     pub fn counts_tasks(&self) -> bool {
-        matches!(self.method, Method::Unc(_) | Method::Waters2015)
+        self.method.counts_tasks()
     }
 
     /// Returns the specification of random sets with these options.
     pub fn spec(&self, tasks: Option<usize>, cores: usize, utilization: f64) -> anyhow::Result<Spec> {
-        let shape = SetShape {
+        let plain = Spec::new(1, cores, utilization);
+        let share = self.critical.unwrap_or(self.method.critical_share());
+        Ok(Spec {
+            tasks,
+            lengths: self.method.lengths(self.periods.clone(), self.wcets.clone(), self.bcet)?,
             method: self.method.clone(),
-            periods: self.periods.clone(),
-            wcets: self.wcets.clone(),
             deadlines: self.deadlines,
             bcet: self.bcet,
-            estimates: self.estimates,
-            critical: self.critical,
-            critical_factor: self.critical_factor,
+            estimate_error: self.estimates,
+            critical: Critical { share, factor: self.critical_factor, ..plain.critical },
             values: self.values,
             granularity: self.granularity,
-        };
-        Ok(shape.spec(tasks, cores, utilization)?)
+            ..plain
+        })
     }
 }
 

@@ -2,10 +2,9 @@
 //! the same jobs.
 
 use temponet_sim::generate::{GenerateError, Spec, generate};
-use temponet_task::{Arrival, Costs, ExecutionModel, Mode, Task, TaskSet, Time};
+use temponet_task::{Arrival, Costs, Mode, Task, TaskSet, Time};
 
 use super::scenario::{Scenario, Sets};
-use super::scenario_file::ExecutionShares;
 use crate::horizon::horizon_of;
 
 /// One run on which schedulers are scored.
@@ -48,7 +47,7 @@ impl Scenario {
                 if let Some(cores) = self.cores {
                     set.system.on_identical_cores(cores);
                 }
-                self.vary(&mut set, seed);
+                self.properties.apply(&mut set, seed);
                 scaled(set, load)
             }
             Sets::Ranges(ranges) => return Ok(self.run(ranges.draw(seed)?, seed)),
@@ -56,7 +55,7 @@ impl Scenario {
             Sets::Requests(requests) => scaled(requests.draw(self.cores.unwrap_or(1), self.jobs as f64, seed), load),
         };
         set.system.set_on_miss(self.on_miss);
-        if self.variety.is_none() || self.costs != Costs::default() {
+        if self.properties.variety.is_none() || self.costs != Costs::default() {
             set.system.set_costs(self.costs);
         }
         Ok(self.run(set, seed))
@@ -64,9 +63,7 @@ impl Scenario {
 
     /// Returns the run of a set: about as many jobs as the scenario says, with its modes.
     fn run(&self, mut set: TaskSet, seed: u64) -> Case {
-        self.shape.join(&mut set, seed);
-        self.shape.hold(&mut set);
-        self.shape.share(&mut set);
+        self.properties.finish(&mut set, seed);
         // Modes that a set has drawn are moved into the run, whose length follows from the jobs without them.
         let modes = std::mem::take(&mut set.modes);
         let horizon = horizon_of(&set, self.jobs as f64);
@@ -74,7 +71,7 @@ impl Scenario {
         let factor = (LAST_MODE * horizon.0 as f64 / last).min(1.0);
         set.modes = modes;
         set.modes.iter_mut().for_each(|mode| mode.at = Time((mode.at.0 as f64 * factor) as u64));
-        self.shape.add_wave(&mut set, horizon);
+        self.properties.shape.add_wave(&mut set, horizon);
         set.modes.extend(self.switches.iter().map(|switch| Mode {
             name: switch.name.clone(),
             at: Time((switch.from * horizon.0 as f64) as u64),
@@ -91,9 +88,10 @@ impl Scenario {
     /// utilization at the wcet, so the set is drawn again with the same seed until its mean load is close.
     fn draw(&self, spec: &Spec, load: f64, seed: u64) -> Result<TaskSet, GenerateError> {
         let wanted = load * spec.cores as f64;
+        let with = |utilization| Spec { utilization, properties: self.properties.clone(), ..spec.clone() };
         let mut utilization = wanted;
         for _ in 1..TRIES {
-            let set = self.drawn(spec, utilization, seed)?;
+            let set = generate(&with(utilization), seed)?;
             let is_burst = |task: &&Task| matches!(task.arrival, Arrival::Burst { .. });
             let bursts: f64 = set.tasks().iter().filter(is_burst).map(Task::mean_utilization).sum();
             if (set.mean_utilization() / wanted - 1.0).abs() < CLOSE {
@@ -101,27 +99,7 @@ impl Scenario {
             }
             utilization *= (wanted - bursts) / (set.mean_utilization() - bursts);
         }
-        self.drawn(spec, utilization, seed)
-    }
-
-    fn drawn(&self, spec: &Spec, utilization: f64, seed: u64) -> Result<TaskSet, GenerateError> {
-        let mut set = generate(&Spec { utilization, ..spec.clone() }, seed)?;
-        self.vary(&mut set, seed);
-        Ok(set)
-    }
-
-    /// Gives a set the scenario's properties: its execution times, to all tasks that always take their wcet, its shape, and
-    /// its variety.
-    fn vary(&self, set: &mut TaskSet, seed: u64) {
-        if let Some(execution) = self.execution {
-            for task in set.system.tasks_mut().iter_mut().filter(|task| task.execution == ExecutionModel::Wcet) {
-                vary(task, execution);
-            }
-        }
-        self.shape.apply(set);
-        if let Some(variety) = &self.variety {
-            variety.apply(set, seed);
-        }
+        generate(&with(utilization), seed)
     }
 }
 
@@ -133,29 +111,6 @@ fn scaled(set: TaskSet, load: Option<f64>) -> TaskSet {
     let Some(load) = load else { return set };
     let factor = load * set.capacity() / set.mean_utilization();
     set.with_work((factor * 1e6).round() as u64, 1_000_000)
-}
-
-fn vary(task: &mut Task, execution: ExecutionShares) {
-    let wcet = task.wcet;
-    let part = |share: f64| Time((share * wcet.0 as f64).round().max(1.0) as u64).min(wcet);
-    match execution {
-        ExecutionShares::Uniform { bcet } => (task.bcet, task.execution) = (part(bcet), ExecutionModel::Uniform),
-        ExecutionShares::Weibull { bcet, acet, exceed } => {
-            (task.bcet, task.acet) = (part(bcet), Some(part(acet)));
-            task.execution = ExecutionModel::Weibull { exceed };
-        }
-        ExecutionShares::Pareto { bcet, shape } => {
-            (task.bcet, task.execution) = (part(bcet), ExecutionModel::Pareto { shape });
-        }
-        ExecutionShares::Lognormal { bcet, median, sigma } => {
-            (task.bcet, task.execution) = (part(bcet), ExecutionModel::Lognormal { median: part(median), sigma });
-        }
-        ExecutionShares::Trimodal { lengths: [short, middle], parts } => {
-            let times = [part(short), part(middle), wcet].into_iter().zip(parts);
-            let samples = times.flat_map(|(time, count)| std::iter::repeat_n(time, count as usize)).collect();
-            (task.bcet, task.execution) = (part(short.min(middle)), ExecutionModel::Empirical { samples });
-        }
-    }
 }
 
 #[cfg(test)]

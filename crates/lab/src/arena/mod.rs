@@ -10,7 +10,6 @@ pub mod page;
 mod results;
 pub mod scenario;
 pub mod scenario_file;
-pub mod shape;
 pub mod traces;
 
 use rayon::prelude::*;

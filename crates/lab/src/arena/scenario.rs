@@ -5,15 +5,12 @@ use std::ops::RangeInclusive;
 
 use temponet_formats::builtin::Builtin;
 use temponet_formats::read_settings;
-use temponet_sim::generate::{Method, Spec, Variety};
+use temponet_sim::generate::{Properties, Spec, WorkloadRanges};
 use temponet_sim::{EVALUATION_SEEDS, Metrics};
-use temponet_task::{Aim, Costs, Measure, OnMiss, Task};
+use temponet_task::{Aim, Costs, Measure, OnMiss};
 use temponet_wording::did_you_mean;
 
-use temponet_sim::generate::WorkloadRanges;
-
-use super::scenario_file::{ExecutionShares, ScenarioFile, Switch};
-use super::shape::Shape;
+use super::scenario_file::{ScenarioFile, Switch, spec};
 use super::traces::{Frames, Requests};
 
 macro_rules! scenarios {
@@ -161,14 +158,10 @@ pub struct Scenario {
     pub oracle_seconds: f64,
     /// Source of a scenario's task sets.
     pub source: Sets,
-    /// Model of execution times, if it is not that of the sets.
-    pub execution: Option<ExecutionShares>,
     /// Changes of the execution times during the run, in order of time.
     pub switches: Vec<Switch>,
-    /// Further random properties of the sets.
-    pub variety: Option<Variety>,
-    /// Properties that no training range draws.
-    pub shape: Shape,
+    /// Further properties of the sets.
+    pub properties: Properties,
 }
 
 /// Error of looking up or reading a scenario.
@@ -220,8 +213,9 @@ impl Scenario {
             return Err(format!("seeds = [{first}, {last}] must be a range within {from} to {to}"));
         }
         let costs = file.costs.read()?;
-        let problem = file.variety.as_ref().and_then(Variety::problem).map(|problem| format!("variety.{problem}"));
-        if let Some(problem) = problem.or_else(|| file.shape.problem()).or_else(|| file.problem()) {
+        let properties =
+            Properties { execution: file.execution, shape: file.shape.clone(), variety: file.variety.clone() };
+        if let Some(problem) = properties.problem().or_else(|| file.problem()) {
             return Err(problem);
         }
         let source = file.source()?;
@@ -241,10 +235,8 @@ impl Scenario {
             costs,
             oracle_seconds: file.oracle_seconds,
             source,
-            execution: file.execution,
             switches: file.mode,
-            variety: file.variety,
-            shape: file.shape,
+            properties,
         })
     }
 }
@@ -254,17 +246,6 @@ impl ScenarioFile {
     fn problem(&self) -> Option<String> {
         if !matches!(self.arena, 1 | 2) {
             return Some(format!("arena = {} is neither 1 nor 2", self.arena));
-        }
-        if let Some(ExecutionShares::Trimodal { lengths, parts }) = self.execution {
-            let count: u64 = parts.iter().map(|part| u64::from(*part)).sum();
-            if !(1..=1000).contains(&count) || lengths.iter().any(|length| !(0.0..=1.0).contains(length)) {
-                return Some("execution: lengths are not shares, or parts do not add up to 1 to 1000".into());
-            }
-        }
-        if let Some(ExecutionShares::Lognormal { median, sigma, .. }) = self.execution
-            && (!(0.0..=1.0).contains(&median) || !(0.0..=Task::MOST_SPREAD).contains(&sigma))
-        {
-            return Some(format!("execution: the median is no share, or sigma is not from 0 to {}", Task::MOST_SPREAD));
         }
         let ranges = self.ranges.as_ref().and_then(WorkloadRanges::problem).map(|problem| format!("ranges: {problem}"));
         let frames = || self.frames.as_ref().and_then(Frames::problem);
@@ -277,9 +258,8 @@ impl ScenarioFile {
         if let Some(generate) = &self.generate {
             let cores = self.cores.ok_or("sets that are drawn need cores")?;
             self.load.ok_or("sets that are drawn need a load")?;
-            let spec = generate.spec(cores, self.burst.as_ref())?;
-            let is_counted = matches!(spec.method, Method::Unc(_) | Method::Waters2015);
-            if generate.tasks.map_or(!is_counted, |[least, most]| least < 1 || least > most) {
+            let spec = spec(generate, cores, self.burst.as_ref())?;
+            if generate.tasks.map_or(!spec.method.counts_tasks(), |[least, most]| least < 1 || least > most) {
                 return Err("generate needs tasks = [LEAST, MOST]".into());
             }
             sources.push(Sets::Generated(generate.tasks, Box::new(spec)));
@@ -307,6 +287,8 @@ impl ScenarioFile {
 
 #[cfg(test)]
 mod tests {
+    use temponet_sim::generate::{ExecutionShares, Shape};
+
     use super::*;
 
     #[test]
@@ -330,10 +312,10 @@ mod tests {
         assert!(of_version(1).unwrap().iter().all(|scenario| !scenario.held_out));
         for scenario in &second {
             assert_eq!(scenario.held_out, scenario.description.starts_with("held out: "), "{}", scenario.name);
-            let is_special = scenario.shape != Shape::default()
+            let is_special = scenario.properties.shape != Shape::default()
                 || matches!(scenario.source, Sets::Frames(_) | Sets::Requests(_))
                 || matches!(&scenario.source, Sets::Builtin(sets) if sets.iter().all(|set| set.text.contains("[[chain]]")))
-                || matches!(scenario.execution, Some(ExecutionShares::Trimodal { .. }));
+                || matches!(scenario.properties.execution, Some(ExecutionShares::Trimodal { .. }));
             assert_eq!(scenario.held_out, is_special, "{}", scenario.name);
         }
         assert!(second.iter().filter(|scenario| scenario.held_out).count() >= 6);

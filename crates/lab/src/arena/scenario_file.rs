@@ -1,12 +1,11 @@
 //! The file format of scenarios: the TOML keys and how they are read. `docs/arena.md` explains the keys to users.
 
 use serde::{Deserialize, Deserializer};
-use temponet_sim::generate::WorkloadRanges;
+use temponet_sim::generate::text::SpecText;
 use temponet_sim::generate::variety::named_or_table;
-use temponet_sim::generate::{BurstSpec, Critical, Lengths, Spec, Variety, text};
+use temponet_sim::generate::{BurstSpec, ExecutionShares, Shape, Spec, Variety, WorkloadRanges, text};
 use temponet_task::{Aim, Costs, Time};
 
-use super::shape::Shape;
 use super::traces::{Frames, Requests};
 
 /// A scenario file as it is written, before validation.
@@ -42,8 +41,8 @@ pub struct ScenarioFile {
     pub oracle_seconds: f64,
     /// Names of built-in sets, used in turn.
     pub builtin: Option<Vec<String>>,
-    /// Generator of random sets.
-    pub generate: Option<Generate>,
+    /// Generator of random sets, with the options of `temponet generate`.
+    pub generate: Option<SpecText>,
     /// Training ranges from which sets are drawn.
     pub ranges: Option<WorkloadRanges>,
     /// Video streams.
@@ -74,20 +73,6 @@ fn first() -> u32 {
 
 fn read_variety<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Variety>, D::Error> {
     named_or_table(from, Variety::preset, &Variety::PRESETS).map(Some)
-}
-
-/// Generator of random sets, with the options of `temponet generate`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Generate {
-    method: String,
-    /// Least and greatest number of tasks; absent for methods that choose the number themselves.
-    pub tasks: Option<[usize; 2]>,
-    periods: Option<String>,
-    wcets: Option<String>,
-    deadlines: Option<String>,
-    values: Option<[f64; 2]>,
-    critical: Option<f64>,
 }
 
 /// A burst of jobs that is added to a generated set.
@@ -121,77 +106,17 @@ impl FileCosts {
     }
 }
 
-impl Generate {
-    pub(super) fn spec(&self, cores: usize, burst: Option<&Burst>) -> Result<Spec, String> {
-        let plain = Spec::new(1, cores, 0.0);
-        let lengths = match (&self.periods, &self.wcets) {
-            (Some(_), Some(_)) => return Err("either periods or wcets are drawn".into()),
-            (Some(rule), _) => Lengths::Periods(text::rule(rule)?),
-            (_, Some(rule)) => Lengths::Wcets(text::rule(rule)?),
-            _ => plain.lengths.clone(),
-        };
-        let burst = burst
-            .map(|burst| -> Result<BurstSpec, String> {
-                let (deadline, every) = (text::positive_time(&burst.deadline)?, text::positive_time(&burst.every)?);
-                let utilization = burst.load * cores as f64;
-                Ok(BurstSpec { jobs: burst.jobs, deadline, every, until: Time::NEVER, utilization })
-            })
-            .transpose()?;
-        let critical = Critical { share: self.critical.unwrap_or(0.0), ..plain.critical };
-        let [low, high] = self.values.unwrap_or([1.0, 1.0]);
-        Ok(Spec {
-            method: text::method(&self.method)?,
-            lengths,
-            deadlines: self.deadlines.as_deref().map_or(Ok(plain.deadlines), text::deadlines)?,
-            critical,
-            values: (low, high),
-            burst,
-            ..plain
-        })
+/// Returns the specification of a scenario's random sets.
+pub(super) fn spec(generate: &SpecText, cores: usize, burst: Option<&Burst>) -> Result<Spec, String> {
+    let mut spec = generate.read()?;
+    // Critical tasks of a scenario are always stated, whatever the method.
+    spec.critical.share = generate.critical.unwrap_or(0.0);
+    if let Some(Burst { jobs, deadline, every, load }) = burst {
+        let (deadline, every) = (text::positive_time(deadline)?, text::positive_time(every)?);
+        let utilization = load * cores as f64;
+        spec.burst = Some(BurstSpec { jobs: *jobs, deadline, every, until: Time::NEVER, utilization });
     }
-}
-
-/// Model of the true execution times. All times are shares of the wcet, 0 to 1.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(tag = "model", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum ExecutionShares {
-    /// Uniform between `bcet` and the wcet.
-    Uniform {
-        /// Best-case execution time.
-        bcet: f64,
-    },
-    /// Weibull from `bcet` with mean `acet`, cut off at the wcet.
-    Weibull {
-        /// Best-case execution time.
-        bcet: f64,
-        /// Mean execution time.
-        acet: f64,
-        /// Share of the distribution that lies beyond the wcet before it is cut off, 0 to 1.
-        exceed: f64,
-    },
-    /// Pareto from `bcet`, cut off at the wcet.
-    Pareto {
-        /// Best-case execution time.
-        bcet: f64,
-        /// Tail index of the distribution.
-        shape: f64,
-    },
-    /// Log-normal, from `bcet` to the wcet.
-    Lognormal {
-        /// Best-case execution time.
-        bcet: f64,
-        /// Median execution time.
-        median: f64,
-        /// Standard deviation of the logarithm.
-        sigma: f64,
-    },
-    /// One of three execution times, the longest of which is the wcet.
-    Trimodal {
-        /// The shortest and the middle time.
-        lengths: [f64; 2],
-        /// How often each of the three occurs, in parts of the sum.
-        parts: [u32; 3],
-    },
+    Ok(Spec { cores, ..spec })
 }
 
 /// A change of all execution times during the run.

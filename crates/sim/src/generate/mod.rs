@@ -1,21 +1,35 @@
 //! Random task sets: tasks whose utilizations add up to a given total, with the deadlines, criticalities, values,
 //! bursts and modes that experiments need.
+//!
+//! A [`Spec`] says what a set is like. Flags, files, Python and [`WorkloadRanges`] all fill one:
+//!
+//! - its own fields draw the tasks,
+//! - its [`Properties`] go on top of them: execution times, a fixed [`Shape`], a random [`Variety`]; they apply to sets
+//!   from other sources as well,
+//! - [`WorkloadRanges`] draws the specification itself, for training,
+//! - [`text::SpecText`] is the form of a specification in files.
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet_task::{Arrival, ExecutionModel, Mode, Task, TaskSet, Time};
 
+mod execution_shares;
 mod fixed_sum;
 mod graphs;
+mod properties;
 pub mod ranges;
+mod shape;
 mod shares;
 pub mod text;
 mod unc;
 pub mod variety;
 mod waters;
 
+pub use execution_shares::ExecutionShares;
 pub use graphs::Graphs;
+pub use properties::Properties;
 pub use ranges::{ExecutionKind, WorkloadRanges};
+pub use shape::{Bound, Held, Shape, Shared, Wave};
 pub use shares::Method;
 pub use unc::Unc;
 pub use variety::Variety;
@@ -50,6 +64,8 @@ pub struct Spec {
     pub modes: Vec<(String, Time, f64)>,
     /// Granularity: periods and execution times are whole multiples of this time.
     pub granularity: Time,
+    /// Properties on top of the tasks.
+    pub properties: Properties,
 }
 
 /// Distribution of times.
@@ -75,6 +91,13 @@ pub enum Lengths {
     Periods(Rule),
     /// Worst-case execution times are drawn. The period of a task is its wcet divided by its utilization.
     Wcets(Rule),
+}
+
+impl Default for Lengths {
+    /// Log-uniform periods of 10 to 100 ms.
+    fn default() -> Lengths {
+        Lengths::Periods(Rule::LogUniform(Time::from_ms(10), Time::from_ms(100)))
+    }
 }
 
 /// Rule for relative deadlines.
@@ -138,6 +161,9 @@ pub enum GenerateError {
         /// Number of draws, all of which were discarded.
         draws: usize,
     },
+    /// Times that contradict the method.
+    #[error("waters2015 has periods and execution times of its own: leave --periods, --wcets and --bcet out")]
+    OwnTimes,
     /// Another contradiction in the specification.
     #[error("{0}")]
     Invalid(String),
@@ -152,7 +178,7 @@ impl Spec {
             cores,
             utilization,
             method: Method::RandFixedSum,
-            lengths: Lengths::Periods(Rule::LogUniform(Time::from_ms(10), Time::from_ms(100))),
+            lengths: Lengths::default(),
             deadlines: Deadlines::Implicit,
             bcet: 1.0,
             estimate_error: None,
@@ -161,12 +187,21 @@ impl Spec {
             burst: None,
             modes: Vec::new(),
             granularity: Time::from_us(1),
+            properties: Properties::default(),
         }
     }
 }
 
-/// Generates a task set. Rounding to the granularity changes the total utilization slightly.
+/// Generates a task set with its properties, up to those that [`Properties::finish`] gives. Rounding to the granularity
+/// changes the total utilization slightly.
 pub fn generate(spec: &Spec, seed: u64) -> Result<TaskSet, GenerateError> {
+    let mut set = generate_tasks(spec, seed)?;
+    spec.properties.apply(&mut set, seed);
+    Ok(set)
+}
+
+/// Generates the tasks of a set, without its properties.
+pub fn generate_tasks(spec: &Spec, seed: u64) -> Result<TaskSet, GenerateError> {
     let mut rng = Pcg64::seed_from_u64(seed);
     let mut tasks = match spec.method {
         Method::Waters2015 => waters::draw(spec, &mut rng)?,

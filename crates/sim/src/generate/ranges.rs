@@ -1,5 +1,5 @@
 //! Ranges that whole task sets are drawn from: cores, tasks, load, periods. Recipes of a training and scenarios of the
-//! arena state them.
+//! arena state them. They are a distribution over [`Spec`].
 //!
 //! A file spells the ranges out, or names a preset: `workload = "wide"`. Properties beyond load, periods and the few
 //! keys here come from a [`Variety`].
@@ -179,9 +179,8 @@ impl WorkloadRanges {
         self.variety.as_ref().and_then(Variety::problem).map(|problem| format!("variety.{problem}"))
     }
 
-    /// Draws a set.
-    pub fn draw(&self, seed: u64) -> Result<TaskSet, GenerateError> {
-        let mut rng = Pcg64::seed_from_u64(seed);
+    /// Draws the specification of a set and the distribution of its execution times.
+    fn spec(&self, rng: &mut Pcg64) -> (Spec, ExecutionKind) {
         let within = |rng: &mut Pcg64, (low, high): (f64, f64)| low + (high - low) * rng.random::<f64>();
         let cores = self.cores[rng.random_range(0..self.cores.len())];
         let per_core = match self.variety {
@@ -189,18 +188,18 @@ impl WorkloadRanges {
             Some(_) => {
                 self.tasks_per_core.0 * (self.tasks_per_core.1 / self.tasks_per_core.0).powf(rng.random::<f64>())
             }
-            None => within(&mut rng, self.tasks_per_core),
+            None => within(rng, self.tasks_per_core),
         };
         let tasks = ((per_core * cores as f64).round() as usize).max(1);
         let execution = self.execution[rng.random_range(0..self.execution.len())];
-        let bcet = if execution == ExecutionKind::Known { 1.0 } else { within(&mut rng, self.bcet) };
+        let bcet = if execution == ExecutionKind::Known { 1.0 } else { within(rng, self.bcet) };
         let mean = match execution {
             ExecutionKind::Known => 1.0,
             ExecutionKind::Uniform | ExecutionKind::Weibull => (1.0 + bcet) / 2.0,
             // A rough estimate; the load is divided by it below.
             ExecutionKind::Pareto => bcet + 0.25 * (1.0 - bcet),
         };
-        let load = within(&mut rng, self.load) * cores as f64;
+        let load = within(rng, self.load) * cores as f64;
         let utilization = (load / mean).min(0.95 * tasks as f64);
         let (low, high) = self.periods_ms;
         let spread = (3.0 * low).min(high);
@@ -220,6 +219,13 @@ impl WorkloadRanges {
         if rng.random::<f64>() < self.critical {
             spec.critical = Critical { share: self.critical_share, factor: 1.0, overrun: 0.0 };
         }
+        (spec, execution)
+    }
+
+    /// Draws a set. Its variety has a seed of its own, which is why it is no property of the specification here.
+    pub fn draw(&self, seed: u64) -> Result<TaskSet, GenerateError> {
+        let mut rng = Pcg64::seed_from_u64(seed);
+        let (mut spec, execution) = self.spec(&mut rng);
         let mut seed =
             || std::iter::repeat_with(|| rng.random()).find(|seed| !is_for_evaluation(*seed)).unwrap_or_default();
         let Some(variety) = &self.variety else {

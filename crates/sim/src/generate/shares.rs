@@ -4,7 +4,7 @@ use rand::RngExt;
 use rand_pcg::Pcg64;
 
 use super::fixed_sum::{capped_fixed_sum, rand_fixed_sum};
-use super::{GenerateError, Spec, Unc};
+use super::{GenerateError, Lengths, Rule, Spec, Unc};
 
 /// Method that divides a total utilization among tasks. The first three are uniform over all possible divisions.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +21,31 @@ pub enum Method {
     Unc(Unc),
     /// Periods and execution times of the WATERS 2015 automotive benchmark, with runnables grouped into tasks.
     Waters2015,
+}
+
+impl Method {
+    /// Whether the method chooses the number of tasks itself, so that none has to be given.
+    pub fn counts_tasks(&self) -> bool {
+        matches!(self, Method::Unc(_) | Method::Waters2015)
+    }
+
+    /// Returns the share of critical tasks where none is stated, 0 to 1.
+    pub fn critical_share(&self) -> f64 {
+        if *self == Method::Waters2015 { 0.3 } else { 0.0 }
+    }
+
+    /// Returns the times to draw where a user states one of the two distributions or none.
+    pub fn lengths(&self, periods: Option<Rule>, wcets: Option<Rule>, bcet: f64) -> Result<Lengths, GenerateError> {
+        if *self == Method::Waters2015 && (periods.is_some() || wcets.is_some() || bcet < 1.0) {
+            return Err(GenerateError::OwnTimes);
+        }
+        match (periods, wcets) {
+            (Some(_), Some(_)) => Err(GenerateError::Invalid("either periods or wcets are drawn".into())),
+            (Some(rule), None) => Ok(Lengths::Periods(rule)),
+            (None, Some(rule)) => Ok(Lengths::Wcets(rule)),
+            (None, None) => Ok(Lengths::default()),
+        }
+    }
 }
 
 /// Largest number of tasks for [`Method::Capped`], whose tables grow with the square of the number of tasks.

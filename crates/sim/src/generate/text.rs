@@ -2,9 +2,97 @@
 //!
 //! The error of every function states what is expected.
 
-use temponet_task::Time;
+use serde::Deserialize;
+use temponet_task::{Task, Time};
 
-use super::{BurstSpec, Critical, Deadlines, Lengths, Method, Rule, Spec, Unc};
+use super::{BurstSpec, Critical, Deadlines, Lengths, Method, Properties, Rule, Spec, Unc};
+
+/// Specification as files and other languages state it, with the words of `temponet generate`. Whatever is left out is
+/// as in [`Spec::new`].
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SpecText {
+    /// As [`method`] reads it.
+    pub method: String,
+    /// Least and greatest number of tasks, for users that draw sets of several sizes.
+    pub tasks: Option<[usize; 2]>,
+    /// As [`rule`] reads it.
+    pub periods: Option<String>,
+    /// As [`rule`] reads it, in place of periods.
+    pub wcets: Option<String>,
+    /// As [`deadlines`] reads it.
+    pub deadlines: String,
+    /// See [`Spec::bcet`].
+    pub bcet: f64,
+    /// See [`Spec::estimate_error`].
+    pub estimates: Option<f64>,
+    /// Share of critical tasks; `None` is [`Method::critical_share`].
+    pub critical: Option<f64>,
+    /// See [`Critical::factor`].
+    pub critical_factor: f64,
+    /// See [`Spec::values`].
+    pub values: (f64, f64),
+    /// As [`positive_time`] reads it.
+    pub granularity: String,
+}
+
+impl Default for SpecText {
+    fn default() -> SpecText {
+        SpecText {
+            method: "randfixedsum".into(),
+            tasks: None,
+            periods: None,
+            wcets: None,
+            deadlines: "implicit".into(),
+            bcet: 1.0,
+            estimates: None,
+            critical: None,
+            critical_factor: 1.0,
+            values: (1.0, 1.0),
+            granularity: "1us".into(),
+        }
+    }
+}
+
+impl SpecText {
+    /// Reads the specification. Tasks, cores and utilization are still to be set.
+    pub fn read(&self) -> Result<Spec, String> {
+        fn read<T>(name: &str, text: &str, parse: fn(&str) -> Result<T, String>) -> Result<T, String> {
+            parse(text).map_err(|why| format!("{name} = {text:?}: {why}"))
+        }
+        let rule = |name, text: &Option<String>| text.as_deref().map(|text| read(name, text, rule)).transpose();
+        let numbers = [
+            ("bcet", self.bcet, 0.0, 1.0),
+            ("critical", self.critical.unwrap_or(0.0), 0.0, 1.0),
+            ("estimates", self.estimates.unwrap_or(0.0), 0.0, Task::MOST_ESTIMATE_ERROR),
+            ("critical_factor", self.critical_factor, 1.0, 1e6),
+        ];
+        if let Some((name, value, low, high)) =
+            numbers.into_iter().find(|(_, value, low, high)| !(*low..=*high).contains(value))
+        {
+            return Err(format!("{name} = {value} is not from {low} to {high}"));
+        }
+        let plain = Spec::new(1, 1, 0.0);
+        let method = read("method", &self.method, method)?;
+        let (periods, wcets) = (rule("periods", &self.periods)?, rule("wcets", &self.wcets)?);
+        Ok(Spec {
+            tasks: None,
+            lengths: method.lengths(periods, wcets, self.bcet).map_err(|error| error.to_string())?,
+            deadlines: read("deadlines", &self.deadlines, deadlines)?,
+            bcet: self.bcet,
+            estimate_error: self.estimates,
+            critical: Critical {
+                share: self.critical.unwrap_or(method.critical_share()),
+                factor: self.critical_factor,
+                ..plain.critical
+            },
+            values: read("values", &format!("{},{}", self.values.0, self.values.1), range)?,
+            granularity: read("granularity", &self.granularity, positive_time)?,
+            method,
+            ..plain
+        })
+    }
+}
 
 /// Parses a finite number from `low` to `high`, both included.
 pub fn number(text: &str, low: f64, high: f64) -> Result<f64, String> {
@@ -96,6 +184,7 @@ pub fn described(spec: &Spec) -> String {
         burst,
         modes,
         granularity,
+        properties,
     } = spec;
     let method = match method {
         Method::RandFixedSum => "randfixedsum".into(),
@@ -132,6 +221,9 @@ pub fn described(spec: &Spec) -> String {
     }
     for (name, at, utilization) in modes {
         text += &format!(", mode {name}={utilization}@{at}");
+    }
+    if *properties != Properties::default() {
+        text += &format!(", {properties:?}");
     }
     text
 }

@@ -1,13 +1,14 @@
-//! Shapes that only the arena draws. No training range produces them, so that some scenarios test what nothing was trained
-//! or tuned on.
+//! Fixed properties of a set, which follow from its tasks without any random number, graphs aside. Scenarios of the
+//! arena state them. No training range has them, so that some scenarios test what nothing was trained or tuned on.
 
 use serde::Deserialize;
-use temponet_sim::generate::Graphs;
 use temponet_task::{
     Arrival, Core, CoreId, CoreSet, Mode, Preemption, Protocol, ResourceId, Section, Speed, Task, TaskSet, Time,
 };
 
-/// Properties of the sets of a scenario that no training range draws. The default adds none.
+use super::Graphs;
+
+/// Fixed properties of sets, which no training range draws. The default adds none.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Shape {
@@ -207,7 +208,7 @@ impl Shape {
     }
 
     /// Adds the modes of the wave over a run of this length.
-    pub(super) fn add_wave(&self, set: &mut TaskSet, horizon: Time) {
+    pub fn add_wave(&self, set: &mut TaskSet, horizon: Time) {
         let Some(Wave { waves, steps, low, high }) = self.wave else { return };
         for step in 0..waves * steps {
             let angle = std::f64::consts::TAU * f64::from(step) / f64::from(steps);
@@ -252,7 +253,7 @@ impl Bound {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use temponet_sim::generate::{Lengths, Rule, Spec, generate};
+    use crate::generate::{Lengths, Rule, Spec, generate};
 
     fn set() -> TaskSet {
         let rule = Rule::Harmonic(Time::from_ms(10), Time::from_ms(80));
