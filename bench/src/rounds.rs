@@ -12,9 +12,9 @@ use temponet_sim::generate::{Spec, generate};
 use temponet_task::{Assignment, CoreId, TaskSet, Time};
 
 use temponet_train::{
-    Dqn, DqnSettings, Environment, EnvironmentSettings, Episodes, Fleet, FleetError, Learner, NetworkShape, NoObserver,
-    Ppo, PpoSettings, ReplaySettings, Reward, Sample, StepSize, TaskSetSource, TrainError, TrainingDevice, Transition,
-    UpdatePlan, Updates,
+    Dqn, DqnSettings, Environment, EnvironmentSettings, EpisodeSettings, Episodes, Fleet, FleetError, Learner,
+    NetworkShape, NoObserver, Ppo, PpoSettings, ReplaySettings, Reward, Sample, StepSize, TaskSetSource, TrainError,
+    TrainingDevice, Transition, UpdatePlan, Updates,
 };
 
 /// Number of environments in policy optimization.
@@ -133,17 +133,11 @@ fn set(tasks: usize, load: f64) -> Result<TaskSet, TrainError> {
 
 /// Returns episodes on one overloaded core.
 fn episodes(tasks: usize) -> Result<Episodes, TrainError> {
-    Ok(Episodes {
-        source: TaskSetSource::Fixed(Arc::new(set(tasks, 1.3)?)),
-        tokenizer: Arc::new(Tokenizer::paper()),
-        reward: Reward::default(),
-        length: 500.0,
-        tick: None,
-        gamma: 0.97,
-        teacher: None,
-        planner: None,
-        speeds: 0,
-    })
+    Ok(Episodes::new(
+        TaskSetSource::Fixed(Arc::new(set(tasks, 1.3)?)),
+        Tokenizer::paper(),
+        EpisodeSettings { length: 500.0, ..EpisodeSettings::default() },
+    ))
 }
 
 fn acting_on<D: LearningLosses + 'static>(device: D) -> Result<Round, TrainError> {

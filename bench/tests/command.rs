@@ -4,7 +4,7 @@ use crate::folder::Folder;
 
 #[test]
 fn bench_sim_prints_its_cases() {
-    let folder = Folder::new();
+    let folder = Folder::new("bench_sim_prints_its_cases");
     let figures = folder.json(&["bench", "sim", "--case", "edf-1x5", "--jobs", "20000", "--json"]);
     let case = &figures["cases"][0];
     assert_eq!(case["name"], "edf-1x5");
@@ -15,7 +15,7 @@ fn bench_sim_prints_its_cases() {
 
 #[test]
 fn bench_oracle_solves_its_cases_and_writes_them() {
-    let folder = Folder::new();
+    let folder = Folder::new("bench_oracle_solves_its_cases_and_writes_them");
     let figures = folder.json(&["bench", "oracle", "--case", "one-60", "--instances", "3", "--json"]);
     assert_eq!(figures["cases"][0]["exact"], 1.0);
     folder.stdout(&["bench", "oracle", "--case", "two-40", "--instances", "2", "--write", "lists"]);
@@ -25,7 +25,7 @@ fn bench_oracle_solves_its_cases_and_writes_them() {
 
 #[test]
 fn the_command_and_its_parts_have_examples() {
-    let folder = Folder::new();
+    let folder = Folder::new("the_command_and_its_parts_have_examples");
     for part in ["", "sim", "oracle", "infer", "train"] {
         let call: Vec<&str> = ["bench", part, "--help"].into_iter().filter(|word| !word.is_empty()).collect();
         assert!(folder.stdout(&call).contains("Example"), "{part}");

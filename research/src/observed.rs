@@ -1,8 +1,6 @@
 //! A sample of the slack and remaining time that occur in practice. Data-driven bins and z-scores are fitted to it.
 
-use std::sync::Arc;
-
-use temponet_train::{Episodes, Fleet, Recipe, TaskSetSource};
+use temponet_train::{EpisodeSettings, Episodes, Fleet, Recipe, TaskSetSource};
 
 use super::{Context, ReproduceError};
 
@@ -18,17 +16,10 @@ impl Context<'_> {
     /// says.
     pub fn observed(&self, recipe: &Recipe) -> Result<Vec<[f64; 2]>, ReproduceError> {
         let wrong = |error: temponet_train::FleetError| self.protocol_error(error);
-        let episodes = Episodes {
-            source: TaskSetSource::Drawn(Box::new(recipe.workload.clone())),
-            tokenizer: Arc::new(recipe.tokens.tokenizer()),
-            reward: recipe.episode.reward,
-            length: recipe.episode.length,
-            tick: None,
-            gamma: recipe.episode.gamma,
-            teacher: Some("edf".into()),
-            planner: None,
-            speeds: 0,
-        };
+        let source = TaskSetSource::Drawn(Box::new(recipe.workload.clone()));
+        let settings = EpisodeSettings { tick: None, ..recipe.episode };
+        let episodes = Episodes::new(source, recipe.tokens.tokenizer(), settings);
+        let episodes = Episodes { teacher: Some("edf".into()), ..episodes };
         let mut fleet = Fleet::new(episodes, ENVIRONMENTS, SEED).map_err(wrong)?;
         let mut observed = Vec::new();
         for member in &mut fleet.members {

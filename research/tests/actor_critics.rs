@@ -13,18 +13,14 @@ use temponet_paper::networks;
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView, Task, TaskSet, Time};
 use temponet_train::{
-    Learner, NetworkShape, NoObserver, OfflineSettings, PhaseFigures, Recipe, ReplaySettings, Sample, Stage,
-    StageMethod, Tokens, TrainError, TrainingObserver, TrainingRun, WorkloadRanges,
+    Learner, NetworkShape, NoObserver, OfflineSettings, Recipe, ReplaySettings, Sample, Stage, StageMethod, Tokens,
+    TrainingRun, WorkloadRanges, check_resumption,
 };
 
 type Device = Cpu;
 
 fn small() -> NetworkShape {
     NetworkShape { width: 16, layers: 1, heads: 2, feed_forward: 32, body: Body::transformer(Some(16), 0) }
-}
-
-fn stage(phases: u64, method: StageMethod) -> Stage {
-    Stage { phases, method, rate: None, workload: None, reward: None }
 }
 
 fn recipe(network: NetworkShape, stages: Vec<Stage>) -> Recipe {
@@ -62,7 +58,7 @@ fn classical(name: &str, set: &TaskSet) -> f64 {
 /// Trains on a set and returns the compliance of the model as its file says it. The last phase has to be as good as the
 /// best one: what learns in the wrong direction may begin well, but does not end well.
 fn trained(network: NetworkShape, method: StageMethod, phases: u64, set: &TaskSet) -> f64 {
-    let recipe = recipe(network, vec![stage(phases, method)]);
+    let recipe = recipe(network, vec![Stage::new(phases, method)]);
     let mut run = TrainingRun::new(Device::default(), recipe, Some(set.clone()), None);
     run.train(&mut NoObserver).unwrap();
     let scores: Vec<f64> = run.figures().iter().map(|phase| phase.score).collect();
@@ -73,7 +69,7 @@ fn trained(network: NetworkShape, method: StageMethod, phases: u64, set: &TaskSe
 /// Trains on a set and returns the compliance of the best model.
 fn met(network: NetworkShape, method: StageMethod, phases: u64, set: &TaskSet) -> f64 {
     let mut run =
-        TrainingRun::new(Device::default(), recipe(network, vec![stage(phases, method)]), Some(set.clone()), None);
+        TrainingRun::new(Device::default(), recipe(network, vec![Stage::new(phases, method)]), Some(set.clone()), None);
     run.train(&mut NoObserver).unwrap();
     compliance(run.model(), set)
 }
@@ -138,59 +134,6 @@ fn priorities_reach_the_optimum_of_three_tasks() {
     }
 }
 
-/// Stops after some phases and keeps the last checkpoint.
-struct StopAfter {
-    phases: usize,
-    checkpoint: Vec<u8>,
-    figures: Vec<PhaseFigures>,
-}
-
-impl TrainingObserver for StopAfter {
-    fn phase(
-        &mut self,
-        figures: &PhaseFigures,
-        checkpoint: &mut dyn FnMut() -> Result<Vec<u8>, TrainError>,
-    ) -> Result<(), TrainError> {
-        self.checkpoint = checkpoint()?;
-        self.figures.push(figures.clone());
-        if self.figures.len() == self.phases { Err(TrainError::Stopped("enough".into())) } else { Ok(()) }
-    }
-}
-
-/// Interrupts the first stage of a recipe, which has three phases, after each of them.
-fn goes_on(name: &str, recipe: &Recipe) {
-    let recipe = || {
-        let mut recipe = recipe.clone();
-        recipe.validation.runs = 2;
-        recipe.validation.length = 60.0;
-        if recipe.network.body.keys().slots.is_none() {
-            recipe.workload = WorkloadRanges { cores: vec![1, 2], ..WorkloadRanges::default() };
-        }
-        recipe
-    };
-    let whole = |threads: usize| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| {
-            let mut watch = StopAfter { phases: 0, checkpoint: vec![], figures: vec![] };
-            let mut run = TrainingRun::new(Device::default(), recipe(), None, None);
-            run.train(&mut watch).unwrap();
-            (run.checkpoint().unwrap(), watch.figures)
-        })
-    };
-    let (expected, figures) = whole(1);
-    assert!(whole(3) == (expected.clone(), figures.clone()), "{name}: the number of threads matters");
-    for phases in 1..3 {
-        let mut watch = StopAfter { phases, checkpoint: vec![], figures: vec![] };
-        let mut run = TrainingRun::new(Device::default(), recipe(), None, None);
-        assert!(matches!(run.train(&mut watch), Err(TrainError::Stopped(_))));
-        let mut rest = StopAfter { phases: 0, checkpoint: vec![], figures: watch.figures };
-        let mut run = TrainingRun::new(Device::default(), recipe(), None, None);
-        run.resume(&watch.checkpoint).unwrap();
-        run.train(&mut rest).unwrap();
-        assert!(rest.figures == figures && run.checkpoint().unwrap() == expected, "{name} after {phases} phases");
-    }
-}
-
 /// Recipes of the baselines that this file is about.
 const RECIPES: [&str; 8] = ["a2c", "a2c-feed-forward", "td3", "sac-priorities", "sac", "hierarchical", "cql", "iql"];
 
@@ -227,13 +170,18 @@ fn each_recipe_reads_back_and_goes_on_bit_for_bit_at_any_number_of_threads() {
             stage.phases = 3;
             shorten(&mut stage.method);
         }
-        goes_on(name, &recipe);
+        recipe.validation.runs = 2;
+        recipe.validation.length = 60.0;
+        if recipe.network.body.keys().slots.is_none() {
+            recipe.workload = WorkloadRanges { cores: vec![1, 2], ..WorkloadRanges::default() };
+        }
+        check_resumption(&recipe).unwrap_or_else(|why| panic!("{name}: {why}"));
     }
 }
 
 #[test]
 fn what_sac_needs_is_said() {
-    let mut recipe = recipe(small(), vec![stage(1, priorities(SAC))]);
+    let mut recipe = recipe(small(), vec![Stage::new(1, priorities(SAC))]);
     recipe.network.body = Body::default();
     let problem = recipe.problem().unwrap();
     assert!(problem.starts_with("stage 1: ") && problem.contains("network.actor"), "{problem}");
@@ -254,7 +202,7 @@ fn hierarchical_recipe(phases: u64, settings: HierarchicalSettings) -> Recipe {
         seed: 2,
         tokens: Tokens::Custom(Box::new(tokenizer)),
         network,
-        stage: vec![stage(phases, settings.into())],
+        stage: vec![Stage::new(phases, settings)],
         ..Recipe::default()
     };
     recipe.optimizer.rate = 3e-3;

@@ -6,7 +6,7 @@ use crate::folder::Folder;
 
 #[test]
 fn an_experiment_of_the_paper_is_run_once_and_says_what_came_of_it() {
-    let folder = Folder::new();
+    let folder = Folder::new("an_experiment_of_the_paper_is_run_once_and_says_what_came_of_it");
     let call = |more: &[&str]| {
         let args = ["reproduce", "e1", "counterexample", "--smallest", "--cache", "kept"];
         folder.run(&[&args, more].concat())
@@ -31,7 +31,7 @@ fn an_experiment_of_the_paper_is_run_once_and_says_what_came_of_it() {
     let edf = experiments[0]["details"][0]["references"].as_array().unwrap();
     let columns: Vec<&str> = edf.iter().map(|of| of["column"].as_str().unwrap()).collect();
     assert_eq!(columns, ["edf", "best classical", "optimum"]);
-    let page = std::fs::read_to_string(folder.0.path().join("page.html")).unwrap();
+    let page = folder.read("page.html");
     assert!(page.contains("id=\"E1\"") && page.contains("not reproducible") && !page.contains("NaN"));
     // The second call finds everything in the cache and prints the same.
     let again = call(&["--json"]);
@@ -50,16 +50,16 @@ fn an_experiment_of_the_paper_is_run_once_and_says_what_came_of_it() {
 
 #[test]
 fn an_unknown_experiment_is_an_error_that_lists_them() {
-    let folder = Folder::new();
+    let folder = Folder::new("an_unknown_experiment_is_an_error_that_lists_them");
     let error = folder.error(&["reproduce", "E99", "--cache", "kept"]);
     assert!(error.contains("\"E99\"") && error.contains("E1, E2") && error.contains("bound"), "{error}");
-    assert!(std::fs::read_dir(&folder.0).unwrap().next().is_none(), "nothing is begun");
+    assert!(folder.files().is_empty(), "nothing is begun");
     assert!(folder.error(&["reproduce", "counter-example"]).contains("did you mean \"counterexample\"?"));
 }
 
 #[test]
 fn the_commands_of_temponet_are_there_too() {
-    let folder = Folder::new();
+    let folder = Folder::new("the_commands_of_temponet_are_there_too");
     assert!(folder.stdout(&["compare", "rosace", "--schedulers", "edf", "--no-oracle"]).contains("edf"));
     assert!(folder.stdout(&["reproduce", "--help"]).contains("temponet reproduce E1"));
     assert!(folder.stdout(&["completions", "bash"]).contains("--smallest"), "the options of the added command");

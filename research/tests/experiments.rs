@@ -1,7 +1,5 @@
 //! Contract of the experiments: every protocol is valid, every experiment completes, and nothing is computed twice.
 
-use std::path::PathBuf;
-
 use temponet::stages::{Continuous, Tokenizer};
 use temponet::{Model, Options, Tuning};
 use temponet_lab::arena::scenario;
@@ -12,26 +10,7 @@ use temponet_paper::{
 };
 use temponet_train::{DqnSettings, NetworkShape, Recipe, ReplaySettings, RolloutSettings, Stage, TrainingDevice};
 
-/// A fresh folder that is removed at the end of the test.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("temponet-reproduce-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        Folder(path)
-    }
-
-    fn cache(&self) -> Cache {
-        Cache::open(&self.0).unwrap()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
+use crate::folder::Folder;
 
 fn roster() -> Roster {
     let options = Options { tuning: Tuning::Off, ..Options::default() };
@@ -79,7 +58,7 @@ fn seeds_are_reserved_and_of_one_experiment_only() {
 #[test]
 fn every_experiment_runs_through_and_says_something() {
     let (folder, roster) = (Folder::new("smallest"), roster());
-    let cache = folder.cache();
+    let cache = Cache::open(&folder.0).unwrap();
     for experiment in ALL {
         let findings = run(experiment, Mode::Smallest, &roster, &cache, &DeviceTrainer::cpu())
             .unwrap_or_else(|error| panic!("{}: {error}", experiment.id));
@@ -104,7 +83,7 @@ fn a_rival_takes_part_with_a_model_from_the_users_folder_and_is_a_note_without()
     let (folder, models, roster) = (Folder::new("rivals"), Folder::new("models"), roster());
     let rivals = find("rivals").unwrap();
     let run = |cache: &Cache| run(rivals, Mode::Smallest, &roster, cache, &DeviceTrainer::cpu()).unwrap();
-    let without = run(&folder.cache());
+    let without = run(&Cache::open(&folder.0).unwrap());
     // Files of the program would take part in any case.
     if without.line("e2_ff-dqn").is_none() {
         assert!(without.notes.iter().any(|note| note.contains("ff-dqn is not trained: run temponet train --recipe")));
@@ -114,7 +93,7 @@ fn a_rival_takes_part_with_a_model_from_the_users_folder_and_is_a_note_without()
     let bytes = Model::random(tokenizer, 1).to_bytes().unwrap();
     std::fs::write(models.0.join("ff-dqn.safetensors"), bytes).unwrap();
     std::fs::write(models.0.join("ff-dqn.json"), "{\"seed\": 4, \"seconds\": 61.0}").unwrap();
-    let cache = folder.cache().with_models(Some(models.0.clone()));
+    let cache = Cache::open(&folder.0).unwrap().with_models(Some(models.0.clone()));
     assert!(cached(rivals, Mode::Smallest, &roster, &cache).is_none(), "findings of other models");
     let with = run(&cache);
     assert!(with.line("e2_ff-dqn").is_some_and(|line| line.paper == Some(0.74)));
@@ -134,9 +113,8 @@ fn tiny(seed: u64) -> Recipe {
         replay: ReplaySettings { steps: 200, learn_from: 50, ..ReplaySettings::default() },
         episodes: Some(3),
         ..DqnSettings::default()
-    }
-    .into();
-    let stage = Stage { phases: 2, method, rate: None, workload: None, reward: None };
+    };
+    let stage = Stage::new(2, method);
     let mut recipe = Recipe { seed, stage: vec![stage], ..Recipe::default() };
     recipe.network = NetworkShape { width: 8, layers: 1, heads: 2, feed_forward: 8, ..NetworkShape::default() };
     recipe.validation.runs = 2;
@@ -147,7 +125,7 @@ fn tiny(seed: u64) -> Recipe {
 #[test]
 fn many_trainings_at_once_are_those_one_by_one() {
     let (folder, other, roster) = (Folder::new("many"), Folder::new("one"), roster());
-    let (cache, other) = (folder.cache(), other.cache());
+    let (cache, other) = (Cache::open(&folder.0).unwrap(), Cache::open(&other.0).unwrap());
     let recipes: Vec<Recipe> = (1..6).map(tiny).collect();
     let training = |recipe| Training { name: "tiny", recipe, set: None, begin_with: None };
     let trainings: Vec<Training<'_>> = recipes.iter().map(training).collect();
@@ -169,7 +147,7 @@ fn many_trainings_at_once_are_those_one_by_one() {
 #[test]
 fn a_variant_is_trained_with_every_seed_and_stands_beside_edf_and_the_optimum() {
     let (folder, roster) = (Folder::new("variants"), roster());
-    let cache = folder.cache();
+    let cache = Cache::open(&folder.0).unwrap();
     let trainer = DeviceTrainer::cpu();
     let context =
         Context { experiment: &ALL[0], mode: Mode::Smallest, roster: &roster, cache: &cache, trainer: &trainer };
@@ -193,12 +171,12 @@ fn a_variant_is_trained_with_every_seed_and_stands_beside_edf_and_the_optimum() 
 #[test]
 fn a_model_is_trained_once() {
     let (folder, roster) = (Folder::new("trained"), roster());
-    let cache = folder.cache();
+    let cache = Cache::open(&folder.0).unwrap();
     let trainer = DeviceTrainer::cpu();
     let context =
         Context { experiment: &ALL[0], mode: Mode::Smallest, roster: &roster, cache: &cache, trainer: &trainer };
-    let method = RolloutSettings { states: 40, updates: 3, ..RolloutSettings::default() }.into();
-    let stage = Stage { phases: 2, method, rate: None, workload: None, reward: None };
+    let method = RolloutSettings { states: 40, updates: 3, ..RolloutSettings::default() };
+    let stage = Stage::new(2, method);
     let mut recipe = Recipe { stage: vec![stage], ..Recipe::default() };
     recipe.network.width = 16;
     recipe.validation.runs = 2;

@@ -31,16 +31,16 @@ fn a_model_runs_with_the_numbers_that_it_had_in_training() {
         ("hierarchical", format!("{LEVELS}{SMALL}{}{few}period = 3\n", stage("hierarchical]\n"))),
     ];
     for (name, recipe) in recipes {
-        let folder = Folder::new();
-        std::fs::write(folder.0.path().join("recipe.toml"), recipe).unwrap();
+        let folder = Folder::new(name);
+        folder.write("recipe.toml", &recipe);
         let train =
             ["train", "standard-125", "--recipe", "recipe.toml", "--trials", "2", "-o", "m.safetensors", "--json"];
-        let report: Value = serde_json::from_str(&folder.stdout(&train)).unwrap();
+        let report: Value = folder.json(&train);
         let phases = report["phases"].as_array().unwrap();
         let best = phases.iter().map(|phase| phase["score"].as_f64().unwrap()).fold(0.0, f64::max);
         // The verdict and the validation have runs of 1000 median wcets, of 24 ms each.
         let compare = "compare standard-125 --model m.safetensors --schedulers temponet-unshielded --horizon 24s --no-oracle --json";
-        let compared: Value = serde_json::from_str(&folder.stdout(&compare.split(' ').collect::<Vec<_>>())).unwrap();
+        let compared: Value = folder.json(&compare.split(' ').collect::<Vec<_>>());
         let compliance = compared["results"][0]["compliance"].as_f64().unwrap();
         assert_eq!(report["verdict"]["unshielded"]["compliance"].as_f64(), Some(compliance), "{name}");
         assert!((compliance - best).abs() < 1e-9 && compliance > 0.0, "{name}: {compliance} {best}");

@@ -121,6 +121,7 @@ mod tests {
 
     use super::*;
     use crate::fractions::sum_is_at_most;
+    use crate::uniprocessor_edf::tests::random_demands;
 
     /// The definition: every date up to the hyperperiod plus the longest deadline and the longest blocking.
     fn by_definition(tasks: &[Demand], blocking: &[Blocking]) -> bool {
@@ -138,14 +139,7 @@ mod tests {
         let mut rng = Pcg64::seed_from_u64(7);
         let (mut yes, mut no, mut only_blocked) = (0, 0, 0);
         for _ in 0..6_000 {
-            let tasks: Vec<Demand> = (0..rng.random_range(1..5))
-                .map(|_| {
-                    let period = [2, 3, 5, 6, 7, 10, 14, 15, 30][rng.random_range(0..9)];
-                    let wcet = rng.random_range(1..=(period / 2).max(1));
-                    let deadline = rng.random_range(wcet..=period + 5);
-                    Demand { wcet: Time(wcet), deadline: Time(deadline), period: Time(period) }
-                })
-                .collect();
+            let tasks = random_demands(&mut rng);
             let mut blocking: Vec<Blocking> = tasks
                 .iter()
                 .map(|task| Blocking { deadline: task.deadline, length: Time(rng.random_range(0..task.wcet.0)) })

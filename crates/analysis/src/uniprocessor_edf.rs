@@ -178,11 +178,23 @@ pub(crate) fn latest_deadline_before(tasks: &[Demand], t: u64) -> Option<u64> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use rand::{RngExt, SeedableRng};
     use rand_pcg::Pcg64;
 
     use super::*;
+
+    /// One to four tasks with short periods.
+    pub(crate) fn random_demands(rng: &mut Pcg64) -> Vec<Demand> {
+        (0..rng.random_range(1..5))
+            .map(|_| {
+                let period = [2, 3, 5, 6, 7, 10, 14, 15, 30][rng.random_range(0..9)];
+                let wcet = rng.random_range(1..=(period / 2).max(1));
+                let deadline = rng.random_range(wcet..=period + 5);
+                Demand { wcet: Time(wcet), deadline: Time(deadline), period: Time(period) }
+            })
+            .collect()
+    }
 
     /// The definition: every deadline up to the hyperperiod plus the longest deadline.
     fn by_definition(tasks: &[Demand]) -> bool {
@@ -195,14 +207,7 @@ mod tests {
         let mut rng = Pcg64::seed_from_u64(1);
         let (mut yes, mut no) = (0, 0);
         for _ in 0..3_000 {
-            let tasks: Vec<Demand> = (0..rng.random_range(1..5))
-                .map(|_| {
-                    let period = [2, 3, 5, 6, 7, 10, 14, 15, 30][rng.random_range(0..9)];
-                    let wcet = rng.random_range(1..=(period / 2).max(1));
-                    let deadline = rng.random_range(wcet..=period + 5);
-                    Demand { wcet: Time(wcet), deadline: Time(deadline), period: Time(period) }
-                })
-                .collect();
+            let tasks = random_demands(&mut rng);
             let expected = by_definition(&tasks);
             assert_eq!(quick_test(&tasks, &mut StepBudget::standard()), Some(expected), "{tasks:?}");
             assert_eq!(plain_test(&tasks, &mut StepBudget::standard()), Some(expected), "{tasks:?}");

@@ -9,6 +9,9 @@ use std::process::Output;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use folder::Folder;
+
+/// The program whose calls are tested.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_temponet");
 use serde_json::Value;
 
 fn temponet(args: &[&str]) -> Output {

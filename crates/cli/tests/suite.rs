@@ -1,13 +1,21 @@
 //! All integration tests of the crate in one program: it is linked once, and the slow ones run beside each other.
 
+mod analyze;
+mod arena;
 mod bounds;
 mod command;
+mod conversion;
 mod docs;
 mod files;
 mod folder;
 mod goals;
 mod guarantee;
+mod learned;
 mod other_program;
+mod random_sets;
 mod shown;
 mod training;
 mod tune;
+
+/// The program whose calls are tested.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_temponet");

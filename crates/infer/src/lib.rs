@@ -58,6 +58,11 @@ pub use sparse::KeptKeys;
 pub use transformer::Heads;
 pub use weights::{Metadata, Weights, WeightsError, check_file, file_checksum, write_tensors};
 
+/// Parts of the reference, for references of other networks.
+pub mod plain {
+    pub use crate::reference::{add_and_norm, apply, embed};
+}
+
 /// The examples of the README, which are run with the tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -91,7 +91,7 @@ pub fn reference(weights: &Weights, rows: &Rows<'_>) -> Trace {
 }
 
 /// Rows of the input: sums of embeddings and, for jobs, of the map of their real-valued inputs.
-fn embed(weights: &Weights, rows: &Rows<'_>) -> Vec<Vec<f32>> {
+pub fn embed(weights: &Weights, rows: &Rows<'_>) -> Vec<Vec<f32>> {
     let architecture = &weights.architecture;
     let width = architecture.width;
     let sum = |kind: &str, features: &[crate::Vocabulary], values: &[u16]| {
@@ -132,7 +132,7 @@ fn embed_real(weights: &Weights, real: RealInput, numbers: &[f32]) -> Vec<f32> {
 }
 
 /// Linear map `weight · x + bias`. The weight has one row per output.
-fn apply(weight: &[f32], bias: &[f32], x: &[f32]) -> Vec<f32> {
+pub fn apply(weight: &[f32], bias: &[f32], x: &[f32]) -> Vec<f32> {
     let dot = |row: &[f32]| row.iter().zip(x).map(|(a, b)| a * b).sum::<f32>();
     weight.chunks_exact(x.len()).zip(bias).map(|(row, bias)| dot(row) + bias).collect()
 }
@@ -249,7 +249,8 @@ fn mix(architecture: &Architecture, maps: &[AttentionMap], value: &[Vec<f32>]) -
     mixed
 }
 
-fn add_and_norm(x: &[Vec<f32>], change: &[Vec<f32>], weight: &[f32], bias: &[f32]) -> Vec<Vec<f32>> {
+/// Sum of rows and their changes, normalized to mean 0 and variance 1, then scaled and shifted.
+pub fn add_and_norm(x: &[Vec<f32>], change: &[Vec<f32>], weight: &[f32], bias: &[f32]) -> Vec<Vec<f32>> {
     let norm = |(x, change): (&Vec<f32>, &Vec<f32>)| {
         let sum: Vec<f32> = x.iter().zip(change).map(|(a, b)| a + b).collect();
         let mean = sum.iter().sum::<f32>() / sum.len() as f32;

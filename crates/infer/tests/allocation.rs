@@ -1,42 +1,11 @@
 //! Contract: a forward pass allocates nothing unless it has more rows than ever before, or attention is sparse for the
 //! first time. This is a test binary of its own because it counts all allocations.
-#![allow(unsafe_code, reason = "an allocator")]
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+#[path = "allocation/counting.rs"]
+mod counting;
 
+use counting::{allocations_of, bytes_of};
 use temponet_infer::{Architecture, Kernel, Network, NetworkOptions, RealInput, Rows, Sparsity, Vocabulary, Weights};
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-    static BYTES: Cell<usize> = const { Cell::new(0) };
-}
-
-struct Counting;
-
-// SAFETY: all calls are forwarded to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
-        let _ = BYTES.try_with(|bytes| bytes.set(bytes.get() + layout.size()));
-        // SAFETY: the caller's guarantees are passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's guarantees are passed on.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
-
-fn allocations(of: impl FnOnce()) -> u64 {
-    let before = ALLOCATIONS.get();
-    of();
-    ALLOCATIONS.get() - before
-}
 
 #[test]
 fn a_forward_pass_does_not_allocate() {
@@ -53,7 +22,7 @@ fn a_forward_pass_does_not_allocate() {
         let mut run = |count: usize, sparsity: Option<Sparsity>| {
             let rows =
                 Rows { idle: &[1], jobs: &jobs[..count], real: &real[..count], bias: &bias[..count + 1], sparsity };
-            allocations(|| network.forward(&rows, &mut q))
+            allocations_of(|| network.forward(&rows, &mut q))
         };
         run(3, Some(Sparsity::paper(3)));
         for count in [0, 1, 15, 16, 130, 199] {
@@ -71,9 +40,7 @@ fn a_clone_shares_the_weights() {
     let weights = Weights::random(Architecture::paper(vocabulary("slack", 7), vocabulary("cores", 8)), 1);
     for kernel in Kernel::available() {
         let network = Network::new(&weights, NetworkOptions { rows: 1, ..NetworkOptions::of(kernel) }).unwrap();
-        let before = BYTES.get();
-        let clone = network.clone();
-        let bytes = BYTES.get() - before;
+        let (clone, bytes) = bytes_of(|| network.clone());
         // A copy of the weights would take at least one byte for each.
         assert!(bytes < weights.architecture.parameters(), "{kernel}: a clone takes {bytes} bytes");
         drop(clone);

@@ -1,37 +1,15 @@
 //! Contract: after a warm-up, a round of the dispatcher allocates nothing: neither the scheduler's decision, nor
 //! releases, completions, charging and records around it. This is a test binary of its own because it counts all
 //! allocations.
-#![allow(unsafe_code, reason = "an allocator")]
 
-use std::alloc::{GlobalAlloc, Layout, System as SystemAllocator};
-use std::cell::Cell;
+#[path = "../../infer/tests/allocation/counting.rs"]
+mod counting;
+
 use std::sync::{Arc, Mutex};
 
+use counting::allocations;
 use temponet_runtime::{Runtime, Scheduler, Time};
 use temponet_task::{Assignment, SystemView};
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-struct Counting;
-
-// SAFETY: all calls are forwarded to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's guarantees are passed on.
-        unsafe { SystemAllocator.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's guarantees are passed on.
-        unsafe { SystemAllocator.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
 
 /// Writes down the number of allocations so far at the beginning and at the end of every decision.
 struct Watched<S> {
@@ -51,9 +29,9 @@ impl<S: Scheduler> temponet_task::Wrapper for Watched<S> {
     }
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
-        let begin = ALLOCATIONS.get();
+        let begin = allocations();
         self.inner.decide(view, assignment);
-        self.seen.lock().unwrap().push((begin, ALLOCATIONS.get()));
+        self.seen.lock().unwrap().push((begin, allocations()));
     }
 }
 

@@ -160,7 +160,7 @@ fn half_speed_takes_twice_as_long_for_an_eighth_of_the_power() {
 }
 
 /// Scheduler that calls a function, to make illegal decisions.
-struct Rogue(fn(&SystemView<'_>, &mut Assignment));
+pub struct Rogue(pub fn(&SystemView<'_>, &mut Assignment));
 
 impl Scheduler for Rogue {
     fn start(&mut self, _system: &System) -> Result<(), NotApplicable> {

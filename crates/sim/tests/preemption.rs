@@ -6,9 +6,10 @@ use std::sync::Arc;
 use temponet_sched::build;
 use temponet_sim::{End, Engine, JobRecord, Outlook, Recorder, SimError, Unobserved, simulate};
 use temponet_task::{
-    Assignment, CoreId, Costs, Event, NotApplicable, OnMiss, Preemption, Scheduler, Speed, System, SystemView, Task,
-    TaskSet, Time,
+    Assignment, CoreId, Costs, Event, OnMiss, Preemption, Scheduler, Speed, SystemView, Task, TaskSet, Time,
 };
+
+use crate::engine::Rogue;
 
 fn ms(n: u64) -> Time {
     Time::from_ms(n)
@@ -95,19 +96,6 @@ fn a_held_job_that_reaches_its_deadline_leaves_at_its_next_point_or_completes_la
         let metrics =
             simulate(&with(preemption, 6), 0, ms(100), &mut *build("fcfs").unwrap(), &mut Unobserved).unwrap();
         assert_eq!((metrics.jobs.released, metrics.jobs.met), (2, 1), "{preemption:?}");
-    }
-}
-
-/// A scheduler that calls a function.
-struct Rogue(fn(&SystemView<'_>, &mut Assignment));
-
-impl Scheduler for Rogue {
-    fn start(&mut self, _system: &System) -> Result<(), NotApplicable> {
-        Ok(())
-    }
-
-    fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
-        (self.0)(view, assignment);
     }
 }
 

@@ -1,39 +1,17 @@
 //! Contract: a whole decision (shield, network and mapping) allocates nothing once the scheduler has seen as many jobs
 //! before. This test is a binary of its own because it counts all allocations.
-#![allow(unsafe_code, reason = "an allocator")]
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+#[path = "../../infer/tests/allocation/counting.rs"]
+mod counting;
+
 use std::sync::Arc;
 
+use counting::allocations;
 use temponet::stages::{Continuous, Tokenizer};
 use temponet::{Calibration, LatencyTable, MEASURED_SIZES, Mapping, Model, Options, StageLatencies, Temponet, Tuning};
 use temponet_sim::generate::{Spec, generate};
 use temponet_sim::{Engine, Unobserved};
 use temponet_task::{Assignment, Scheduler, TaskSet, Time};
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-struct Counting;
-
-// SAFETY: every call is forwarded to the system allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
 
 /// Returns the number of decisions of a run, the number of allocations in the first decision, where all tasks release a
 /// job at once, and the number of allocations in all later decisions.
@@ -44,9 +22,9 @@ fn run(set: &TaskSet, scheduler: &mut Temponet) -> (u64, u64, u64) {
     let (mut decisions, mut first, mut later) = (0, 0, 0);
     while engine.advance(&mut Unobserved) {
         assignment.reset(set.cores());
-        let before = ALLOCATIONS.get();
+        let before = allocations();
         scheduler.decide(&engine.view(), &mut assignment);
-        let here = ALLOCATIONS.get() - before;
+        let here = allocations() - before;
         *if decisions == 0 { &mut first } else { &mut later } += here;
         decisions += 1;
         engine.apply(&assignment, &mut Unobserved).unwrap();

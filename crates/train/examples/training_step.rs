@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::sync::Arc;
 
 use rand::SeedableRng;
 use rand_pcg::Pcg64;
@@ -12,7 +11,7 @@ use temponet::stages::Tokenizer;
 use temponet_grad::{AdamSettings, Cpu};
 use temponet_infer::Weights;
 use temponet_train::{
-    Dqn, DqnSettings, Episodes, Learner, NetworkShape, OfflineSettings, ReplaySettings, Reward, StepSize,
+    Dqn, DqnSettings, EpisodeSettings, Episodes, Learner, NetworkShape, OfflineSettings, ReplaySettings, StepSize,
     TaskSetSource, log_runs,
 };
 
@@ -37,17 +36,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         ..Default::default()
     };
     let mut dqn = Dqn::new(settings.clone(), &mut learner);
-    let episodes = Episodes {
-        source: TaskSetSource::Drawn(Box::default()),
-        tokenizer: Arc::new(tokenizer),
-        reward: Reward::default(),
-        length: 100.0,
-        tick: None,
-        gamma: 0.97,
-        teacher: None,
-        planner: None,
-        speeds: 0,
-    };
+    let episodes = Episodes::new(
+        TaskSetSource::Drawn(Box::default()),
+        tokenizer,
+        EpisodeSettings { length: 100.0, ..EpisodeSettings::default() },
+    );
     let logs = OfflineSettings { transitions: 200, dqn: settings.clone(), ..OfflineSettings::default() };
     dqn.replay = log_runs(&logs, &episodes, 1)?;
     let before = tensors(&mut learner, &mut dqn);

@@ -1,14 +1,19 @@
-//! Check of the environment against the simulator, for anybody who changes the environment or writes another one.
+//! Checks for anybody who changes the environment or adds a method of learning.
 
 use std::sync::Arc;
 
 use temponet::stages::{Observation, Scale, Tokenizer};
+use temponet_grad::Cpu;
 use temponet_sched::build;
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{Assignment, Scheduler, Time};
 
 use crate::environment::{Ending, Environment, EnvironmentSettings};
+use crate::error::TrainError;
+use crate::observer::{PhaseFigures, TrainingObserver};
+use crate::recipe::Recipe;
 use crate::reward::Reward;
+use crate::run::TrainingRun;
 use crate::task_set_source::TaskSetSource;
 
 /// Runs EDF on this many sets, once in the environment and once in the simulator itself.
@@ -80,4 +85,59 @@ fn episode(
         decisions += 1;
     }
     Ok((earned, decisions))
+}
+
+/// Trains by a recipe without interruption, on one and on three threads, and once more for each phase, interrupted after
+/// it and continued. Returns the last checkpoint and the figures of all phases, or what differs.
+pub fn check_resumption(recipe: &Recipe) -> Result<(Vec<u8>, Vec<PhaseFigures>), String> {
+    let wrong = |error: TrainError| error.to_string();
+    let whole = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(|error| error.to_string())?;
+        pool.install(|| interrupted(recipe, usize::MAX)).map_err(wrong)
+    };
+    let (expected, figures) = whole(1)?;
+    if whole(3)? != (expected.clone(), figures.clone()) {
+        return Err("the number of threads matters".into());
+    }
+    for phases in 1..figures.len() {
+        let (checkpoint, first) = interrupted(recipe, phases).map_err(wrong)?;
+        let mut run = TrainingRun::new(Cpu::default(), recipe.clone(), None, None);
+        run.resume(&checkpoint).map_err(wrong)?;
+        let mut rest = StopAfter { phases: usize::MAX, checkpoint: Vec::new(), figures: first };
+        run.train(&mut rest).map_err(wrong)?;
+        if rest.figures != figures || run.checkpoint().map_err(wrong)? != expected {
+            return Err(format!("an interruption after {phases} phases matters"));
+        }
+    }
+    Ok((expected, figures))
+}
+
+/// Trains by a recipe until this many phases are done, at most all of them. Returns the checkpoint and the figures.
+pub fn interrupted(recipe: &Recipe, phases: usize) -> Result<(Vec<u8>, Vec<PhaseFigures>), TrainError> {
+    let mut watch = StopAfter { phases, checkpoint: Vec::new(), figures: Vec::new() };
+    let mut run = TrainingRun::new(Cpu::default(), recipe.clone(), None, None);
+    match run.train(&mut watch) {
+        Ok(()) => Ok((run.checkpoint()?, watch.figures)),
+        Err(TrainError::Stopped(_)) if watch.figures.len() == phases => Ok((watch.checkpoint, watch.figures)),
+        Err(error) => Err(error),
+    }
+}
+
+/// Stops after some phases and keeps the last checkpoint.
+struct StopAfter {
+    phases: usize,
+    checkpoint: Vec<u8>,
+    figures: Vec<PhaseFigures>,
+}
+
+impl TrainingObserver for StopAfter {
+    fn phase(
+        &mut self,
+        figures: &PhaseFigures,
+        checkpoint: &mut dyn FnMut() -> Result<Vec<u8>, TrainError>,
+    ) -> Result<(), TrainError> {
+        self.checkpoint = checkpoint()?;
+        self.figures.push(figures.clone());
+        if self.figures.len() == self.phases { Err(TrainError::Stopped("enough".into())) } else { Ok(()) }
+    }
 }

@@ -16,6 +16,7 @@ use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, Time};
 use crate::base_scheduler::best_base_scheduler;
 use crate::environment::{Ending, Environment, EnvironmentSettings};
 use crate::parallel::par_map;
+use crate::recipe::EpisodeSettings;
 use crate::reward::Reward;
 use crate::sample::{Past, Sample};
 use crate::task_set_source::TaskSetSource;
@@ -69,6 +70,15 @@ pub struct Episodes {
     pub planner: Option<PlannerSettings>,
     /// Number of speeds below full speed that are chosen from, as in [`temponet_infer::BodyKeys::speeds`].
     pub speeds: usize,
+}
+
+impl Episodes {
+    /// Creates episodes without teacher, planner and speeds.
+    pub fn new(source: TaskSetSource, tokenizer: Tokenizer, settings: EpisodeSettings) -> Episodes {
+        let EpisodeSettings { length, tick, gamma, reward } = settings;
+        let tokenizer = Arc::new(tokenizer);
+        Episodes { source, tokenizer, reward, length, tick, gamma, teacher: None, planner: None, speeds: 0 }
+    }
 }
 
 /// Result of one choice: what happened until the next one.

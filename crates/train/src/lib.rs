@@ -49,7 +49,7 @@ mod training_device;
 mod updates;
 mod validation;
 
-pub use check::check_environment;
+pub use check::{check_environment, check_resumption, interrupted};
 pub use checkpoint::{decode_memory, encode_memory};
 pub use critic::Critic;
 pub use environment::{Ending, Environment, EnvironmentSettings, Step};

@@ -145,6 +145,13 @@ pub struct Stage {
     pub reward: Option<Reward>,
 }
 
+impl Stage {
+    /// Creates a stage whose rate, workload and reward are those of the recipe.
+    pub fn new(phases: u64, method: impl Into<StageMethod>) -> Stage {
+        Stage { phases, method: method.into(), rate: None, workload: None, reward: None }
+    }
+}
+
 impl Recipe {
     /// Returns the tokenizer, with the slots and the attention of the network that this recipe describes.
     pub fn tokenizer(&self) -> Tokenizer {
@@ -172,13 +179,6 @@ impl Default for Recipe {
             own_share: 0.7,
             ..RolloutSettings::default()
         };
-        let stage = |phases, method: RolloutSettings| Stage {
-            phases,
-            method: method.into(),
-            rate: None,
-            workload: None,
-            reward: None,
-        };
         Recipe {
             seed: 1,
             tokens: Tokens::default(),
@@ -188,7 +188,7 @@ impl Default for Recipe {
             optimizer: OptimizerSettings::default(),
             validation: ValidationSettings::default(),
             workload: WorkloadRanges::default(),
-            stage: vec![stage(6, planner)],
+            stage: vec![Stage::new(6, planner)],
         }
     }
 }

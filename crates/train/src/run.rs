@@ -21,7 +21,7 @@ use crate::job_trace::{JobTrace, TraceSplit};
 use crate::learner::{Learner, UpdateFigures};
 use crate::method::{Algorithm, MethodDevice, Phase};
 use crate::observer::{PhaseFigures, TrainingObserver};
-use crate::recipe::{Recipe, Stage};
+use crate::recipe::{EpisodeSettings, Recipe, Stage};
 use crate::task_set_source::TaskSetSource;
 use crate::updates::{StepSize, UpdatePlan, Updates};
 use crate::validation::{ValidationRuns, ValidationScores};
@@ -172,17 +172,9 @@ impl<D: MethodDevice> TrainingRun<D> {
             (None, None, None) => TaskSetSource::Drawn(Box::new(self.recipe.workload.clone())),
         };
         let episode = self.recipe.episode;
-        Episodes {
-            source,
-            tokenizer: Arc::new(self.recipe.tokenizer()),
-            reward: stage.reward.unwrap_or(episode.reward),
-            length: episode.length,
-            tick: episode.tick,
-            gamma: episode.gamma,
-            teacher: None,
-            planner: None,
-            speeds: self.recipe.network.body.keys().speeds,
-        }
+        let settings = EpisodeSettings { reward: stage.reward.unwrap_or(episode.reward), ..episode };
+        let speeds = self.recipe.network.body.keys().speeds;
+        Episodes { speeds, ..Episodes::new(source, self.recipe.tokenizer(), settings) }
     }
 
     /// Runs one phase of the stage's algorithm; returns the mean loss and gradient norm of its updates.

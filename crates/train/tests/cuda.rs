@@ -19,7 +19,7 @@ fn overloaded() -> TaskSet {
 fn trained<D: MethodDevice>(device: D, method: StageMethod) -> Model {
     let mut recipe = Recipe {
         network: NetworkShape { width: 16, layers: 1, heads: 2, feed_forward: 32, ..NetworkShape::default() },
-        stage: vec![Stage { phases: 4, method, rate: None, workload: None, reward: None }],
+        stage: vec![Stage::new(4, method)],
         ..Recipe::default()
     };
     recipe.optimizer.rate = 3e-3;

@@ -14,10 +14,6 @@ use temponet_train::{
 
 type Device = Cpu;
 
-fn stage(phases: u64, method: StageMethod) -> Stage {
-    Stage { phases, method, rate: None, workload: None, reward: None }
-}
-
 fn standard() -> TaskSet {
     builtin::Builtin::find("standard-125").unwrap().load().unwrap().set
 }
@@ -29,7 +25,7 @@ fn q_learning_does_not_destroy_the_model_it_begins_with() {
         replay: ReplaySettings { steps: 600, learn_from: 200, ..ReplaySettings::default() },
         ..DqnSettings::default()
     };
-    let mut recipe = Recipe { stage: vec![stage(2, dqn.into())], ..Recipe::default() };
+    let mut recipe = Recipe { stage: vec![Stage::new(2, dqn)], ..Recipe::default() };
     assert_eq!(recipe.network.architecture(&recipe.tokenizer()), model.weights.architecture);
     (recipe.validation.runs, recipe.validation.length) = (1, 300.0);
     let mut run = TrainingRun::new(Device::default(), recipe, Some(standard()), Some(&model.weights));
@@ -49,7 +45,7 @@ fn pair(deadlines: [u64; 2]) -> TaskSet {
 }
 
 fn small(method: StageMethod, phases: u64) -> Recipe {
-    let mut recipe = Recipe { stage: vec![stage(phases, method)], seed: 2, ..Recipe::default() };
+    let mut recipe = Recipe { stage: vec![Stage::new(phases, method)], seed: 2, ..Recipe::default() };
     recipe.network = NetworkShape { width: 16, layers: 1, heads: 2, feed_forward: 16, ..NetworkShape::default() };
     recipe.optimizer.rate = 2e-3;
     (recipe.validation.runs, recipe.validation.length) = (2, 200.0);
@@ -113,7 +109,7 @@ fn what_is_worse_than_the_model_it_began_with_is_not_kept() {
         replay: ReplaySettings { steps: 64, learn_from: 16, ..ReplaySettings::default() },
         ..DqnSettings::default()
     };
-    let mut recipe = Recipe { stage: vec![stage(1, dqn.into())], ..Recipe::default() };
+    let mut recipe = Recipe { stage: vec![Stage::new(1, dqn)], ..Recipe::default() };
     // Steps that are far too large.
     recipe.optimizer.rate = 1.0;
     (recipe.validation.runs, recipe.validation.length) = (1, 300.0);
@@ -127,7 +123,7 @@ fn what_is_worse_than_the_model_it_began_with_is_not_kept() {
 #[test]
 fn policy_optimisation_goes_on_with_its_value_head() {
     let ppo = PpoSettings { environments: 8, length: 8, rounds: 2, batch: 32, ..PpoSettings::default() };
-    let mut recipe = Recipe { stage: vec![stage(1, ppo.into())], ..Recipe::default() };
+    let mut recipe = Recipe { stage: vec![Stage::new(1, ppo)], ..Recipe::default() };
     recipe.network.width = 16;
     (recipe.validation.runs, recipe.validation.length) = (1, 50.0);
     let mut run = TrainingRun::new(Device::default(), recipe.clone(), Some(standard()), None);

@@ -120,7 +120,7 @@ fn training_goes_on_from_the_built_in_model() {
 #[test]
 fn sets_with_forty_tasks_a_core_can_be_learned_from() {
     let ppo = PpoSettings { environments: 2, length: 3, rounds: 2, epochs: 1, batch: 6, ..PpoSettings::default() };
-    let stage = Stage { phases: 1, method: ppo.into(), rate: None, workload: None, reward: None };
+    let stage = Stage::new(1, ppo);
     let network = NetworkShape { width: 16, layers: 2, heads: 2, feed_forward: 32, ..NetworkShape::default() };
     let mut recipe = Recipe { network, tokens: Tokens::Full, stage: vec![stage], ..Recipe::default() };
     (recipe.validation.runs, recipe.validation.length, recipe.episode.length) = (2, 4.0, 4.0);

@@ -10,20 +10,16 @@ use temponet_infer::{Body, Rows, Sparsity, Weights, reference};
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{Task, TaskSet, Time};
 use temponet_train::{
-    Batch, Cloning, CloningSettings, DqnSettings, Episodes, Fleet, Learner, MatchingSettings, NetworkShape, NoObserver,
-    OfflineAlgorithm, OfflineSettings, OutputRows, PhaseFigures, PpoSettings, Recipe, ReplaySettings, Reward,
-    RewardAccumulator, RewardShape, RolloutSettings, Sample, Stage, StageMethod, StaySettings, TapeNetwork,
-    TaskSetSource, Tokens, TrainError, TrainingObserver, TrainingRun, WorkloadRanges,
+    Batch, Cloning, CloningSettings, DqnSettings, EpisodeSettings, Episodes, Fleet, Learner, MatchingSettings,
+    NetworkShape, NoObserver, OfflineAlgorithm, OfflineSettings, OutputRows, PpoSettings, Recipe, ReplaySettings,
+    Reward, RewardAccumulator, RewardShape, RolloutSettings, Sample, Stage, StageMethod, StaySettings, TapeNetwork,
+    TaskSetSource, Tokens, TrainError, TrainingRun, WorkloadRanges, check_resumption, interrupted,
 };
 
 type Device = Cpu;
 
 fn small() -> NetworkShape {
     NetworkShape { width: 16, layers: 1, heads: 2, feed_forward: 32, ..NetworkShape::default() }
-}
-
-fn stage(phases: u64, method: StageMethod) -> Stage {
-    Stage { phases, method, rate: None, workload: None, reward: None }
 }
 
 fn recipe(stages: Vec<Stage>) -> Recipe {
@@ -41,17 +37,8 @@ fn set(tasks: &[(u64, u64)], cores: usize) -> TaskSet {
 }
 
 fn episodes(source: TaskSetSource, teacher: Option<&str>) -> Episodes {
-    Episodes {
-        source,
-        tokenizer: Arc::new(Tokenizer::full()),
-        reward: Reward::default(),
-        length: 100.0,
-        tick: None,
-        gamma: 0.97,
-        teacher: teacher.map(String::from),
-        planner: None,
-        speeds: 0,
-    }
+    let settings = EpisodeSettings { length: 100.0, ..EpisodeSettings::default() };
+    Episodes { teacher: teacher.map(String::from), ..Episodes::new(source, Tokenizer::full(), settings) }
 }
 
 /// Samples of random sets of one to eight cores.
@@ -133,7 +120,7 @@ fn training_and_deployment_keep_the_same_keys() {
 #[test]
 fn a_model_learns_with_sparse_attention_and_keeps_it() {
     let settings = CloningSettings { teacher: "edf".into(), updates: 150, steps: 2_000, ..CloningSettings::default() };
-    let mut recipe = Recipe { sparse: true, ..recipe(vec![stage(2, settings.into())]) };
+    let mut recipe = Recipe { sparse: true, ..recipe(vec![Stage::new(2, settings)]) };
     recipe.optimizer.rate = 4e-3;
     let many: Vec<(u64, u64)> = (0..24).map(|place| (40 + 7 * place, 2 + place % 3)).collect();
     let set = set(&many, 1);
@@ -151,7 +138,7 @@ fn a_model_learns_with_sparse_attention_and_keeps_it() {
 #[test]
 fn cloning_edf_agrees_on_unseen_states() {
     let settings = CloningSettings { teacher: "edf".into(), updates: 400, steps: 6_000, ..CloningSettings::default() };
-    let mut recipe = recipe(vec![stage(4, settings.clone().into())]);
+    let mut recipe = recipe(vec![Stage::new(4, settings.clone())]);
     recipe.optimizer.rate = 4e-3;
     let overload = set(&[(20, 7), (30, 11), (50, 16), (70, 21)], 1);
     let mut run = TrainingRun::new(Device::default(), recipe, Some(overload.clone()), None);
@@ -188,7 +175,7 @@ fn trained(method: StageMethod, phases: u64, set: &TaskSet) -> f64 {
 }
 
 fn trained_as(network: NetworkShape, method: StageMethod, phases: u64, set: &TaskSet) -> f64 {
-    let mut recipe = Recipe { network, ..recipe(vec![stage(phases, method)]) };
+    let mut recipe = Recipe { network, ..recipe(vec![Stage::new(phases, method)]) };
     recipe.seed = 2;
     assert_eq!(recipe.problem(), None);
     let mut run = TrainingRun::new(Device::default(), recipe, Some(set.clone()), None);
@@ -248,25 +235,6 @@ fn one_task_is_learned_at_once_and_dqn_is_edf_where_edf_is_best() {
     assert!(learned > 0.995 && random < learned, "{learned} {random}");
 }
 
-/// Stops after some phases and keeps the last checkpoint.
-struct StopAfter {
-    phases: usize,
-    checkpoint: Vec<u8>,
-    figures: Vec<PhaseFigures>,
-}
-
-impl TrainingObserver for StopAfter {
-    fn phase(
-        &mut self,
-        figures: &PhaseFigures,
-        checkpoint: &mut dyn FnMut() -> Result<Vec<u8>, TrainError>,
-    ) -> Result<(), TrainError> {
-        self.checkpoint = checkpoint()?;
-        self.figures.push(figures.clone());
-        if self.figures.len() == self.phases { Err(TrainError::Stopped("enough".into())) } else { Ok(()) }
-    }
-}
-
 fn all_methods() -> Recipe {
     let dqn = DqnSettings {
         replay: ReplaySettings { steps: 300, learn_from: 50, batch: 16, ..ReplaySettings::default() },
@@ -282,13 +250,13 @@ fn all_methods() -> Recipe {
     let matched = CloningSettings { matching: Some(MatchingSettings::default()), ..cloning.clone() };
     let rollouts = RolloutSettings { states: 40, environments: 8, updates: 10, own_share: 0.9, ..Default::default() };
     let mut recipe = recipe(vec![
-        stage(2, cloning.into()),
-        stage(4, rollouts.into()),
-        stage(2, dqn.into()),
-        stage(2, ppo.into()),
-        stage(2, matched.into()),
-        stage(2, offline.into()),
-        stage(2, StaySettings::default().into()),
+        Stage::new(2, cloning),
+        Stage::new(4, rollouts),
+        Stage::new(2, dqn),
+        Stage::new(2, ppo),
+        Stage::new(2, matched),
+        Stage::new(2, offline),
+        Stage::new(2, StaySettings::default()),
     ]);
     recipe.validation.runs = 2;
     recipe.workload = WorkloadRanges { cores: vec![1, 2], costs: (0.5, 0.5), ..WorkloadRanges::default() };
@@ -297,7 +265,7 @@ fn all_methods() -> Recipe {
 
 #[test]
 fn what_staying_is_worth_is_the_value_with_the_best_score_and_nothing_else_changes() {
-    let mut recipe = recipe(vec![stage(4, StaySettings { step: 0.5 }.into())]);
+    let mut recipe = recipe(vec![Stage::new(4, StaySettings { step: 0.5 })]);
     recipe.workload = WorkloadRanges { cores: vec![2, 4], costs: (1.0, 1.0), ..WorkloadRanges::default() };
     let begin = Weights::random(recipe.network.architecture(&recipe.tokenizer()), 7);
     let mut run = TrainingRun::new(Device::default(), recipe, None, Some(&begin));
@@ -311,28 +279,8 @@ fn what_staying_is_worth_is_the_value_with_the_best_score_and_nothing_else_chang
 
 #[test]
 fn an_interrupted_training_goes_on_bit_for_bit_at_any_number_of_threads() {
-    let whole = |threads: usize| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| {
-            let mut watch = StopAfter { phases: 0, checkpoint: vec![], figures: vec![] };
-            let mut run = TrainingRun::new(Device::default(), all_methods(), None, None);
-            run.train(&mut watch).unwrap();
-            (run.checkpoint().unwrap(), watch.figures)
-        })
-    };
-    let (expected, figures) = whole(1);
+    let (expected, figures) = check_resumption(&all_methods()).unwrap();
     assert_eq!(figures.len(), 16);
-    assert!(whole(3) == (expected.clone(), figures.clone()), "the number of threads matters");
-    for phases in 1..16 {
-        let mut watch = StopAfter { phases, checkpoint: vec![], figures: vec![] };
-        let mut run = TrainingRun::new(Device::default(), all_methods(), None, None);
-        assert!(matches!(run.train(&mut watch), Err(TrainError::Stopped(_))));
-        let mut rest = StopAfter { phases: 0, checkpoint: vec![], figures: watch.figures };
-        let mut run = TrainingRun::new(Device::default(), all_methods(), None, None);
-        run.resume(&watch.checkpoint).unwrap();
-        run.train(&mut rest).unwrap();
-        assert!(rest.figures == figures && run.checkpoint().unwrap() == expected, "after {phases} phases");
-    }
     let mut other = all_methods();
     other.seed = 9;
     let mut run = TrainingRun::new(Device::default(), other, None, None);
@@ -342,10 +290,7 @@ fn an_interrupted_training_goes_on_bit_for_bit_at_any_number_of_threads() {
 
 #[test]
 fn a_checkpoint_with_a_flipped_bit_is_neither_trained_on_nor_a_panic() {
-    let mut watch = StopAfter { phases: 1, checkpoint: vec![], figures: vec![] };
-    let mut run = TrainingRun::new(Device::default(), all_methods(), None, None);
-    assert!(matches!(run.train(&mut watch), Err(TrainError::Stopped(_))));
-    let whole = watch.checkpoint;
+    let (whole, _) = interrupted(&all_methods(), 1).unwrap();
     let mut run = TrainingRun::new(Device::default(), all_methods(), None, None);
     for place in (0..whole.len() * 8).step_by(whole.len() / 25) {
         let mut flipped = whole.clone();

@@ -26,7 +26,7 @@ fn learned(migration: f64) -> Model {
         replay: ReplaySettings { steps: 2_000, learn_from: 300, environments: 8, ..ReplaySettings::default() },
         ..DqnSettings::default()
     };
-    let stage = Stage { phases: 4, method: dqn.into(), rate: None, workload: None, reward: None };
+    let stage = Stage::new(4, dqn);
     let network = NetworkShape { width: 16, layers: 1, heads: 2, feed_forward: 32, ..NetworkShape::default() };
     let features = vec![Feature::Remaining, Feature::Core, Feature::Cost];
     let tokens = Tokens::Custom(Box::new(Tokenizer { features, ..Tokenizer::paper() }));

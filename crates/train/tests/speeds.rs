@@ -10,9 +10,9 @@ use temponet_infer::{Body, Rows, Weights, reference};
 use temponet_sim::{Metrics, Unobserved, simulate};
 use temponet_task::{Assignment, Scheduler, Speed, Task, TaskSet, Time};
 use temponet_train::{
-    Batch, DqnSettings, Environment, EnvironmentSettings, Episodes, Fleet, Learner, NetworkShape, NoObserver,
-    OutputRows, PpoSettings, Recipe, ReplaySettings, Reward, RewardShape, Sample, Stage, TapeNetwork, TaskSetSource,
-    TrainingRun, WorkloadRanges,
+    Batch, DqnSettings, Environment, EnvironmentSettings, EpisodeSettings, Episodes, Fleet, Learner, NetworkShape,
+    NoObserver, OutputRows, PpoSettings, Recipe, ReplaySettings, Reward, RewardShape, Sample, Stage, TapeNetwork,
+    TaskSetSource, TrainingRun, WorkloadRanges,
 };
 
 type Device = Cpu;
@@ -23,15 +23,12 @@ fn shape() -> NetworkShape {
 
 fn samples(count: usize) -> Vec<Sample> {
     let episodes = Episodes {
-        source: TaskSetSource::Drawn(Box::default()),
-        tokenizer: Arc::new(Tokenizer::full()),
-        reward: Reward::default(),
-        length: 100.0,
-        tick: None,
-        gamma: 0.97,
-        teacher: None,
-        planner: None,
         speeds: 2,
+        ..Episodes::new(
+            TaskSetSource::Drawn(Box::default()),
+            Tokenizer::full(),
+            EpisodeSettings { length: 100.0, ..EpisodeSettings::default() },
+        )
     };
     Fleet::new(episodes, count, 5).unwrap().members.iter().map(|member| member.sample()).collect()
 }
@@ -128,7 +125,7 @@ fn q_learning_slows_down_where_that_is_free_and_only_there() {
             replay: ReplaySettings { steps: 1_200, learn_from: 200, environments: 8, ..ReplaySettings::default() },
             ..DqnSettings::default()
         };
-        let stage = Stage { phases: 3, method: dqn.into(), rate: None, workload: None, reward: None };
+        let stage = Stage::new(3, dqn);
         let network = NetworkShape { width: 8, layers: 1, heads: 1, feed_forward: 8, body: Body::transformer(None, 1) };
         let mut recipe = Recipe { network, stage: vec![stage], seed: 3, ..Recipe::default() };
         recipe.optimizer.rate = 3e-3;
@@ -158,7 +155,7 @@ fn q_learning_slows_down_where_that_is_free_and_only_there() {
 
 #[test]
 fn methods_that_learn_no_speeds_are_refused() {
-    let ppo = Stage { phases: 1, method: PpoSettings::default().into(), rate: None, workload: None, reward: None };
+    let ppo = Stage::new(1, PpoSettings::default());
     let recipe = Recipe { network: shape(), stage: vec![ppo], ..Recipe::default() };
     assert!(recipe.problem().unwrap().contains("network.speeds"), "{:?}", recipe.problem());
     for speeds in [vec![], vec![0.5], vec![0.0, 1.0], vec![1.0, 0.5]] {

@@ -1,8 +1,6 @@
 //! Contract of the recurrent network: it computes in deployment what it computes in training, decision after decision,
 //! and it learns what only a memory can know.
 
-use std::sync::Arc;
-
 use temponet::Model;
 use temponet::stages::Tokenizer;
 use temponet_grad::{AdamSettings, Cpu};
@@ -11,8 +9,8 @@ use temponet_paper::networks;
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{Task, TaskSet, Time};
 use temponet_train::{
-    DqnSettings, Episodes, Fleet, Learner, NetworkShape, NoObserver, PpoSettings, Recipe, Reward, Sample, Stage,
-    TaskSetSource, Tokens, TrainingRun,
+    DqnSettings, EpisodeSettings, Episodes, Fleet, Learner, NetworkShape, NoObserver, PpoSettings, Recipe, Sample,
+    Stage, TaskSetSource, Tokens, TrainingRun,
 };
 
 type Device = Cpu;
@@ -26,17 +24,11 @@ fn shape() -> NetworkShape {
 fn a_past_in_training_is_the_state_in_deployment() {
     let weights = Weights::random(shape().architecture(&Tokenizer::full()), 3);
     let mut learner = Learner::new(Device::default(), &weights, AdamSettings::default());
-    let episodes = Episodes {
-        source: TaskSetSource::Drawn(Box::default()),
-        tokenizer: Arc::new(Tokenizer::full()),
-        reward: Reward::default(),
-        length: 15.0,
-        tick: None,
-        gamma: 0.97,
-        teacher: None,
-        planner: None,
-        speeds: 0,
-    };
+    let episodes = Episodes::new(
+        TaskSetSource::Drawn(Box::default()),
+        Tokenizer::full(),
+        EpisodeSettings { length: 15.0, ..EpisodeSettings::default() },
+    );
     let mut fleet = Fleet::new(episodes, 3, 5).unwrap();
     let network = Network::new(&weights, NetworkOptions::default()).unwrap();
     let mut networks: Vec<Network> = fleet.members.iter().map(|_| network.clone()).collect();
@@ -93,7 +85,7 @@ fn trained(network: NetworkShape) -> f64 {
     let set = announced_bursts();
     let ppo =
         PpoSettings { environments: 16, length: 32, rounds: 4, batch: 128, entropy: 0.02, ..PpoSettings::default() };
-    let stage = Stage { phases: 8, method: ppo.into(), rate: None, workload: None, reward: None };
+    let stage = Stage::new(8, ppo);
     let mut recipe = Recipe { network, stage: vec![stage], tokens: Tokens::Paper, ..Recipe::default() };
     recipe.optimizer.rate = 2e-3;
     recipe.validation.runs = 1;
@@ -116,7 +108,7 @@ fn only_a_memory_knows_which_burst_was_announced() {
 
 #[test]
 fn only_policy_optimization_learns_a_memory() {
-    let stage = Stage { phases: 1, method: DqnSettings::default().into(), rate: None, workload: None, reward: None };
+    let stage = Stage::new(1, DqnSettings::default());
     let recipe = Recipe { network: shape(), stage: vec![stage], ..Recipe::default() };
     assert_eq!(recipe.problem().unwrap(), "stage 1: network.memory is learned by ppo, not by dqn");
 }

@@ -4,8 +4,6 @@
 mod memory;
 mod rainbow;
 
-use std::sync::Arc;
-
 use temponet::Model;
 use temponet_grad::{AdamSettings, Cpu};
 use temponet_infer::{Kernel, Network, NetworkOptions, Rows};
@@ -14,8 +12,8 @@ use temponet_paper::networks;
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{Task, TaskSet, Time};
 use temponet_train::{
-    DqnSettings, Episodes, Fleet, Learner, NetworkShape, NoObserver, PhaseFigures, PpoSettings, Recipe, ReplaySettings,
-    Sample, Stage, StageMethod, TaskSetSource, TrainError, TrainingObserver, TrainingRun,
+    DqnSettings, EpisodeSettings, Episodes, Fleet, Learner, NetworkShape, NoObserver, PpoSettings, Recipe,
+    ReplaySettings, Sample, Stage, StageMethod, TaskSetSource, TrainingRun, check_resumption,
 };
 
 type Device = Cpu;
@@ -68,48 +66,11 @@ fn smallest(mut recipe: Recipe) -> Recipe {
     recipe
 }
 
-/// Stops after some phases and keeps the last checkpoint.
-struct StopAfter {
-    phases: usize,
-    checkpoint: Vec<u8>,
-    figures: Vec<PhaseFigures>,
-}
-
-impl TrainingObserver for StopAfter {
-    fn phase(
-        &mut self,
-        figures: &PhaseFigures,
-        checkpoint: &mut dyn FnMut() -> Result<Vec<u8>, TrainError>,
-    ) -> Result<(), TrainError> {
-        self.checkpoint = checkpoint()?;
-        self.figures.push(figures.clone());
-        if self.figures.len() == self.phases { Err(TrainError::Stopped("enough".into())) } else { Ok(()) }
-    }
-}
-
 #[test]
 fn every_baseline_goes_on_bit_for_bit_after_an_interruption() {
     for (name, recipe) in recipes() {
-        let begin = || TrainingRun::new(Device::default(), recipe.clone(), None, None);
-        let run = |run: &mut TrainingRun<Device>, phases: usize, figures: Vec<PhaseFigures>| {
-            let mut watch = StopAfter { phases, checkpoint: vec![], figures };
-            match run.train(&mut watch) {
-                Ok(()) => assert_eq!(phases, 0),
-                Err(error) => assert!(matches!(error, TrainError::Stopped(_)), "{name}: {error}"),
-            }
-            watch
-        };
-        let mut whole = begin();
-        let figures = run(&mut whole, 0, vec![]).figures;
-        let expected = whole.checkpoint().unwrap();
+        let (_, figures) = check_resumption(&recipe).unwrap_or_else(|why| panic!("{name}: {why}"));
         assert!(figures.iter().any(|figures| figures.loss != 0.0), "{name} learns nothing");
-        for phases in 1..figures.len() {
-            let stopped = run(&mut begin(), phases, vec![]);
-            let mut rest = begin();
-            rest.resume(&stopped.checkpoint).unwrap();
-            let watch = run(&mut rest, 0, stopped.figures);
-            assert!(watch.figures == figures && rest.checkpoint().unwrap() == expected, "{name} after {phases} phases");
-        }
     }
 }
 
@@ -120,17 +81,11 @@ fn every_baseline_is_deployed_as_it_was_trained() {
         run.train(&mut NoObserver).unwrap();
         let model = Model::from_bytes(&run.model().to_bytes().unwrap()).unwrap();
         assert!(!model.is_untrained(), "{name}");
-        let episodes = Episodes {
-            source: TaskSetSource::Drawn(Box::new(recipe.workload.clone())),
-            tokenizer: Arc::new(model.tokenizer.clone()),
-            reward: recipe.episode.reward,
-            length: 60.0,
-            tick: None,
-            gamma: 0.97,
-            teacher: None,
-            planner: None,
-            speeds: 0,
-        };
+        let episodes = Episodes::new(
+            TaskSetSource::Drawn(Box::new(recipe.workload.clone())),
+            model.tokenizer.clone(),
+            EpisodeSettings { length: 60.0, tick: None, gamma: 0.97, ..recipe.episode },
+        );
         let fleet = Fleet::new(episodes, 12, 5).unwrap();
         let samples: Vec<Sample> = fleet.members.iter().map(|member| member.sample()).collect();
         let mut learner = Learner::new(Device::default(), &model.weights, AdamSettings::default());
@@ -158,7 +113,7 @@ fn counterexample() -> TaskSet {
 
 /// Share of the deadlines that a network meets on a set after some phases of learning.
 fn trained(network: NetworkShape, method: StageMethod, phases: u64, set: &TaskSet) -> f64 {
-    let stage = Stage { phases, method, rate: None, workload: None, reward: None };
+    let stage = Stage::new(phases, method);
     let mut recipe = Recipe { network, stage: vec![stage], ..Recipe::default() };
     recipe.optimizer.rate = 3e-3;
     recipe.validation.runs = 2;

@@ -13,8 +13,8 @@ use temponet_paper::methods::RainbowSettings;
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{Task, TaskSet, Time};
 use temponet_train::{
-    Batch, DqnSettings, Learner, NetworkShape, NoObserver, OutputRows, Recipe, ReplaySettings, Sample, Stage, StepSize,
-    Tokens, TrainingRun, Transition,
+    Batch, DqnSettings, EpisodeSettings, Learner, NetworkShape, NoObserver, OutputRows, Recipe, ReplaySettings, Sample,
+    Stage, StepSize, Tokens, TrainingRun, Transition,
 };
 
 type Device = Cpu;
@@ -123,7 +123,7 @@ fn counterexample() -> TaskSet {
 
 /// Share of deadlines that a recipe's model meets on a set.
 fn trained(network: NetworkShape, settings: RainbowSettings, set: &TaskSet) -> f64 {
-    let stage = Stage { phases: 4, method: settings.into(), rate: None, workload: None, reward: None };
+    let stage = Stage::new(4, settings);
     let mut recipe = Recipe { network, stage: vec![stage], tokens: Tokens::Paper, ..Recipe::default() };
     recipe.optimizer.rate = 3e-3;
     recipe.validation.runs = 2;
@@ -166,7 +166,7 @@ fn every_part_of_rainbow_can_be_left_out() {
 
 #[test]
 fn noise_explores_without_random_choices() {
-    use temponet_train::{Episodes, Fleet, Reward, TaskSetSource, UpdatePlan, Updates};
+    use temponet_train::{Episodes, Fleet, TaskSetSource, UpdatePlan, Updates};
     let tried = |noisy: f64| {
         let mut learner = learner(NetworkShape { body: Body::default(), ..shape() });
         let settings = DqnSettings {
@@ -176,17 +176,11 @@ fn noise_explores_without_random_choices() {
         };
         let mut dqn = RainbowSettings { noisy, dqn: settings }.algorithm(&mut learner);
         let before = learner.weights();
-        let episodes = Episodes {
-            source: TaskSetSource::Fixed(Arc::new(counterexample())),
-            tokenizer: Arc::new(Tokenizer::paper()),
-            reward: Reward::default(),
-            length: 100.0,
-            tick: None,
-            gamma: 0.97,
-            teacher: None,
-            planner: None,
-            speeds: 0,
-        };
+        let episodes = Episodes::new(
+            TaskSetSource::Fixed(Arc::new(counterexample())),
+            Tokenizer::paper(),
+            EpisodeSettings { length: 100.0, ..EpisodeSettings::default() },
+        );
         let mut fleet = Fleet::new(episodes, 4, 5).unwrap();
         let (mut observer, mut rng) = (NoObserver, Pcg64::seed_from_u64(7));
         let mut updates = Updates::new(UpdatePlan::constant(StepSize { rate: 1e-3, clip: 1.0 }), &mut observer);

@@ -46,6 +46,28 @@ fn the_fast_pass_computes_what_the_reference_computes() {
 }
 
 #[test]
+fn clones_agree_across_threads() {
+    let weights = Weights::random(shape(6, 3, None), 5);
+    let network = Network::new(&weights, NetworkOptions::default()).unwrap();
+    let all = |mut network: Network| {
+        let mut rng = Pcg64::seed_from_u64(4);
+        let pass = |_| {
+            let (jobs, mut q) = (jobs(6, &mut rng), Vec::new());
+            let bias = vec![0.0; jobs.len() + 1];
+            let rows = Rows { idle: &[2], jobs: jobs.as_flattened(), real: &[], bias: &bias, sparsity: None };
+            network.forward(&rows, &mut q);
+            q
+        };
+        (0..50).map(pass).collect::<Vec<Vec<f32>>>()
+    };
+    let expected = all(network.clone());
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4).map(|_| network.clone()).map(|clone| scope.spawn(|| all(clone))).collect();
+        assert!(threads.into_iter().all(|thread| thread.join().unwrap() == expected));
+    });
+}
+
+#[test]
 fn a_job_is_told_by_its_place_and_not_by_the_order_of_rows() {
     let weights = Weights::random(shape(4, 2, None), 3);
     let q = |jobs: &[[u16; 2]]| {

@@ -1,8 +1,6 @@
 //! Contract of the feed-forward network in training: it computes what the deployed one computes, its gradients are
 //! right, and it learns.
 
-use std::sync::Arc;
-
 use temponet::Model;
 use temponet::stages::{Continuous, Tokenizer};
 use temponet_grad::{AdamSettings, Cpu, Tape, Tensors};
@@ -11,8 +9,8 @@ use temponet_paper::networks;
 use temponet_sim::{Unobserved, simulate};
 use temponet_task::{OnMiss, Task, TaskSet, Time};
 use temponet_train::{
-    Batch, DqnSettings, Episodes, Fleet, Learner, NetworkShape, NoObserver, OutputRows, Recipe, ReplaySettings, Reward,
-    Sample, Stage, StageMethod, TapeNetwork, TaskSetSource, Tokens, TrainingRun, WorkloadRanges,
+    Batch, DqnSettings, EpisodeSettings, Episodes, Fleet, Learner, NetworkShape, NoObserver, OutputRows, Recipe,
+    ReplaySettings, Sample, Stage, TapeNetwork, TaskSetSource, Tokens, TrainingRun, WorkloadRanges,
 };
 
 use super::reference;
@@ -21,10 +19,6 @@ type Device = Cpu;
 
 fn small() -> NetworkShape {
     NetworkShape { width: 16, layers: 1, heads: 2, feed_forward: 32, ..NetworkShape::default() }
-}
-
-fn stage(phases: u64, method: StageMethod) -> Stage {
-    Stage { phases, method, rate: None, workload: None, reward: None }
 }
 
 fn recipe(stages: Vec<Stage>) -> Recipe {
@@ -58,17 +52,9 @@ fn compliance(model: Model, set: &TaskSet) -> f64 {
 fn samples(count: usize, tokenizer: &Tokenizer) -> Vec<Sample> {
     let tasks_per_core = (2.0, tokenizer.slots.unwrap() as f64);
     let ranges = WorkloadRanges { cores: vec![1], tasks_per_core, ..WorkloadRanges::default() };
-    let episodes = Episodes {
-        source: TaskSetSource::Drawn(Box::new(ranges)),
-        tokenizer: Arc::new(tokenizer.clone()),
-        reward: Reward::default(),
-        length: 100.0,
-        tick: None,
-        gamma: 0.97,
-        teacher: Some("edf".into()),
-        planner: None,
-        speeds: 0,
-    };
+    let source = TaskSetSource::Drawn(Box::new(ranges));
+    let settings = EpisodeSettings { length: 100.0, ..EpisodeSettings::default() };
+    let episodes = Episodes { teacher: Some("edf".into()), ..Episodes::new(source, tokenizer.clone(), settings) };
     let mut fleet = Fleet::new(episodes, count, 5).unwrap();
     for member in &mut fleet.members {
         for _ in 0..5 {
@@ -167,7 +153,7 @@ fn a_feed_forward_network_solves_the_counterexample_and_is_edf_where_edf_is_best
                 replay: ReplaySettings { steps: 2_500, learn_from: 500, ..ReplaySettings::default() },
                 ..DqnSettings::default()
             };
-            let mut recipe = recipe(vec![stage(phases, dqn.into())]);
+            let mut recipe = recipe(vec![Stage::new(phases, dqn)]);
             recipe.network = NetworkShape { layers: 2, body: networks::feed_forward(3), ..small() };
             recipe.tokens = Tokens::Custom(Box::new(Tokenizer::continuous(continuous.clone())));
             recipe.seed = 2;
@@ -187,7 +173,7 @@ fn a_feed_forward_network_solves_the_counterexample_and_is_edf_where_edf_is_best
 fn a_set_that_a_feed_forward_network_has_no_room_for_is_refused() {
     temponet_paper::register();
     let four = set(&[(20, 8), (33, 10), (50, 13), (60, 3)], 1);
-    let mut recipe = recipe(vec![stage(1, DqnSettings::default().into())]);
+    let mut recipe = recipe(vec![Stage::new(1, DqnSettings::default())]);
     recipe.network.body = networks::feed_forward(3);
     let mut run = TrainingRun::new(Device::default(), recipe, Some(four.clone()), None);
     let error = run.train(&mut NoObserver).unwrap_err().to_string();

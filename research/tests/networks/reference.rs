@@ -1,7 +1,8 @@
 //! The rivals' networks in plain loops over whole vectors, written from their definitions and not from the networks
-//! themselves.
+//! themselves. What they share with the Transformer is in its reference.
 
-use temponet_infer::{RealInput, Rows, Vocabulary, Weights};
+use temponet_infer::plain::{add_and_norm, apply, embed};
+use temponet_infer::{Rows, Weights};
 
 /// Number of jobs that a row stands for.
 fn multiplicity(bias: f32) -> f32 {
@@ -122,63 +123,4 @@ pub fn feed_forward(weights: &Weights, rows: &Rows<'_>) -> Vec<f32> {
         linear(&name, weights.tensor(&format!("{name}.bias")), &hidden)[0]
     };
     places.iter().map(head).collect()
-}
-
-/// Rows of the input: sums of embeddings and, for jobs, of the map of their real-valued inputs.
-fn embed(weights: &Weights, rows: &Rows<'_>) -> Vec<Vec<f32>> {
-    let architecture = &weights.architecture;
-    let width = architecture.width;
-    let sum = |kind: &str, features: &[Vocabulary], values: &[u16]| {
-        let mut row = vec![0.0; width];
-        for (feature, value) in features.iter().zip(values) {
-            let table = weights.tensor(&format!("embed.{kind}.{}", feature.name));
-            let entry = &table[usize::from(*value) * width..][..width];
-            row.iter_mut().zip(entry).for_each(|(sum, entry)| *sum += entry);
-        }
-        row
-    };
-    let (features, inputs) = (architecture.job.len(), architecture.real.map_or(0, |real| real.inputs));
-    let job = |place: usize| {
-        let mut row = sum("job", &architecture.job, &rows.jobs[place * features..(place + 1) * features]);
-        if let Some(real) = architecture.real {
-            let image = embed_real(weights, real, &rows.real[place * inputs..(place + 1) * inputs]);
-            row.iter_mut().zip(image).for_each(|(sum, value)| *sum += value);
-        }
-        row
-    };
-    let idle = sum("idle", &architecture.idle, rows.idle);
-    [idle].into_iter().chain((0..rows.count(features, inputs)).map(job)).collect()
-}
-
-/// Map of a job's real-valued inputs to a row. The weight has one row per input, or per hidden unit if there is a
-/// hidden layer.
-fn embed_real(weights: &Weights, real: RealInput, numbers: &[f32]) -> Vec<f32> {
-    let mut units = numbers.to_vec();
-    if real.hidden > 0 {
-        units = apply(weights.tensor("embed.real.hidden.weight"), weights.tensor("embed.real.hidden.bias"), numbers);
-        units.iter_mut().for_each(|unit| *unit = unit.max(0.0));
-    }
-    let mut row = weights.tensor("embed.real.bias").to_vec();
-    for (unit, weight) in units.iter().zip(weights.tensor("embed.real.weight").chunks_exact(row.len())) {
-        row.iter_mut().zip(weight).for_each(|(sum, weight)| *sum += unit * weight);
-    }
-    row
-}
-
-/// Linear map `weight · x + bias`. The weight has one row per output.
-fn apply(weight: &[f32], bias: &[f32], x: &[f32]) -> Vec<f32> {
-    let dot = |row: &[f32]| row.iter().zip(x).map(|(a, b)| a * b).sum::<f32>();
-    weight.chunks_exact(x.len()).zip(bias).map(|(row, bias)| dot(row) + bias).collect()
-}
-
-fn add_and_norm(x: &[Vec<f32>], change: &[Vec<f32>], weight: &[f32], bias: &[f32]) -> Vec<Vec<f32>> {
-    let norm = |(x, change): (&Vec<f32>, &Vec<f32>)| {
-        let sum: Vec<f32> = x.iter().zip(change).map(|(a, b)| a + b).collect();
-        let mean = sum.iter().sum::<f32>() / sum.len() as f32;
-        let variance = sum.iter().map(|value| (value - mean) * (value - mean)).sum::<f32>() / sum.len() as f32;
-        let scale = 1.0 / (variance + 1e-5).sqrt();
-        let scaled = sum.iter().zip(weight).zip(bias);
-        scaled.map(|((value, weight), bias)| (value - mean) * scale * weight + bias).collect()
-    };
-    x.iter().zip(change).map(norm).collect()
 }

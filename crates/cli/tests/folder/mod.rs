@@ -1,4 +1,5 @@
-//! Calls of the binary in a temporary folder.
+//! Calls of a program in a temporary folder, for the tests of every program. The root of a test says which program:
+//! `const PROGRAM: &str = env!("CARGO_BIN_EXE_…")`.
 
 // Not every test file uses every function.
 #![allow(dead_code)]
@@ -13,15 +14,15 @@ pub struct Folder(pub PathBuf);
 
 impl Folder {
     pub fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("temponet-cli-{name}-{}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("temponet-test-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).unwrap();
         Folder(path)
     }
 
-    /// Returns a command that runs the binary in this folder.
+    /// Returns a command that runs the program in this folder.
     pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_temponet"));
+        let mut command = Command::new(crate::PROGRAM);
         command.current_dir(&self.0).args(args);
         command
     }

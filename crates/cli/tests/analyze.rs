@@ -1,0 +1,77 @@
+//! Contract of `analyze`: it says what is proved, and simulation agrees.
+
+use serde_json::Value;
+
+use crate::folder::Folder;
+
+#[test]
+fn analyze_says_in_one_sentence_what_is_proved() {
+    let folder = Folder::new("analyze");
+    let text = folder.stdout(&["analyze", "standard-125"]);
+    assert!(
+        text.starts_with("Overloaded: utilization 1.25 on 1 core, so no scheduler can meet every deadline"),
+        "{text}"
+    );
+    assert!(text.contains("QPA") && text.contains("not schedulable") && text.contains("99% met up to"), "{text}");
+    let text = folder.stdout(&["analyze", "gap-avionics", "--no-simulation"]);
+    let sentence = text.lines().next().unwrap();
+    assert!(sentence.starts_with("On 1 core every deadline is proved to be met under edf, rm, dm and "), "{sentence}");
+    assert!(sentence.ends_with("execution times may grow by 18.33% (edf)."), "{sentence}");
+    assert!(!text.contains("99% met"), "{text}");
+    let text = folder.stdout(&["analyze", "gap-avionics", "--cores", "2", "--no-simulation"]);
+    assert!(text.contains("GFB") && text.contains("partitioned EDF") && !text.contains("hyperbolic"), "{text}");
+    folder.write("trace.csv", "name,release,execution,deadline\na,0,2,5\nb,1,2,4\n");
+    assert!(folder.stdout(&["analyze", "trace.csv"]).starts_with("Not analysable: it is a list of single jobs"));
+    assert!(folder.error(&["analyze", "nosuchset"]).contains("no built-in set"));
+    assert!(folder.error(&["analyze", "--schedulers", "eddf"]).contains("did you mean"));
+}
+
+#[test]
+fn analyze_json_has_every_figure_and_agrees_with_simulation() {
+    let folder = Folder::new("analyze-json");
+    let report = folder.json(&["analyze", "gap-avionics", "--schedulers", "edf,rm,mh-edf", "--json"]);
+    for key in ["task_set", "tasks", "cores", "utilization", "density", "hyperperiod_ns", "verdict", "overloaded"] {
+        assert!(!report[key].is_null(), "{key}");
+    }
+    assert!(report["not_analysable"].is_null());
+    let rows = |key: &str| report[key].as_array().unwrap().clone();
+    assert!(rows("tests").iter().all(|row| row["result"].is_string() && row["exact"].is_boolean()));
+    let survived = report["survived"]["rows"].as_array().unwrap();
+    assert_eq!(survived.len(), 3);
+    // A set that is proved schedulable up to a factor survives at least that factor in simulation, whose step is 1/512 of full load.
+    let factor =
+        |rows: &[Value], name: &str| rows.iter().find(|row| row["scheduler"] == name).unwrap()["factor"].as_f64();
+    let step = 1.0 / 512.0 / report["utilization"].as_f64().unwrap();
+    for name in ["edf", "rm"] {
+        assert!(factor(survived, name).unwrap() > factor(&rows("proved_scaling"), name).unwrap() - step, "{name}");
+    }
+    let seen = folder.json(&["simulate", "gap-avionics", "--scheduler", "rm", "--json"]);
+    let bounds = &rows("response_times")[0];
+    assert_eq!(bounds["scheduler"], "rm");
+    for (bound, seen) in bounds["tasks"].as_array().unwrap().iter().zip(seen["tasks"].as_array().unwrap()) {
+        assert!(bound["response_ns"].as_u64() >= seen["response_max_ns"].as_u64(), "{bound} {seen}");
+    }
+    for proof in rows("proved") {
+        let name = proof["scheduler"].as_str().unwrap();
+        let run = folder.json(&["simulate", "gap-avionics", "--scheduler", name, "--json"]);
+        assert_eq!(run["missed"], 0, "{name}");
+    }
+}
+
+#[test]
+fn analyze_tests_both_criticalities_where_there_are_two() {
+    let folder = Folder::new("analyze-mixed");
+    let low = "[[task]]\nname = \"low\"\nperiod = 10\nwcet = 6\n";
+    let high =
+        "[[task]]\nname = \"high\"\nperiod = 20\nwcet = 4\nwcet_high = 9\noverrun = 0.1\ncriticality = \"high\"\n";
+    folder.write("mixed.toml", &format!("{low}{high}"));
+    let report = folder.json(&["analyze", "mixed.toml", "--no-simulation", "--json"]);
+    assert!(report["survived"].is_null());
+    let verdict = report["verdict"].as_str().unwrap();
+    assert!(verdict.contains("critical deadline is proved to be met under edf-vd and amc"), "{verdict}");
+    let result = |name: &str| {
+        let tests = report["tests"].as_array().unwrap();
+        tests.iter().find(|row| row["test"] == name).unwrap()["result"].as_str().unwrap().to_string()
+    };
+    assert_eq!((result("EDF-VD").as_str(), result("AMC-rtb").as_str()), ("schedulable", "schedulable"));
+}
