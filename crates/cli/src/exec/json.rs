@@ -5,7 +5,7 @@ use temponet_runtime::sheet::Sheet;
 use temponet_sim::labels;
 
 use super::outcome::{ExecResult, Measured};
-use temponet_lab::comparison::json::{JsonLatency, JsonRow};
+use temponet_lab::comparison::json::{JsonLatency, JsonRow, JsonSkipped};
 
 #[derive(Serialize)]
 pub struct ExecJson<'a> {
@@ -41,12 +41,6 @@ struct JsonSheet<'a> {
 struct JsonTimer {
     cpu: usize,
     late_ns: JsonLatency,
-}
-
-#[derive(Serialize)]
-struct JsonSkipped<'a> {
-    scheduler: &'a str,
-    reason: &'a str,
 }
 
 #[derive(Serialize)]
@@ -96,7 +90,7 @@ impl<'a> ExecJson<'a> {
                     )
                 })
                 .collect(),
-            skipped: comparison.skipped.iter().map(|(scheduler, reason)| JsonSkipped { scheduler, reason }).collect(),
+            skipped: JsonSkipped::all(&comparison.skipped),
             notes: &result.notes,
         }
     }

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::{ArenaResults, ArenaRow, Difference, Scenario, ScenarioResult};
+use super::{ArenaResults, ArenaRow, Difference, Possible, Scenario, ScenarioResult};
+use crate::comparison::json::JsonSkipped;
 
 /// JSON report. All shares are fractions; `ci95` is half the width of the confidence interval, null for one set.
 #[derive(Serialize)]
@@ -29,9 +30,9 @@ struct JsonScenario<'a> {
     /// Best of all schedulers but the learned one and planners.
     best_other: Option<&'a str>,
     /// Score of the learned scheduler minus that of the best classical one, paired by set; null without a model.
-    paired_delta: Option<JsonDelta>,
+    paired_delta: Option<Difference>,
     /// Score of the learned scheduler minus that of the best other one, paired by set; null without a model.
-    other_delta: Option<JsonDelta>,
+    other_delta: Option<Difference>,
     /// `below`, `level`, `undecided` or `above`, against the best other scheduler; null without a model.
     standing: Option<&'static str>,
     /// Closed share of the gap between the best classical scheduler and the optimum; null if there is none.
@@ -41,7 +42,8 @@ struct JsonScenario<'a> {
     /// Number of sets in which the learned scheduler has fewer critical jobs in time than the best classical one; null without
     /// critical jobs.
     sets_with_fewer_critical: Option<usize>,
-    clairvoyant: JsonOptimum,
+    /// Clairvoyant optimum. `exact` tells whether `upper` is the optimum rather than a bound.
+    clairvoyant: Possible,
     skipped: Vec<JsonSkipped<'a>>,
 }
 
@@ -59,24 +61,12 @@ struct JsonRow<'a> {
     scores: Vec<f64>,
 }
 
-#[derive(Serialize)]
-struct JsonDelta {
-    mean: f64,
-    ci95: Option<f64>,
-}
-
-impl From<Difference> for JsonDelta {
-    fn from(Difference { mean, ci95 }: Difference) -> JsonDelta {
-        JsonDelta { mean, ci95 }
-    }
-}
-
 /// Gains over the scheduler `tuned`, on the sets that the planner ran on.
 #[derive(Serialize)]
 struct JsonPlanner {
     sets: usize,
-    gain: JsonDelta,
-    learned_gain: JsonDelta,
+    gain: Difference,
+    learned_gain: Difference,
     /// The learned scheduler's gain as a share of the planner's; null if the planner gains hardly anything.
     reached: Option<f64>,
 }
@@ -106,20 +96,6 @@ impl<'a> JsonListed<'a> {
             description: &scenario.description,
         }
     }
-}
-
-/// Clairvoyant optimum. `exact` tells whether `upper` is the optimum rather than a bound.
-#[derive(Serialize)]
-struct JsonOptimum {
-    exact: bool,
-    upper: f64,
-    lower: f64,
-}
-
-#[derive(Serialize)]
-struct JsonSkipped<'a> {
-    scheduler: &'a str,
-    reason: &'a str,
 }
 
 #[derive(Serialize)]
@@ -173,12 +149,11 @@ impl<'a> JsonScenario<'a> {
             sets: (row.runs.len() < outcome.sets).then_some(&row.runs[..]),
             scores: row.values(),
         };
-        let optimum = outcome.possible;
         let planner = outcome.planner().zip(outcome.gains_over_tuned());
-        let planner = planner.map(|(row, (gain, learned))| JsonPlanner {
+        let planner = planner.map(|(row, (gain, learned_gain))| JsonPlanner {
             sets: row.runs.len(),
-            gain: gain.into(),
-            learned_gain: learned.into(),
+            gain,
+            learned_gain,
             reached: outcome.planner_gain_reached(),
         });
         JsonScenario {
@@ -192,14 +167,14 @@ impl<'a> JsonScenario<'a> {
             schedulers: outcome.rows.iter().map(row).collect(),
             best_classical: outcome.best_classical().map(|row| row.label.as_str()),
             best_other: outcome.best_rival().map(|row| row.label.as_str()),
-            paired_delta: outcome.against_best_classical().map(JsonDelta::from),
-            other_delta: outcome.against_best_rival().map(JsonDelta::from),
+            paired_delta: outcome.against_best_classical(),
+            other_delta: outcome.against_best_rival(),
             standing: outcome.standing().map(|standing| standing.name()),
             gap_closed: outcome.gap_closed(),
             planner,
             sets_with_fewer_critical: outcome.sets_with_fewer_critical(),
-            clairvoyant: JsonOptimum { exact: optimum.is_exact, upper: optimum.upper, lower: optimum.lower },
-            skipped: outcome.skipped.iter().map(|(scheduler, reason)| JsonSkipped { scheduler, reason }).collect(),
+            clairvoyant: outcome.possible,
+            skipped: JsonSkipped::all(&outcome.skipped),
         }
     }
 }

@@ -8,6 +8,7 @@ pub mod cases;
 pub mod json;
 pub mod page;
 mod results;
+mod row;
 pub mod scenario;
 pub mod scenario_file;
 pub mod traces;
@@ -21,9 +22,8 @@ use temponet_sim::{Release, SimError, Unobserved, simulate};
 use temponet_task::{Aim, Costs, Scheduler};
 
 pub use cases::Case;
-pub use results::{
-    ArenaResults, ArenaRow, ArenaSummary, Difference, LEVEL, Possible, ScenarioResult, ScenarioStanding,
-};
+pub use results::{ArenaResults, ArenaSummary, LEVEL, ScenarioResult, ScenarioStanding};
+pub use row::{ArenaRow, Difference, Possible};
 pub use scenario::{Scenario, ScenarioError};
 
 use crate::clairvoyant::{OptimumRange, counted, optimum_of_run};

@@ -1,6 +1,6 @@
 //! The page of the arena: a dot plot over all scenarios, and a table for each.
 
-use super::results::{ArenaResults, ArenaRow, Difference, LEVEL, ScenarioResult};
+use super::{ArenaResults, ArenaRow, Difference, LEVEL, ScenarioResult};
 use crate::roster::{PLANNER, SHIELDED, UNSHIELDED};
 use crate::stats::{percent, points};
 use temponet_page::fragment::{scrolling, skipped};

@@ -92,10 +92,18 @@ impl From<&Clairvoyant> for JsonClairvoyant {
     }
 }
 
+/// A scheduler that did not run.
 #[derive(Serialize)]
-struct JsonSkipped<'a> {
+pub struct JsonSkipped<'a> {
     scheduler: &'a str,
     reason: &'a str,
+}
+
+impl JsonSkipped<'_> {
+    /// Returns the entries of schedulers with their reasons.
+    pub fn all(skipped: &[(String, String)]) -> Vec<JsonSkipped<'_>> {
+        skipped.iter().map(|(scheduler, reason)| JsonSkipped { scheduler, reason }).collect()
+    }
 }
 
 /// Figures of a scheduler. Counts are sums over the runs.
@@ -279,7 +287,7 @@ impl<'a> JsonReport<'a> {
             guarantee: guaranteed.as_ref().map(Guaranteed::json),
             clairvoyant: comparison.clairvoyant.as_ref().map(JsonClairvoyant::from),
             results: comparison.rows.iter().map(|row| JsonRow::of(row, plan, comparison.of_optimum(row))).collect(),
-            skipped: comparison.skipped.iter().map(|(scheduler, reason)| JsonSkipped { scheduler, reason }).collect(),
+            skipped: JsonSkipped::all(&comparison.skipped),
             notes,
         }
     }

@@ -17,13 +17,15 @@
 //! - Adam instead of RMSProp; ε falls over the first half of the stage, whatever its length.
 //! - A stage that begins with learned weights first rescales the outputs to returns (`logits_to_returns.rs`).
 
+mod settings;
+mod update;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rand::RngExt;
 use rand_pcg::Pcg64;
-use serde::{Deserialize, Serialize};
-use temponet_grad::{Device, LearningLosses, NStepReturn, NextStates, QValueBatch, SelectedRows, Tape, Tensors};
+use temponet_grad::{Device, LearningLosses, Tensors};
 use temponet_task::JobId;
 
 use crate::checkpoint::{decode_memory, encode_memory};
@@ -31,114 +33,14 @@ use crate::environment::Ending;
 use crate::error::TrainError;
 use crate::exploration::{ExplorationBonus, VisitCounter};
 use crate::fleet::{ChoiceOutcome, Fleet, mix};
-use crate::learner::{Learner, NeededRowsOf, PendingUpdate, ShardOutput};
-use crate::limits::{negative, not_a_share, not_positive, not_whole};
-use crate::method::{Algorithm, Method, MethodDevice, NetworkPart, Phase, TensorVisitor};
+use crate::learner::Learner;
+use crate::method::{Algorithm, Phase, TensorVisitor};
 use crate::methods::logits_to_returns::map_outputs_to_returns;
-use crate::methods::speeds::{AtBestSpeed, NeededRuns};
-use crate::recipe::Recipe;
-use crate::replay_buffer::{ReplayBatch, ReplayBuffer, Transition};
-use crate::replay_settings::ReplaySettings;
-use crate::sample::{Batch, Sample};
-use crate::tape_network::{OutputRows, TapeNetwork};
+use crate::replay_buffer::{ReplayBuffer, Transition};
+use crate::sample::Sample;
 use crate::updates::{StepSize, Updates};
 
-/// Settings of Q-learning.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct DqnSettings {
-    /// Acting, learning and the replay buffer.
-    #[serde(flatten)]
-    pub replay: ReplaySettings,
-    /// Whole episodes, of all environments together, after which a phase ends if its steps are not used up before; at
-    /// least 1. `None`, the default, sets no such limit.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub episodes: Option<u64>,
-    /// Exponent of the replay priorities, 0 or more; 0, the default, draws uniformly.
-    pub priority: f64,
-    /// Whether the network itself picks the next action and the target network only values it (Double DQN); default
-    /// true.
-    pub double: bool,
-    /// Whether V is a value head of its own (dueling); otherwise V is the output for idling. Default true.
-    pub dueling: bool,
-    /// Choices that a transition spans (n-step returns); at least 1, default 1.
-    pub n_step: usize,
-    /// Bound of the Huber loss, positive; `None`, in a file `inf`, is the squared error. Default 1.
-    #[serde(with = "bound")]
-    pub huber: Option<f64>,
-    /// Probability of a random choice at first and at last, each 0 to 1. It falls linearly over the first half of the
-    /// stage's phases and then stays. Default (1, 0.05).
-    pub epsilon: (f64, f64),
-    /// Bonus on the Q-values of rarely tried jobs while acting; default none.
-    pub bonus: ExplorationBonus,
-    /// Whether the policy may leave cores idle while jobs wait; default false.
-    pub may_idle: bool,
-    /// Weight of the conservative penalty (CQL), 0 or more: the negative logarithm of the softmax likelihood of the
-    /// jobs that ran. It raises their Q-values above the others', which at the same time clones them. Default 0.
-    pub conservative: f64,
-}
-
-impl Default for DqnSettings {
-    fn default() -> Self {
-        DqnSettings {
-            replay: ReplaySettings::default(),
-            episodes: None,
-            priority: 0.0,
-            double: true,
-            dueling: true,
-            n_step: 1,
-            huber: Some(1.0),
-            epsilon: (1.0, 0.05),
-            bonus: ExplorationBonus::None,
-            may_idle: false,
-            conservative: 0.0,
-        }
-    }
-}
-
-impl Method for DqnSettings {
-    const NAME: &'static str = "dqn";
-
-    fn problem(&self, _recipe: &Recipe) -> Option<String> {
-        let whole = [("n_step", self.n_step), ("episodes", self.episodes.unwrap_or(1) as usize)];
-        let bonus = match self.bonus {
-            ExplorationBonus::None => 0.0,
-            ExplorationBonus::Count { weight, .. } | ExplorationBonus::Ucb { weight } => weight,
-        };
-        let amounts = [("priority", self.priority), ("bonus.weight", bonus), ("conservative", self.conservative)];
-        let (first, last) = self.epsilon;
-        let problem = self.replay.problem().or_else(|| not_whole(&whole)).or_else(|| negative(&amounts));
-        problem
-            .or_else(|| not_a_share(&[("epsilon[0]", first), ("epsilon[1]", last)]))
-            .or_else(|| not_positive(&[("huber", self.huber.unwrap_or(1.0))]))
-    }
-
-    fn learns(&self, part: NetworkPart) -> bool {
-        self.conservative == 0.0 && part == NetworkPart::Speeds
-    }
-
-    fn updates(&self) -> u64 {
-        self.replay.updates()
-    }
-
-    fn begin<D: MethodDevice>(&self, _recipe: &Recipe, learner: &mut Learner<D>) -> Box<dyn Algorithm<D>> {
-        Box::new(Dqn::new(self.clone(), learner))
-    }
-}
-
-/// A bound in a recipe file, where a missing key means the default: no bound is written as an infinite one, in JSON as
-/// null.
-mod bound {
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub fn serialize<S: Serializer>(bound: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_f64(bound.unwrap_or(f64::INFINITY))
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
-        Ok(Option::<f64>::deserialize(deserializer)?.filter(|bound| *bound != f64::INFINITY))
-    }
-}
+pub use settings::DqnSettings;
 
 /// What Q-learning keeps in a checkpoint besides tensors: the replay buffer, the visit counter, the number of choices
 /// made, and the optimizer steps of its variant.
@@ -188,16 +90,6 @@ pub trait DqnVariant<D: Device>: Sync {
 
     /// Goes back to this number of optimizer steps.
     fn set_steps(&mut self, steps: u64);
-}
-
-/// Result of a backward pass.
-struct Errors<D: Device> {
-    /// Losses that the device may still be computing.
-    losses: Vec<D::Number>,
-    /// Loss that is known already.
-    known: f64,
-    /// Error of each transition, which decides its priority; empty if there are no priorities.
-    errors: Vec<f32>,
 }
 
 /// A choice whose n-step return is not complete yet.
@@ -398,116 +290,5 @@ impl<D: LearningLosses> Dqn<D> {
             all.push((jobs, speeds));
         }
         all
-    }
-
-    /// Makes one update on a batch from the replay buffer, and moves the target network. It does not wait for the
-    /// device, except for the temporal-difference errors that priorities need, and for a network with atoms.
-    pub fn update(&mut self, learner: &mut Learner<D>, rng: &mut Pcg64, size: StepSize) -> PendingUpdate<D> {
-        let draw = self.replay.draw(self.settings.replay.batch, 1.0, rng);
-        if let Some(variant) = &mut self.variant {
-            variant.perturb(learner, Some(&mut self.target), rng);
-        }
-        let Errors { losses, known, errors } = self.gradients(learner, &draw);
-        let share = self.settings.replay.target_share as f32;
-        if let Some(variant) = &mut self.variant {
-            variant.restore(learner, Some((&mut self.target, size, share)));
-        }
-        let update = learner.step(losses, size).plus(known);
-        learner.blend_into(&mut self.target, share);
-        for (place, error) in draw.places.into_iter().zip(errors) {
-            self.replay.set_td_error(place, f64::from(error));
-        }
-        update
-    }
-
-    /// Computes the gradients of the Q-values' errors, or what a variant computes in their place.
-    fn gradients(&self, learner: &mut Learner<D>, draw: &ReplayBatch) -> Errors<D> {
-        let settings = &self.settings;
-        let transitions: Vec<&Transition> = draw.places.iter().map(|place| self.replay.get(*place)).collect();
-        let states: Vec<&Sample> = transitions.iter().map(|transition| &*transition.state).collect();
-        let weights: Vec<f32> = draw.weights.iter().map(|weight| weight / settings.replay.batch as f32).collect();
-        let variant = self.variant.as_ref();
-        let found = variant.and_then(|own| own.gradients(learner, &self.target, settings, &transitions, &weights));
-        if let Some((known, errors)) = found {
-            return Errors { losses: Vec::new(), known, errors };
-        }
-        let likelihood = settings.conservative as f32;
-        // The penalty needs the outputs of all rows, the temporal-difference error only those of the rows that ran.
-        let needs_all_rows = likelihood > 0.0;
-        let needed = NeededRuns::of(&transitions);
-        let [rows, chosen] =
-            [&needed.rows, &needed.chosen].map(|lists| lists.iter().map(Vec::as_slice).collect::<Vec<_>>());
-        let chosen = if needs_all_rows { transitions.iter().map(|own| &own.chosen[..]).collect() } else { chosen };
-        let speeds: Vec<&[u8]> = needed.speeds.iter().map(Vec::as_slice).collect();
-        let has_speeds = learner.network.architecture.speeds() > 0;
-        let selected = NeededRowsOf { rows: &rows, speeds: has_speeds.then_some(&speeds[..]) };
-        let selected = if needs_all_rows { None } else { Some(selected) };
-        let targets = learner.each_shard(&states, |device, network, parameters, range| {
-            self.targets(device, network, parameters, &transitions[range])
-        });
-        let found = learner.backward(&states, selected, |tape, ShardOutput { shard, range, rows, output }| {
-            let values = QValueBatch {
-                selected: SelectedRows::new(&rows.segments, &rows.counts, chosen[range.clone()].iter().copied()),
-                weights: &weights[range],
-                is_dueling: settings.dueling,
-                bound: settings.huber.map(|bound| bound as f32),
-                likelihood,
-            };
-            let (losses, total, errors) = tape.q_value_loss(output.q, output.value, &targets[shard], &values);
-            (losses, (total, errors))
-        });
-        let (losses, errors): (Vec<D::Number>, Vec<D::Buffer>) = found.into_iter().unzip();
-        let is_prioritized = settings.priority > 0.0;
-        let errors = errors.iter().filter(|_| is_prioritized).flat_map(|errors| learner.download(errors)).collect();
-        Errors { losses, known: 0.0, errors }
-    }
-
-    /// Computes the target of each transition on a device: reward plus discounted value of the best next action.
-    fn targets(
-        &self,
-        device: &mut D,
-        network: &TapeNetwork,
-        parameters: &Tensors<D>,
-        transitions: &[&Transition],
-    ) -> D::Buffer {
-        let next: Vec<&Sample> = transitions.iter().map(|transition| &*transition.next).collect();
-        let has_speeds = network.architecture.speeds() > 0;
-        let batch = Batch::of(&next);
-        let rows = OutputRows::all(&batch);
-        let chooser = (self.settings.double && !has_speeds).then(|| {
-            let mut tape = Tape::new(device, parameters);
-            let output = network.forward(&mut tape, &batch, &rows);
-            tape.keep(output.q)
-        });
-        // With speeds, each row counts at its best speed, which the chooser picks.
-        let at_speeds = (self.settings.double && has_speeds).then(|| {
-            let mut tape = Tape::new(device, parameters);
-            let output = network.forward(&mut tape, &batch, &rows);
-            AtBestSpeed::of(&mut tape, &output, &batch, None)
-        });
-        let way = |transition: &&Transition| NStepReturn {
-            places: transition.next.cores,
-            reward: transition.reward,
-            discount: transition.discount,
-        };
-        let ahead = NextStates {
-            rows: &batch.segments,
-            counts: &batch.counts,
-            returns: &transitions.iter().map(way).collect::<Vec<_>>(),
-            is_dueling: self.settings.dueling,
-            may_idle: self.settings.may_idle,
-        };
-        let mut target_tape = Tape::new(device, &self.target);
-        let output = network.forward(&mut target_tape, &batch, &rows);
-        let (mut q, mut chooser) = (output.q, chooser);
-        if has_speeds {
-            let judged = AtBestSpeed::of(&mut target_tape, &output, &batch, at_speeds.as_ref());
-            q = target_tape.input(judged.q.len(), 1, &judged.q);
-            chooser = at_speeds.map(|chosen| target_tape.device().upload(&chosen.q));
-        }
-        let targets = target_tape.bootstrap_targets(&ahead, chooser.as_ref(), q, output.value);
-        drop(target_tape);
-        chooser.into_iter().for_each(|chooser| device.recycle(chooser));
-        targets
     }
 }
