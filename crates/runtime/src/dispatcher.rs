@@ -239,18 +239,11 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
 
     /// Adds a job that has left to the results.
     fn record(&mut self, live: &Live, done: Option<Done>, end: End, left: Time) {
-        let Due { task, number, release, .. } = live.due;
+        let release = live.due.release;
         let executed = done.map_or(Time::ZERO, |done| done.executed);
         let overran = live.overran || executed >= release.wcet + self.platform.overrun_margin();
         self.counts.overruns += u64::from(overran);
         self.jobs.push(JobOutcome {
-            task,
-            number,
-            release: release.release,
-            deadline: release.deadline,
-            wcet: release.wcet,
-            criticality: release.criticality,
-            value: release.value,
             start: done.map(|done| done.start),
             left,
             end,
@@ -258,7 +251,7 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
             preemptions: done.map_or(0, |done| done.preemptions),
             core: live.core,
             overran,
-            skipped: false,
+            ..JobOutcome::not_run(&live.due)
         });
     }
 

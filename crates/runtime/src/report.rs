@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 use temponet_sim::{End, Histogram, Metrics};
 use temponet_task::{CoreId, Job, Task, TaskId, Time};
 
+use crate::releases::Due;
+
 /// A job that has left, with what was measured of it. Dates count from the beginning of the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
@@ -41,6 +43,28 @@ pub struct JobOutcome {
 }
 
 impl JobOutcome {
+    /// A job that never ran and was aborted at its deadline.
+    pub(crate) fn not_run(due: &Due) -> JobOutcome {
+        let Due { task, number, release, .. } = *due;
+        JobOutcome {
+            task,
+            number,
+            release: release.release,
+            deadline: release.deadline,
+            wcet: release.wcet,
+            criticality: release.criticality,
+            value: release.value,
+            start: None,
+            left: release.deadline,
+            end: End::Aborted,
+            executed: Time::ZERO,
+            preemptions: 0,
+            core: None,
+            overran: false,
+            skipped: false,
+        }
+    }
+
     /// Whether the job completed by its deadline.
     pub fn met(&self) -> bool {
         self.end == End::Completed && self.left <= self.deadline
@@ -147,25 +171,8 @@ pub struct Report {
 impl Report {
     /// Counts a job that was never released, because its release came no earlier than its deadline, as missed.
     #[cfg(target_os = "linux")]
-    pub(crate) fn add_unreleased(&mut self, due: &crate::releases::Due) {
-        let crate::releases::Due { task, number, release, .. } = *due;
-        let outcome = JobOutcome {
-            task,
-            number,
-            release: release.release,
-            deadline: release.deadline,
-            wcet: release.wcet,
-            criticality: release.criticality,
-            value: release.value,
-            start: None,
-            left: release.deadline,
-            end: End::Aborted,
-            executed: Time::ZERO,
-            preemptions: 0,
-            core: None,
-            overran: false,
-            skipped: false,
-        };
+    pub(crate) fn add_unreleased(&mut self, due: &Due) {
+        let outcome = JobOutcome::not_run(due);
         self.metrics.record(&outcome.as_job(), outcome.end, outcome.left);
         self.jobs.push(outcome);
     }

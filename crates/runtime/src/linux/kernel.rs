@@ -195,7 +195,7 @@ fn live(list: &[Due], shared: &Shared, room: usize) -> Did {
     }
     let epoch = shared.epoch.load(Ordering::Acquire);
     for due in list {
-        let Due { task, number, release, execution } = *due;
+        let Due { number, release, execution, .. } = *due;
         if !shared.stop.load(Ordering::Acquire) {
             sleep_until(epoch + release.release.0);
         }
@@ -227,13 +227,6 @@ fn live(list: &[Due], shared: &Shared, room: usize) -> Did {
             _ => End::Aborted,
         };
         did.jobs.push(JobOutcome {
-            task,
-            number,
-            release: release.release,
-            deadline: release.deadline,
-            wcet: release.wcet,
-            criticality: release.criticality,
-            value: release.value,
             start: starts.then_some(start),
             left: if end == End::Aborted { release.deadline } else { left },
             end,
@@ -241,7 +234,7 @@ fn live(list: &[Due], shared: &Shared, room: usize) -> Did {
             preemptions: sys::own_preemptions().wrapping_sub(preemptions),
             core: starts.then_some(CoreId(0)),
             overran: starts && executed >= release.wcet + OVERRUN_MARGIN,
-            skipped: false,
+            ..JobOutcome::not_run(due)
         });
     }
     did
