@@ -33,7 +33,7 @@ pub struct TestBed<'a> {
     pub oracle: Option<(Aim, f64)>,
 }
 
-impl<S> Protocol<S> {
+impl Protocol {
     /// A test bed of a workload, with the schedulers of the protocol and the optimum by jobs in time.
     pub fn test_bed(
         &self,
@@ -273,6 +273,11 @@ impl Contest {
     pub fn shipped(&self) -> Option<&Contender> {
         let is_paper = |name: &str| READINGS.iter().any(|reading| reading.name == name);
         self.contenders.iter().find(|contender| !contender.is_classical && !is_paper(&contender.name))
+    }
+
+    /// Returns the paper's own TempoNet and the learned scheduler as it ships, as far as they took part, each with the prefix of its figures.
+    pub fn learned(&self) -> impl Iterator<Item = (&'static str, &Contender)> {
+        [("", self.paper()), ("temponet_", self.shipped())].into_iter().filter_map(|(prefix, who)| Some((prefix, who?)))
     }
 
     /// Returns a contender's share of jobs in time, run by run; empty if it did not take part.

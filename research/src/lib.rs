@@ -117,8 +117,11 @@ pub struct Context<'a> {
 
 impl Context<'_> {
     /// Parses the protocol with the settings type of this experiment.
-    pub fn protocol<S: DeserializeOwned>(&self) -> Result<Protocol<S>, ReproduceError> {
-        Protocol::parse(self.experiment.id, self.experiment.protocol)
+    pub fn protocol<S: DeserializeOwned>(&self) -> Result<(Protocol, S), ReproduceError> {
+        let Experiment { id, protocol, .. } = self.experiment;
+        let protocol = Protocol::parse(id, protocol)?;
+        let settings = protocol.settings(id, self.mode)?;
+        Ok((protocol, settings))
     }
 
     /// Returns the model chosen by the caller.
@@ -183,7 +186,7 @@ pub fn run(
     trainer: &dyn Trainer,
 ) -> Result<Findings, ReproduceError> {
     register();
-    let protocol: Protocol<toml::Table> = Protocol::parse(experiment.id, experiment.protocol)?;
+    let protocol = Protocol::parse(experiment.id, experiment.protocol)?;
     let mut findings = Findings {
         id: experiment.id.into(),
         title: protocol.title,
@@ -213,7 +216,7 @@ pub fn run(
 
 /// Returns the title of an experiment.
 pub fn title(experiment: &Experiment) -> Result<String, ReproduceError> {
-    Ok(Protocol::<toml::Table>::parse(experiment.id, experiment.protocol)?.title)
+    Ok(Protocol::parse(experiment.id, experiment.protocol)?.title)
 }
 
 #[cfg(test)]

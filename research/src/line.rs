@@ -235,6 +235,11 @@ impl Line {
         Line { is_headline: true, ..self }
     }
 
+    /// Makes the verdict rest on this line under a condition.
+    pub fn headline_if(self, is_headline: bool) -> Line {
+        Line { is_headline, ..self }
+    }
+
     /// Sets the paper's figure where the protocol has none under this name.
     pub fn claimed(self, paper: f64) -> Line {
         Line { paper: Some(paper), ..self }

@@ -38,10 +38,10 @@ impl Mode {
     }
 }
 
-/// A protocol file. `S` is the type of the settings that differ between modes.
+/// A protocol file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Protocol<S> {
+pub struct Protocol {
     /// Version, which changes with every change that affects a figure.
     pub version: u32,
     /// Title of the experiment.
@@ -65,12 +65,9 @@ pub struct Protocol<S> {
     /// Workloads by name.
     #[serde(default)]
     pub workload: BTreeMap<String, Workload>,
-    /// Settings of [`Mode::Smallest`].
-    pub smallest: S,
-    /// Settings of [`Mode::Quick`].
-    pub quick: S,
-    /// Settings of [`Mode::Full`].
-    pub full: S,
+    smallest: toml::Table,
+    quick: toml::Table,
+    full: toml::Table,
 }
 
 /// Source of task sets. Its keys are those of an arena scenario.
@@ -144,46 +141,22 @@ impl TimedSize {
     }
 }
 
-impl<S: DeserializeOwned> Protocol<S> {
+impl Protocol {
     /// Parses the protocol of the experiment `id`.
-    pub fn parse(id: &str, text: &str) -> Result<Protocol<S>, ReproduceError> {
-        let file = parse_file(id, text)?;
-        let settings = |table: toml::Table| table.try_into().map_err(|error| invalid(id, &error));
-        Ok(Protocol {
-            version: file.version,
-            title: file.title,
-            claim: file.claim,
-            reading: file.reading,
-            paper: file.paper,
-            tolerance: file.tolerance,
-            schedulers: file.schedulers,
-            recipe: file.recipe,
-            workload: file.workload,
-            smallest: settings(file.smallest)?,
-            quick: settings(file.quick)?,
-            full: settings(file.full)?,
-        })
+    pub fn parse(id: &str, text: &str) -> Result<Protocol, ReproduceError> {
+        crate::register();
+        toml::from_str(text).map_err(|error| invalid(id, &error))
     }
-}
 
-/// Parses everything but the settings, which are left as tables. It is not generic, so it is compiled once and not for every experiment.
-fn parse_file(id: &str, text: &str) -> Result<Protocol<toml::Table>, ReproduceError> {
-    crate::register();
-    toml::from_str(text).map_err(|error| invalid(id, &error))
-}
-
-fn invalid(id: &str, error: &toml::de::Error) -> ReproduceError {
-    ReproduceError::Protocol(id.into(), error.to_string().trim().replace('\n', " "))
-}
-
-impl<S> Protocol<S> {
-    /// Returns the settings of a mode.
-    pub fn settings(&self, mode: Mode) -> &S {
-        match mode {
-            Mode::Smallest => &self.smallest,
-            Mode::Quick => &self.quick,
-            Mode::Full => &self.full,
-        }
+    /// Returns the settings of a mode of the experiment `id`. Those of the other modes have to be valid, too.
+    pub fn settings<S: DeserializeOwned>(&self, id: &str, mode: Mode) -> Result<S, ReproduceError> {
+        let settings = |table: &toml::Table| table.clone().try_into().map_err(|error| invalid(id, &error));
+        let (smallest, quick, full) = (settings(&self.smallest)?, settings(&self.quick)?, settings(&self.full)?);
+        Ok(match mode {
+            Mode::Smallest => smallest,
+            Mode::Quick => quick,
+            Mode::Full => full,
+        })
     }
 
     /// Returns the runs of a workload.
@@ -214,6 +187,10 @@ impl<S> Protocol<S> {
         vary(&mut workload);
         workload.scenario(name, size).map_err(wrong)?.cases(false).map_err(|error| wrong(error.to_string()))
     }
+}
+
+fn invalid(id: &str, error: &toml::de::Error) -> ReproduceError {
+    ReproduceError::Protocol(id.into(), error.to_string().trim().replace('\n', " "))
 }
 
 impl Workload {

@@ -23,7 +23,7 @@ fn every_protocol_is_read_and_every_file_is_listed() {
     let files = std::fs::read_dir(folder).unwrap().count();
     assert_eq!(files, ALL.len());
     for experiment in ALL {
-        let protocol: Protocol<toml::Table> = Protocol::parse(experiment.id, experiment.protocol).unwrap();
+        let protocol = Protocol::parse(experiment.id, experiment.protocol).unwrap();
         assert!(!protocol.title.is_empty() && !protocol.claim.is_empty() && !protocol.reading.is_empty());
         assert!(std::ptr::eq(find(&experiment.id.to_lowercase()).unwrap(), experiment));
     }
@@ -34,7 +34,7 @@ fn every_protocol_is_read_and_every_file_is_listed() {
 #[test]
 fn a_key_that_means_nothing_is_refused() {
     let text = ALL[0].protocol.replace("\ntitle", "\nverison = 2\ntitle");
-    let error = Protocol::<toml::Table>::parse("E1", &text).unwrap_err().to_string();
+    let error = Protocol::parse("E1", &text).unwrap_err().to_string();
     assert!(error.contains("E1") && error.contains("unknown field `verison`"), "{error}");
 }
 
@@ -45,7 +45,7 @@ fn seeds_are_reserved_and_of_one_experiment_only() {
     let mut taken: Vec<(u64, u64)> =
         scenario::all().unwrap().iter().map(|of| (*of.seeds.start(), *of.seeds.end())).collect();
     for experiment in ALL {
-        let protocol: Protocol<toml::Table> = Protocol::parse(experiment.id, experiment.protocol).unwrap();
+        let protocol = Protocol::parse(experiment.id, experiment.protocol).unwrap();
         let mut seeds: Vec<u64> = protocol.workload.values().map(|workload| workload.first_seed).collect();
         seeds.sort_unstable();
         let Some((first, last)) = seeds.first().copied().zip(seeds.last().copied()) else { continue };
@@ -151,7 +151,7 @@ fn a_variant_is_trained_with_every_seed_and_stands_beside_edf_and_the_optimum() 
     let trainer = DeviceTrainer::cpu();
     let context =
         Context { experiment: &ALL[0], mode: Mode::Smallest, roster: &roster, cache: &cache, trainer: &trainer };
-    let protocol = context.protocol::<toml::Table>().unwrap();
+    let (protocol, _) = context.protocol::<toml::Table>().unwrap();
     let size = Size { sets: 3, jobs: 60, oracle_seconds: 0.1 };
     let classical = ["edf".into(), "rm".into()];
     let bed = TestBed { classical: &classical, ..protocol.test_bed("test", "abort", size).unwrap() };

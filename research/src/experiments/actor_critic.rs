@@ -20,8 +20,7 @@ struct Settings {
 }
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
-    let protocol = context.protocol::<Settings>()?;
-    let Settings { actor, effort } = protocol.settings(context.mode);
+    let (protocol, Settings { actor, effort }) = &context.protocol::<Settings>()?;
     let recipe = effort.recipe(&protocol.recipe);
     let of = |name: &str, has_actor: bool| {
         let stage = recipe.stage.iter().find(|stage| stage.method.name() == name).cloned();

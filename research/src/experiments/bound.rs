@@ -142,8 +142,7 @@ fn gap(problem: &Problem, points: usize, gamma: f64, steps: usize) -> f64 {
 }
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
-    let protocol = context.protocol::<Settings>()?;
-    let settings = protocol.settings(context.mode);
+    let (_, settings) = &context.protocol::<Settings>()?;
     let points = settings.points;
     let (smooth, hard) = (Problem::smooth(points), Problem::hard(points));
     let problems = settings.gammas.iter().map(|gamma| ("smooth", &smooth, *gamma));

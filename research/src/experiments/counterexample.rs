@@ -23,8 +23,7 @@ struct Settings {
 const PAIR: [(u64, u64); 2] = [(1_000, 100_000), (2_000, 2_200)];
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
-    let protocol = context.protocol::<Settings>()?;
-    let settings = protocol.settings(context.mode);
+    let (_, settings) = &context.protocol::<Settings>()?;
     let contenders = ["srpt", "llf", "edf", SHIELDED];
     for name in contenders {
         let met = met(context, name, PAIR)? as f64;

@@ -17,12 +17,11 @@ const VARIANTS: [&str; 3] = ["standard_112", "standard_125", "standard_145"];
 const CLASSICAL: (f64, f64) = (0.1167, 0.01);
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
-    let protocol = context.protocol::<Effort>()?;
-    let size = protocol.settings(context.mode).test;
+    let (protocol, effort) = &context.protocol::<Effort>()?;
     let mut is_found = false;
     let (mut ranges, mut other) = (Vec::new(), String::new());
     for rule in ["abort", "continue"] {
-        let bed = protocol.test_bed(rule, rule, size)?;
+        let bed = protocol.test_bed(rule, rule, effort.test)?;
         let contest = context.contest_of(&bed, &context.learned_and(&READINGS, bed.classical)?)?;
         let (edf, rm) = (contest.shares("edf"), contest.shares("rm"));
         let is_close = |share: &f64| (share - CLASSICAL.0).abs() <= CLASSICAL.1;
@@ -31,7 +30,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         findings.tables.push(table(rule, &contest));
         if rule == "abort" {
             add_lines(findings, &contest);
-            add_ff_dqn(context, findings, &protocol, &bed.cases)?;
+            add_ff_dqn(context, findings, (protocol, effort), &bed.cases)?;
             other = readings::add(context, findings, &bed.cases, &VARIANTS, CLASSICAL.0)?;
         }
     }
@@ -95,10 +94,9 @@ fn baselines(contest: &Contest, run: usize) -> Baselines {
 fn add_ff_dqn(
     context: &Context<'_>,
     findings: &mut Findings,
-    protocol: &Protocol<Effort>,
+    (protocol, effort): (&Protocol, &Effort),
     cases: &[Case],
 ) -> Result<(), ReproduceError> {
-    let effort = protocol.settings(context.mode);
     let recipe = effort.recipe(&protocol.recipe);
     let sets = cases.iter().map(|case| &case.set);
     let variants: Vec<Variant<'_>> = sets.map(|set| ff_dqn::variant(&recipe, set.tasks().len(), Some(set))).collect();

@@ -11,8 +11,7 @@ use temponet_lab::stats::{self, percent};
 const TASKS: usize = 5;
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
-    let protocol = context.protocol::<Effort>()?;
-    let effort = protocol.settings(context.mode);
+    let (protocol, effort) = &context.protocol::<Effort>()?;
     let bed = protocol.test_bed("heterogeneous sets", "sets", effort.test)?;
     let mut entrants = context.learned_and(&READINGS, &protocol.schedulers)?;
     entrants.extend(context.entrants(&[UNSHIELDED.to_string()]));

@@ -20,8 +20,7 @@ struct Settings {
 }
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
-    let protocol = context.protocol::<Settings>()?;
-    let settings = protocol.settings(context.mode);
+    let (protocol, settings) = &context.protocol::<Settings>()?;
     let sizes = [("100", "hundred", settings.hundred), ("600", "six_hundred", settings.six_hundred)];
     let mut shown: Vec<(String, Vec<f64>)> = Vec::new();
     for (tasks, workload, size) in sizes {
@@ -36,7 +35,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
             let name = |what: &str| format!("{prefix}{what}_{tasks}_tasks");
             let line = |what: &str, of| contest.line(&name(what), who, Unit::Share, Better::Higher, of);
             let success = line("success", |run| Some(run.success));
-            findings.add(if prefix.is_empty() { success.headline() } else { success });
+            findings.add(success.headline_if(prefix.is_empty()));
             findings.add(contest.score_line(&name("pitmd"), who, |run| run.pitmd));
             findings.add(line("compliance", |run| run.in_time()));
             let timed = bed.cases.iter().take(settings.timed.max(1)).map(|case| deciding(entrant, case));
@@ -60,13 +59,12 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
 
 /// Runs 100 tasks at higher loads, at which success is not the same for all good schedulers. Returns a sentence about it.
 fn overloaded(context: &Context<'_>, findings: &mut Findings) -> Result<String, ReproduceError> {
-    let protocol = context.protocol::<Settings>()?;
-    let size = protocol.settings(context.mode).overload;
+    let (protocol, settings) = &context.protocol::<Settings>()?;
+    let size = settings.overload;
     let cases = size.lasting(protocol.cases("overload", size.size())?);
     let bed = protocol.test_bed_of("100 tasks, overload", cases, size.size()).by_critical_jobs();
     let contest = context.contest(&bed)?;
-    for (prefix, who) in [("", contest.paper()), ("temponet_", contest.shipped())] {
-        let Some(who) = who else { continue };
+    for (prefix, who) in contest.learned() {
         let name = |what: &str| format!("{prefix}{what}_overload");
         let line = |what: &str, of| contest.line(&name(what), who, Unit::Share, Better::Higher, of);
         findings.add(line("success", |run| Some(run.success)));

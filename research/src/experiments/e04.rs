@@ -17,8 +17,8 @@ struct Settings {
 }
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
-    let protocol = context.protocol::<Settings>()?;
-    let size = protocol.settings(context.mode).abort;
+    let (protocol, settings) = &context.protocol::<Settings>()?;
+    let size = settings.abort;
     let bed = protocol.test_bed("automotive sets", "automotive", size)?.by_critical_jobs();
     let contest = context.contest(&bed)?;
     let Some(learned) = contest.paper() else { return Err(context.protocol_error("nobody has learned anything")) };
@@ -39,13 +39,12 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
 
 /// Adds the figures of the paper's TempoNet and of the scheduler that ships, under names that begin with `regime`.
 fn add_lines(findings: &mut Findings, contest: &Contest, regime: &str) {
-    for (prefix, who) in [("", contest.paper()), ("temponet_", contest.shipped())] {
-        let Some(who) = who else { continue };
+    for (prefix, who) in contest.learned() {
         let name = |what: &str| format!("{prefix}{regime}{what}");
         let ms = |what: &str, of| contest.line(&name(what), who, Unit::Milliseconds, Better::Lower, of);
         let pitmd = contest.score_line(&name("pitmd"), who, |run| run.pitmd);
         let is_headline = prefix.is_empty() && regime.is_empty();
-        findings.add(if is_headline { pitmd.headline() } else { pitmd });
+        findings.add(pitmd.headline_if(is_headline));
         findings.add(contest.line(&name("compliance"), who, Unit::Share, Better::Higher, |run| run.in_time()));
         findings.add(ms("art_completed", |run| run.art_completed));
         findings.add(ms("art_all", |run| run.art_all));
@@ -55,8 +54,8 @@ fn add_lines(findings: &mut Findings, contest: &Contest, regime: &str) {
 
 /// Runs the same kind of sets where late jobs continue, and adds the figures. Returns a sentence about them.
 fn continuing(context: &Context<'_>, findings: &mut Findings) -> Result<String, ReproduceError> {
-    let protocol = context.protocol::<Settings>()?;
-    let size = protocol.settings(context.mode).continuing;
+    let (protocol, settings) = &context.protocol::<Settings>()?;
+    let size = settings.continuing;
     // DASA plans over all ready jobs at each decision, which takes too long with a backlog.
     let classical: Vec<String> = protocol.schedulers.iter().filter(|name| *name != "dasa").cloned().collect();
     let bed = protocol.test_bed("automotive sets, late jobs continue", "continue", size)?.by_critical_jobs();

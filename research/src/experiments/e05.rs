@@ -28,8 +28,7 @@ struct Settings {
 const PASSES: usize = 201;
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
-    let protocol = context.protocol::<Settings>()?;
-    let settings = protocol.settings(context.mode);
+    let (protocol, settings) = &context.protocol::<Settings>()?;
     let effort = &settings.effort;
     let recipe = effort.recipe(&protocol.recipe);
     let shapes = shapes(settings, recipe.network);

@@ -35,8 +35,7 @@ const GAINS: [(&str, &str, &str); 4] = [
 const WORKLOADS: [(&str, &str); 2] = [("", "heterogeneous"), ("overload_", "overload")];
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
-    let protocol = context.protocol::<Effort>()?;
-    let effort = protocol.settings(context.mode);
+    let (protocol, effort) = &context.protocol::<Effort>()?;
     let variants = variants(context, &effort.recipe(&protocol.recipe))?;
     let trained = context.train_variants(&variants, effort.seeds)?;
     let mut sentences = Vec::new();
@@ -50,7 +49,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         for (name, to, from) in GAINS {
             if let Some((to, from)) = ablation.pair(to, from) {
                 let gain = to.gain_over(from, &format!("{prefix}{name}"));
-                findings.add(if prefix.is_empty() { gain.headline() } else { gain });
+                findings.add(gain.headline_if(prefix.is_empty()));
             }
         }
         findings.tables.push(tests(&ablation, workload));

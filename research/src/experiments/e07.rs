@@ -60,8 +60,7 @@ impl Measured {
 }
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
-    let protocol = context.protocol::<Settings>()?;
-    let settings = protocol.settings(context.mode);
+    let (_, settings) = &context.protocol::<Settings>()?;
     let wrong = |error: &dyn std::fmt::Display| context.protocol_error(error);
     let shape = Model::random(Tokenizer::full(), 1);
     let built_in = Model::built_in().map_err(|error| wrong(&error))?;

@@ -20,8 +20,8 @@ struct Settings {
 const WORKLOADS: [(&str, &str); 2] = [("", "sets"), ("overload_", "overload")];
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
-    let protocol = context.protocol::<Settings>()?;
-    let size = protocol.settings(context.mode).size;
+    let (protocol, settings) = &context.protocol::<Settings>()?;
+    let size = settings.size;
     let mut series: Vec<(String, Vec<f64>)> = Vec::new();
     for (prefix, workload) in WORKLOADS {
         let cases = protocol.cases(workload, size)?;
@@ -35,7 +35,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
                 let mean_of = |all: &[Vec<f64>; 4]| Some(mean(&all[quartile]));
                 let line = Line::share(format!("{name}{prefix}q{}", quartile + 1), &of[quartile]);
                 let line = line.beside("edf", None, mean_of(edf)).beside("mh-edf", None, mean_of(planner));
-                findings.add(if name.is_empty() { line.headline() } else { line });
+                findings.add(line.headline_if(name.is_empty()));
             }
         }
         if let Some(test) = kolmogorov_smirnov(&learned[0], &learned[3]) {

@@ -7,8 +7,7 @@ use temponet_lab::arena::Case;
 use temponet_lab::stats::{mean, paired_t_test, percent};
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
-    let protocol = context.protocol::<Size>()?;
-    let size = *protocol.settings(context.mode);
+    let (protocol, size) = context.protocol::<Size>()?;
     for rule in ["abort", "continue"] {
         let bed = protocol.test_bed(format!("against SRPT, late jobs {rule}"), rule, size)?;
         let contest = context.contest(&bed)?;
@@ -41,15 +40,14 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
 
 fn add_lines(findings: &mut Findings, contest: &Contest, cases: &[Case]) {
     let (Some(learned), Some(srpt)) = (contest.paper(), contest.contender("srpt")) else { return };
-    for (prefix, who) in [("", Some(learned)), ("temponet_", contest.shipped())] {
-        let Some(who) = who else { continue };
+    for (prefix, who) in contest.learned() {
         let name = |figure: &str| format!("{prefix}{figure}");
         let response = |figure: &str, of| contest.line(&name(figure), who, Unit::Milliseconds, Better::Lower, of);
         let met = contest.score_line(&name("compliance"), who, |run| run.in_time());
         let completed = response("art_completed", |run| run.art_completed);
         let is_paper = prefix.is_empty();
-        findings.add(if is_paper { met.headline() } else { met });
-        findings.add(if is_paper { completed.headline() } else { completed });
+        findings.add(met.headline_if(is_paper));
+        findings.add(completed.headline_if(is_paper));
         findings.add(response("art_all", |run| run.art_all));
     }
     findings.add(Line::neither("srpt_compliance", Unit::Share, srpt.shares()));

@@ -78,8 +78,7 @@ impl Settings {
 }
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
-    let protocol = context.protocol::<Settings>()?;
-    let settings = protocol.settings(context.mode);
+    let (protocol, settings) = &context.protocol::<Settings>()?;
     let (paper, model) = (PAPER.model()?, context.model()?);
     let exact = Mapping::Hungarian { migration: settings.migration };
     let mappings = [
@@ -165,7 +164,7 @@ fn add_lines(findings: &mut Findings, contest: &Contest, contender: &Contender) 
     let name = &contender.name;
     let line = contest.score_line(&format!("{name}_pitmd"), contender, |run| run.pitmd);
     let is_paper = ["greedy", "sinkhorn"].contains(&name.as_str());
-    findings.add(if is_paper { line.headline() } else { line });
+    findings.add(line.headline_if(is_paper));
     let ms = |what: &str, of| contest.line(&format!("{name}_{what}"), contender, Unit::Milliseconds, Better::Lower, of);
     findings.add(ms("art_completed", |run| run.art_completed));
     findings.add(ms("art_all", |run| run.art_all));

@@ -45,8 +45,7 @@ const GREATEST_LOAD: f64 = 1_000.0;
 const SLOW: [&str; 3] = ["edf", "static-edf", "cc-edf"];
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
-    let protocol = context.protocol::<Settings>()?;
-    let settings = protocol.settings(context.mode);
+    let (protocol, settings) = &context.protocol::<Settings>()?;
     let Settings { tasks_per_core, weight, effort, .. } = settings;
     let mut recipe = effort.recipe(&protocol.recipe);
     recipe.workload.tasks_per_core = (*tasks_per_core, *tasks_per_core);
@@ -54,7 +53,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let tokenizer = Tokenizer { features: vec![Feature::Uncertainty], ..Tokenizer::paper() };
     recipe.tokens = Tokens::Custom(Box::new(tokenizer));
     let shapes = shapes(*weight);
-    let cases = cases(&protocol, &recipe.workload, "sets", effort.test)?;
+    let cases = cases(protocol, &recipe.workload, "sets", effort.test)?;
     let bed = protocol.test_bed_of("rewards", cases, effort.test);
     let ablation = context.ablation(&bed, &variants(&recipe, &shapes), effort.seeds)?;
     let base = ablation.result(ENERGY).map(energy).unwrap_or(f64::NAN);
@@ -76,8 +75,8 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     draw(findings, &ablation, base);
     ablation.add_convergence(findings);
     ablation.add_classical(findings);
-    let continued = continued(context, findings, (&protocol, settings), &recipe, &shapes)?;
-    let light = light(context, findings, (&protocol, settings), &recipe, &shapes)?;
+    let continued = continued(context, findings, (protocol, settings), &recipe, &shapes)?;
+    let light = light(context, findings, (protocol, settings), &recipe, &shapes)?;
     let change = findings.line("change_without_penalty").map(Line::shown).unwrap_or_default();
     let spent =
         |name: &str| ablation.result(name).map_or(f64::NAN, |result| mean(&result.values(|run| Some(run.energy))));
@@ -111,12 +110,7 @@ fn variants(recipe: &Recipe, shapes: &[(&str, RewardShape)]) -> Vec<Variant<'sta
 }
 
 /// Draws test sets as the training draws its own, with the seeds of a workload of the protocol.
-fn cases(
-    protocol: &Protocol<Settings>,
-    ranges: &WorkloadRanges,
-    seeds: &str,
-    size: Size,
-) -> Result<Vec<Case>, ReproduceError> {
+fn cases(protocol: &Protocol, ranges: &WorkloadRanges, seeds: &str, size: Size) -> Result<Vec<Case>, ReproduceError> {
     let workload = protocol.workload.get(seeds);
     let missing = || ReproduceError::Protocol(protocol.title.clone(), format!("workload {seeds}: there is none"));
     let first = workload.ok_or_else(missing)?.first_seed;
@@ -131,7 +125,7 @@ fn cases(
 fn continued(
     context: &Context<'_>,
     findings: &mut Findings,
-    (protocol, settings): (&Protocol<Settings>, &Settings),
+    (protocol, settings): (&Protocol, &Settings),
     recipe: &Recipe,
     shapes: &[(&str, RewardShape)],
 ) -> Result<String, ReproduceError> {
@@ -162,7 +156,7 @@ fn continued(
 fn light(
     context: &Context<'_>,
     findings: &mut Findings,
-    (protocol, settings): (&Protocol<Settings>, &Settings),
+    (protocol, settings): (&Protocol, &Settings),
     recipe: &Recipe,
     shapes: &[(&str, RewardShape)],
 ) -> Result<String, ReproduceError> {

@@ -25,8 +25,7 @@ const KERNEL_PASSES: u64 = 40;
 const BUDGET: f64 = 1_000.0;
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
-    let protocol = context.protocol::<Settings>()?;
-    let settings = protocol.settings(context.mode);
+    let (_, settings) = &context.protocol::<Settings>()?;
     let models = [("", PAPER.name, PAPER.model()?), ("built_in_", "built-in", context.model()?.clone())];
     let effort = TimingEffort { passes: settings.passes, ..TimingEffort::default() };
     let mut curves: Vec<Curve> = Vec::new();
@@ -109,7 +108,7 @@ fn add_parts(findings: &mut Findings, prefix: &str, jobs: usize, figures: &Decis
         let deviation = (part == "end_to_end").then_some(figures.end_to_end_ns_mad / 1e3);
         let ours = Estimate { deviation, ..Estimate::single(ns / 1e3) };
         let line = Line::lower(format!("{prefix}{part}_{jobs}_jobs"), Unit::Microseconds, ours);
-        findings.add(if part == "end_to_end" && prefix.is_empty() { line.headline() } else { line });
+        findings.add(line.headline_if(part == "end_to_end" && prefix.is_empty()));
     }
 }
 

@@ -24,8 +24,7 @@ struct Settings {
 }
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
-    let protocol = context.protocol::<Settings>()?;
-    let settings = protocol.settings(context.mode);
+    let (protocol, settings) = &context.protocol::<Settings>()?;
     let effort = &settings.effort;
     let mut recipe = effort.recipe(&protocol.recipe);
     recipe.workload.tasks_per_core = (settings.tasks_per_core, settings.tasks_per_core);

@@ -23,8 +23,7 @@ struct Settings {
 const FIRST: f64 = 0.1;
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
-    let protocol = context.protocol::<Settings>()?;
-    let settings = protocol.settings(context.mode);
+    let (protocol, settings) = &context.protocol::<Settings>()?;
     let effort = &settings.effort;
     let recipe = effort.recipe(&protocol.recipe);
     let observed: Vec<f64> = context.observed(&recipe)?.iter().map(|[slack, _]| *slack).collect();

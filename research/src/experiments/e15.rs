@@ -25,8 +25,7 @@ struct Settings {
 }
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
-    let protocol = context.protocol::<Settings>()?;
-    let settings = protocol.settings(context.mode);
+    let (protocol, settings) = &context.protocol::<Settings>()?;
     let effort = &settings.effort;
     let warm = recipe(&effort.recipe(&protocol.recipe), settings);
     let mut random = warm.clone();

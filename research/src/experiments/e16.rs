@@ -24,8 +24,7 @@ struct Settings {
 const WHERE: [(usize, u64); 5] = [(4, 60), (4, 90), (16, 60), (16, 90), (32, 110)];
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
-    let protocol = context.protocol::<Settings>()?;
-    let Settings { episodes, rate, effort } = protocol.settings(context.mode);
+    let (protocol, Settings { episodes, rate, effort }) = &context.protocol::<Settings>()?;
     let recipe = effort.recipe(&protocol.recipe);
     let base = context.train_variants(&[Variant::new("8 cores", recipe.clone())], effort.seeds)?.remove(0);
     let on = |(cores, load): (usize, u64)| {
@@ -49,7 +48,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         for (name, model) in [("gap", zero), ("adapted_gap", adapted)] {
             let to = |best: f64| model.shares().iter().map(|share| best - share).collect::<Vec<f64>>();
             let line = Line::lower(format!("{name}_{cores}_cores_{load}"), Unit::Share, to(optimum));
-            findings.add(if name == "gap" { line.headline() } else { line });
+            findings.add(line.headline_if(name == "gap"));
             findings.add(Line::lower(format!("{name}_to_classical_{cores}_cores_{load}"), Unit::Share, to(best)));
         }
         shares.push([zero.mean_share(), adapted.mean_share(), best, optimum]);

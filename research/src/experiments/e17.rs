@@ -27,8 +27,7 @@ struct Settings {
 }
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
-    let protocol = context.protocol::<Settings>()?;
-    let settings = protocol.settings(context.mode);
+    let (_, settings) = &context.protocol::<Settings>()?;
     let effort = decision::TimingEffort { passes: settings.passes, ..Default::default() };
     let model = Arc::new(Model::random(Tokenizer::paper(), 1));
     let full = Model::random(Tokenizer::full(), 1);
@@ -49,7 +48,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     for (name, curve) in names.into_iter().zip(&curves) {
         let law = power_law(&curve[..settings.jobs.len()]);
         let exponent = Line::lower(format!("{name}_exponent"), Unit::Number, law.exponent);
-        findings.add(if name == "sparse" { exponent.headline() } else { exponent });
+        findings.add(exponent.headline_if(name == "sparse"));
         findings.add(Line::new(format!("{name}_r_squared"), Unit::Number, Better::Higher, law.r_squared));
         let mut sentence = format!("{} N^{:.2} (R² = {:.3}", words(name), law.exponent, law.r_squared);
         if let Some(most) = most {

@@ -25,8 +25,7 @@ const NAMED: f64 = 1.3;
 const VARIANTS: [&str; 3] = ["112", "125", "145"];
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
-    let protocol = context.protocol::<Settings>()?;
-    let Settings { size, loads } = protocol.settings(context.mode);
+    let (protocol, Settings { size, loads }) = &context.protocol::<Settings>()?;
     let entrants = context.learned_and(&READINGS, &protocol.schedulers)?;
     let mut legend: Vec<String> = entrants.iter().map(|entrant| entrant.name.clone()).collect();
     legend.extend(["optimum", "1 − 1/U"].map(String::from));
@@ -79,16 +78,15 @@ fn add_named(findings: &mut Findings, contest: &Contest, optimum: f64) {
 
 /// Adds the ratio of miss rates on the variants of the standard set.
 fn add_standard(context: &Context<'_>, findings: &mut Findings, size: Size) -> Result<(), ReproduceError> {
-    let protocol = context.protocol::<Settings>()?;
+    let (protocol, _) = &context.protocol::<Settings>()?;
     let cases = protocol.cases("standard", Size { sets: VARIANTS.len() as u64, ..size })?;
     let bed = TestBed { label: "standard set".into(), cases, classical: &["edf".into()], oracle: None };
     let contest = context.contest(&bed)?;
     let Some(edf) = contest.contender("edf") else { return Ok(()) };
-    for (prefix, who) in [("", contest.paper()), ("temponet_", contest.shipped())] {
+    for (prefix, who) in contest.learned() {
         for (at, variant) in VARIANTS.iter().enumerate() {
-            let ratio = |who: &Contender| (1.0 - who.runs[at].compliance) / (1.0 - edf.runs[at].compliance);
-            let name = format!("{prefix}ratio_standard_{variant}");
-            who.into_iter().for_each(|who| findings.add(Line::lower(name.clone(), Unit::Number, ratio(who))));
+            let ratio = (1.0 - who.runs[at].compliance) / (1.0 - edf.runs[at].compliance);
+            findings.add(Line::lower(format!("{prefix}ratio_standard_{variant}"), Unit::Number, ratio));
         }
     }
     Ok(())

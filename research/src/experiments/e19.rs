@@ -19,8 +19,7 @@ struct Settings {
 const STABLE: f64 = 0.01;
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
-    let protocol = context.protocol::<Settings>()?;
-    let Settings { weight, effort } = protocol.settings(context.mode);
+    let (protocol, Settings { weight, effort }) = &context.protocol::<Settings>()?;
     let recipe = effort.recipe(&protocol.recipe);
     let bonuses = [
         ("epsilon_greedy", ExplorationBonus::None),

@@ -96,9 +96,8 @@ struct Inspected {
 }
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
-    let protocol = context.protocol::<Settings>()?;
-    let settings = protocol.settings(context.mode);
-    let cases = cases(&protocol, "abort", settings, settings.size)?;
+    let (protocol, settings) = &context.protocol::<Settings>()?;
+    let cases = cases(protocol, "abort", settings, settings.size)?;
     let bed = protocol.test_bed_of("stress", cases, settings.size.size());
     let paper = SPARSE.model()?;
     let variants = variants(&paper, settings.reserve);
@@ -137,7 +136,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
 
 /// Returns the runs of a workload, with their length and peaks.
 fn cases(
-    protocol: &Protocol<Settings>,
+    protocol: &Protocol,
     workload: &str,
     settings: &Settings,
     size: TimedSize,
@@ -285,8 +284,8 @@ fn continuing(
     settings: &Settings,
     variants: &[Variant],
 ) -> Result<Contest, ReproduceError> {
-    let protocol = context.protocol::<Settings>()?;
-    let cases = cases(&protocol, "continue", settings, settings.late)?;
+    let (protocol, _) = &context.protocol::<Settings>()?;
+    let cases = cases(protocol, "continue", settings, settings.late)?;
     let classical = ["edf", "srpt", "mh-edf"].map(String::from);
     let label = "stress, late jobs continue".to_string();
     let bed = TestBed { label, cases, classical: &classical, oracle: None };

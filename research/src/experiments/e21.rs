@@ -28,8 +28,7 @@ struct Settings {
 }
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
-    let protocol = context.protocol::<Settings>()?;
-    let settings = protocol.settings(context.mode);
+    let (protocol, settings) = &context.protocol::<Settings>()?;
     let many = protocol.cases_of("many", settings.many, settings.tasks)?;
     let one_core = protocol.cases("one_core", settings.one_core)?;
     let (paper, shipped) = (Inspected::paper()?, Inspected::shipped(context)?);

@@ -52,8 +52,7 @@ struct Contour {
 const RANGE: f64 = 32.0;
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
-    let protocol = context.protocol::<Settings>()?;
-    let settings = protocol.settings(context.mode);
+    let (protocol, settings) = &context.protocol::<Settings>()?;
     let (paper, shipped) = (Inspected::paper()?, Inspected::shipped(context)?);
     let range = contour(context, findings, &settings.contour)?;
     let mut by_load = Vec::new();
@@ -70,7 +69,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         let correlations: Vec<f64> = looked.iter().filter_map(|report| report.attention_criticality).collect();
         let name = format!("{prefix}attention_criticality");
         let line = Line::new(name, Unit::Number, Better::Higher, correlations);
-        findings.add(if prefix.is_empty() { line.headline() } else { line });
+        findings.add(line.headline_if(prefix.is_empty()));
         let urgency: Vec<f64> = looked.iter().filter_map(|report| report.attention_urgency).collect();
         findings.add(Line::new(format!("{prefix}attention_urgency"), Unit::Number, Better::Higher, urgency));
     }
@@ -102,7 +101,7 @@ fn graded(mut case: Case) -> Case {
 
 /// Trains the models of the contour and draws it. Returns the least and the greatest share of jobs in time.
 fn contour(context: &Context<'_>, findings: &mut Findings, contour: &Contour) -> Result<(f64, f64), ReproduceError> {
-    let protocol = context.protocol::<Settings>()?;
+    let (protocol, _) = &context.protocol::<Settings>()?;
     let mut variants = Vec::new();
     for bin in &contour.bins {
         for width in &contour.widths {

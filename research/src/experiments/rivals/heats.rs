@@ -44,7 +44,7 @@ const CRITICAL: RunMetric = |run| run.pitmd;
 
 impl Heat {
     /// Returns the heats of a mode.
-    pub fn all(protocol: &Protocol<Settings>, settings: &Settings) -> Result<Vec<Heat>, ReproduceError> {
+    pub fn all(protocol: &Protocol, settings: &Settings) -> Result<Vec<Heat>, ReproduceError> {
         let heat = |id, title: &str, cases, oracle, columns| Heat { id, title: title.into(), cases, oracle, columns };
         let sized = |size: Size, aim| (aim, size.oracle_seconds);
         let large = |id, title: &str, workload: &str, size: crate::TimedSize, columns| {

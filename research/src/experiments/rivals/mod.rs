@@ -12,8 +12,8 @@ use temponet_task::Time;
 
 use crate::plots::{Curve, share_panel};
 use crate::{
-    Baselines, Context, Estimate, Findings, FindingsTable, Line, PAPER, Protocol, ReproduceError, RunFigures, Size,
-    TimedSize, Unit, Verdict,
+    Baselines, Context, Estimate, Findings, FindingsTable, Line, PAPER, ReproduceError, RunFigures, Size, TimedSize,
+    Unit, Verdict,
 };
 use field::{Competitor, Kind};
 use heats::{Column, Heat, HeatResult, scenario_cases};
@@ -55,10 +55,9 @@ struct Scored {
 }
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
-    let protocol = context.protocol::<Settings>()?;
-    let settings = protocol.settings(context.mode);
+    let (protocol, settings) = &context.protocol::<Settings>()?;
     let field = context.field(settings.evaluations, &protocol.schedulers)?;
-    let heats = Heat::all(&protocol, settings)?;
+    let heats = Heat::all(protocol, settings)?;
     let mut columns = Vec::new();
     for heat in &heats {
         columns.extend(scored(context, heat, &field)?);
@@ -76,7 +75,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let heats: Vec<&Heat> = heats.iter().filter(|heat| TIMED.contains(&heat.id)).collect();
     let table = field_table(findings, &field, &heats, settings.timed_seconds)?;
     findings.tables.push(table);
-    draw_curve(context, findings, &protocol, &field)?;
+    draw_curve(context, findings, settings, &field)?;
     add_notes(context, findings, &field);
     conclude(findings, &columns, &field);
     Ok(())
@@ -131,7 +130,7 @@ fn add_lines(findings: &mut Findings, scored: &Scored, field: &[Competitor<'_>])
         if let (true, Ok(estimate)) = (who.is_shown(), estimate) {
             let line = Line::share(format!("{}_{}", scored.column.id, who.name), *estimate);
             let line = line.beside_baselines(&scored.baselines);
-            findings.add(if who.name == PAPER.name { line.headline() } else { line });
+            findings.add(line.headline_if(who.name == PAPER.name));
         }
     }
 }
@@ -249,10 +248,9 @@ fn shown_time(us: f64) -> String {
 fn draw_curve(
     context: &Context<'_>,
     findings: &mut Findings,
-    protocol: &Protocol<Settings>,
+    settings: &Settings,
     field: &[Competitor<'_>],
 ) -> Result<(), ReproduceError> {
-    let settings = protocol.settings(context.mode);
     let heat = Heat {
         id: "curve",
         title: format!("{CURVE}, evaluations"),

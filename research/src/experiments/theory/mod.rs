@@ -113,8 +113,7 @@ impl Check {
 }
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
-    let protocol = context.protocol::<Settings>()?;
-    let settings = protocol.settings(context.mode);
+    let (_, settings) = &context.protocol::<Settings>()?;
     let mut checks = slack::checks(settings);
     checks.extend(selection::checks());
     checks.extend(regret::checks(settings, findings));
