@@ -27,15 +27,7 @@ impl<S: Scheduler> Timed<S> {
 }
 
 impl<S: Scheduler> temponet_task::Wrapper for Timed<S> {
-    type Inner = S;
-
-    fn inner(&self) -> &S {
-        &self.inner
-    }
-
-    fn inner_mut(&mut self) -> &mut S {
-        &mut self.inner
-    }
+    temponet_task::wraps!(inner: S);
 
     /// Times the decision. Watching is not timed: it takes no decision.
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {

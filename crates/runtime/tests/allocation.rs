@@ -18,15 +18,7 @@ struct Watched<S> {
 }
 
 impl<S: Scheduler> temponet_task::Wrapper for Watched<S> {
-    type Inner = S;
-
-    fn inner(&self) -> &S {
-        &self.inner
-    }
-
-    fn inner_mut(&mut self) -> &mut S {
-        &mut self.inner
-    }
+    temponet_task::wraps!(inner: S);
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         let begin = allocations();

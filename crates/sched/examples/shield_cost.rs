@@ -12,15 +12,7 @@ use temponet_task::{Assignment, Scheduler, SystemView, Time};
 struct Timed<S>(S, Vec<u64>);
 
 impl<S: Scheduler> temponet_task::Wrapper for Timed<S> {
-    type Inner = S;
-
-    fn inner(&self) -> &S {
-        &self.0
-    }
-
-    fn inner_mut(&mut self) -> &mut S {
-        &mut self.0
-    }
+    temponet_task::wraps!(0: S);
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         let begun = Instant::now();

@@ -220,15 +220,7 @@ fn a_longer_job_than_the_proof_knows_does_not_break_the_guarantee() {
     let (told, real) = (kernel(vec![job(1, 3)]), kernel((0..10).map(|k| job(100 * k + 7, 7)).collect()));
     struct Told(Shield<Box<dyn Scheduler>>, System);
     impl temponet_task::Wrapper for Told {
-        type Inner = Shield<Box<dyn Scheduler>>;
-
-        fn inner(&self) -> &Self::Inner {
-            &self.0
-        }
-
-        fn inner_mut(&mut self) -> &mut Self::Inner {
-            &mut self.0
-        }
+        temponet_task::wraps!(0: Shield<Box<dyn Scheduler>>);
 
         fn start(&mut self, _: &System) -> Result<(), NotApplicable> {
             Scheduler::start(&mut self.0, &self.1)
@@ -324,15 +316,7 @@ struct Misled<S> {
 }
 
 impl<S: Scheduler> temponet_task::Wrapper for Misled<S> {
-    type Inner = S;
-
-    fn inner(&self) -> &S {
-        &self.inner
-    }
-
-    fn inner_mut(&mut self) -> &mut S {
-        &mut self.inner
-    }
+    temponet_task::wraps!(inner: S);
 
     fn start(&mut self, _system: &System) -> Result<(), NotApplicable> {
         self.inner.start(&self.told)
@@ -542,13 +526,7 @@ fn the_inner_scheduler_is_not_asked_where_nothing_is_left_to_choose() {
     /// Latest deadline first; counts how often it is asked and how often it only watches.
     struct Counting(BadScheduler, u64, u64);
     impl temponet_task::Wrapper for Counting {
-        type Inner = BadScheduler;
-        fn inner(&self) -> &BadScheduler {
-            &self.0
-        }
-        fn inner_mut(&mut self) -> &mut BadScheduler {
-            &mut self.0
-        }
+        temponet_task::wraps!(0: BadScheduler);
         fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
             self.1 += 1;
             self.0.decide(view, assignment);

@@ -219,15 +219,7 @@ fn a_job_given_up_leaves_and_counts_as_missed() {
 struct Slow(Box<dyn Scheduler>);
 
 impl temponet_task::Wrapper for Slow {
-    type Inner = Box<dyn Scheduler>;
-
-    fn inner(&self) -> &Box<dyn Scheduler> {
-        &self.0
-    }
-
-    fn inner_mut(&mut self) -> &mut Box<dyn Scheduler> {
-        &mut self.0
-    }
+    temponet_task::wraps!(0: Box<dyn Scheduler>);
 
     fn most_ready(&self) -> usize {
         100

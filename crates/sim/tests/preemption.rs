@@ -59,15 +59,7 @@ fn points_count_the_work_of_the_job_and_not_its_overhead_nor_the_time() {
 struct Half(Box<dyn Scheduler>);
 
 impl temponet_task::Wrapper for Half {
-    type Inner = Box<dyn Scheduler>;
-
-    fn inner(&self) -> &Box<dyn Scheduler> {
-        &self.0
-    }
-
-    fn inner_mut(&mut self) -> &mut Box<dyn Scheduler> {
-        &mut self.0
-    }
+    temponet_task::wraps!(0: Box<dyn Scheduler>);
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         Scheduler::decide(&mut self.0, view, assignment);

@@ -8,6 +8,22 @@ use alloc::{boxed::Box, vec::Vec};
 
 use crate::{Assignment, NotApplicable, Scheduler, System, SystemView};
 
+/// Says in an implementation of [`Wrapper`] which field holds the scheduler inside, and its type: `wraps!(inner: S);`.
+#[macro_export]
+macro_rules! wraps {
+    ($field:tt: $inner:ty) => {
+        type Inner = $inner;
+
+        fn inner(&self) -> &Self::Inner {
+            &self.$field
+        }
+
+        fn inner_mut(&mut self) -> &mut Self::Inner {
+            &mut self.$field
+        }
+    };
+}
+
 /// A scheduler around another one, which is [`Wrapper::Inner`]. Whatever a wrapper does not define goes to the
 /// scheduler inside.
 ///
@@ -25,15 +41,7 @@ use crate::{Assignment, NotApplicable, Scheduler, System, SystemView};
 /// }
 ///
 /// impl<S: Scheduler> temponet_task::Wrapper for Counted<S> {
-///     type Inner = S;
-///
-///     fn inner(&self) -> &S {
-///         &self.inner
-///     }
-///
-///     fn inner_mut(&mut self) -> &mut S {
-///         &mut self.inner
-///     }
+///     temponet_task::wraps!(inner: S);
 ///
 ///     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
 ///         self.decisions += 1;

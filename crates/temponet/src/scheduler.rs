@@ -88,13 +88,5 @@ impl std::fmt::Debug for Temponet {
 }
 
 impl temponet_task::Wrapper for Temponet {
-    type Inner = Shield<Portfolio>;
-
-    fn inner(&self) -> &Shield<Portfolio> {
-        &self.shielded
-    }
-
-    fn inner_mut(&mut self) -> &mut Shield<Portfolio> {
-        &mut self.shielded
-    }
+    temponet_task::wraps!(shielded: Shield<Portfolio>);
 }

@@ -31,15 +31,7 @@ impl<S: Scheduler> NonPreemptive<S> {
 }
 
 impl<S: Scheduler> temponet_task::Wrapper for NonPreemptive<S> {
-    type Inner = S;
-
-    fn inner(&self) -> &S {
-        &self.inner
-    }
-
-    fn inner_mut(&mut self) -> &mut S {
-        &mut self.inner
-    }
+    temponet_task::wraps!(inner: S);
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         self.wanted.reset(view.cores());
@@ -70,15 +62,7 @@ impl<S: Scheduler> TaskFailStop<S> {
 }
 
 impl<S: Scheduler> temponet_task::Wrapper for TaskFailStop<S> {
-    type Inner = S;
-
-    fn inner(&self) -> &S {
-        &self.inner
-    }
-
-    fn inner_mut(&mut self) -> &mut S {
-        &mut self.inner
-    }
+    temponet_task::wraps!(inner: S);
 
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
         if system.on_miss() != OnMiss::Abort {

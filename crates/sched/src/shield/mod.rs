@@ -262,15 +262,7 @@ fn make_way(view: &SystemView<'_>, proposal: &mut Assignment) -> u64 {
 }
 
 impl<S: Scheduler> temponet_task::Wrapper for Shield<S> {
-    type Inner = S;
-
-    fn inner(&self) -> &S {
-        &self.inner
-    }
-
-    fn inner_mut(&mut self) -> &mut S {
-        &mut self.inner
-    }
+    temponet_task::wraps!(inner: S);
 
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
         self.inner.start(system)?;

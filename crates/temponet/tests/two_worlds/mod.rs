@@ -22,15 +22,7 @@ struct Noting {
 }
 
 impl temponet::Wrapper for Noting {
-    type Inner = Box<dyn Scheduler>;
-
-    fn inner(&self) -> &Box<dyn Scheduler> {
-        &self.inner
-    }
-
-    fn inner_mut(&mut self) -> &mut Box<dyn Scheduler> {
-        &mut self.inner
-    }
+    temponet_task::wraps!(inner: Box<dyn Scheduler>);
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         Scheduler::decide(&mut self.inner, view, assignment);
