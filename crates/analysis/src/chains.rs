@@ -89,7 +89,7 @@ pub fn chain_bounds(
     rule: Option<PriorityRule>,
 ) -> Vec<ChainBound> {
     let segments = segments(set, chain, responses);
-    if !set.modes.is_empty() || segments.is_empty() {
+    if !set.modes().is_empty() || segments.is_empty() {
         return Vec::new();
     }
     if let [only] = segments.as_slice() {

@@ -10,7 +10,7 @@
 //!
 //! On several cores neither argument holds: independent jobs run in parallel there. Nothing is claimed then.
 
-use temponet_task::{Precedence, TaskSet, Time};
+use temponet_task::{OnMiss, Precedence, TaskId, TaskSet, Time};
 
 use super::Outcome;
 use super::response_time::{PriorityRule, ResponseTimes, response_times};
@@ -21,7 +21,9 @@ use super::worst_case::{NotAnalyzable, WorstCase};
 /// Largest number of times that response times and jitters are found from each other.
 const MOST_ROUNDS: usize = 1_000;
 
-/// Computes bounds on the response times of a set under `rule` on one core, from the arrivals of the jobs. Tasks may follow each other or share resources.
+/// Computes bounds on the response times of a set under `rule` on one core, from the arrivals of the jobs. Tasks may
+/// follow each other or share resources. Where jobs are aborted at their deadlines, those that follow a task which may
+/// miss them have no bound.
 pub fn dependent_response_times(set: &TaskSet, rule: PriorityRule) -> Result<ResponseTimes, NotAnalyzable> {
     if set.has_sections() {
         return sharing_response_times(set, rule);
@@ -55,7 +57,18 @@ pub fn dependent_response_times(set: &TaskSet, rule: PriorityRule) -> Result<Res
                 Outcome::NotSchedulable if worst_case.is_overloaded() != Some(true) => Outcome::NotProved,
                 outcome => outcome,
             };
-            return Ok(ResponseTimes { outcome, ..found });
+            let mut bounds = found.bounds;
+            if set.on_miss() == OnMiss::Abort {
+                // A job whose predecessor is aborted at its deadline is never released.
+                for index in graph.order().iter().copied() {
+                    let completes =
+                        |before: &TaskId| bounds[*before].is_some_and(|bound| bound <= set.tasks()[*before].deadline);
+                    if !set.tasks()[index].after.iter().all(completes) {
+                        bounds[index] = None;
+                    }
+                }
+            }
+            return Ok(ResponseTimes { outcome, bounds, ..found });
         }
         if worst_case.tasks.iter().any(|task| task.jitter > Time::MAX_INPUT) {
             return Ok(unknown(Outcome::NotProved));

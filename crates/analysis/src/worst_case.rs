@@ -153,7 +153,7 @@ impl WorstCase {
 
     /// Returns the worst case of a set as if no task followed another and no job waited for a resource. Whoever uses it has to account for both.
     pub fn ignoring_sections(set: &TaskSet) -> Result<WorstCase, NotAnalyzable> {
-        if !set.modes.is_empty() {
+        if !set.modes().is_empty() {
             return Err(NotAnalyzable::ModeSwitches);
         }
         if set.costs().decision > Time::ZERO {

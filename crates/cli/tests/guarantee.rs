@@ -126,7 +126,7 @@ fn a_part_is_guaranteed_where_the_tests_do_not_apply() {
     let mode = format!("{OVERLOAD}[[mode]]\nname = \"rush\"\nat = 1000\nwork = 1.5\n");
     let (text, guarantee) = analyzed(&folder, &mode, &[]);
     assert!(text.starts_with("Not analysable: ") && names(&guarantee["tasks"]) == ["brake", "steer"], "{text}");
-    let exception = "Jobs that come or take more in a mode than their task says are not guaranteed.";
+    let exception = "In mode rush, jobs that come or take more than their task says are not guaranteed.";
     assert!(text.contains(exception) && guarantee["exceptions"] == json!([exception]), "{text}");
 }
 

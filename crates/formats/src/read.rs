@@ -64,7 +64,7 @@ pub(super) fn task_set(root: &Node, name: String, origin: &Path) -> Result<Impor
     }
     warnings.extend(precedence::connect(&mut set, &links, draft.chains, draft.communication, &file)?);
     let modes = modes(draft.modes, &set, &file)?;
-    set.modes = modes;
+    set.set_modes(modes);
     if set.tasks().is_empty() {
         return Err(Problem::whole_file("has no tasks: write at least one [[task]] with name, period and wcet"));
     }

@@ -51,7 +51,7 @@ fn the_template_is_a_valid_set_also_with_everything_uncommented() {
     // The tables of cores take the place of their number.
     let others = tasks.replace("\ncores = 1", "\n# cores = 1");
     let set = read(&format!("{others}\n{}", blocks.join("\n")), Format::Toml).unwrap().set;
-    assert_eq!((set.tasks().len(), set.modes.len(), set.servers().len(), set.chains().len()), (5, 1, 1, 1));
+    assert_eq!((set.tasks().len(), set.modes().len(), set.servers().len(), set.chains().len()), (5, 1, 1, 1));
     assert_eq!(set.cores(), 6);
     // Every key of every table is there, with its meaning where it stands first.
     for (name, table) in key_tables().into_iter().filter(|(name, _)| !["job", "execution"].contains(name)) {
@@ -122,8 +122,13 @@ pub fn any_set() -> impl Strategy<Value = TaskSet> {
             set.system.set_costs(Costs { migration: Time::from_us(5), ..*set.costs() });
             set.system.set_servers(vec![Server { name: "s".into(), budget: Time(5), period: Time(9) }]);
             set.system.tasks_mut()[0].extra.set(Attribute::Server, Some(0));
-            set.modes =
-                vec![Mode { name: "m".into(), at: Time(7), work: 1.25, rate: 0.5, tasks: Some(vec![TaskId(0)]) }];
+            set.set_modes(vec![Mode {
+                name: "m".into(),
+                at: Time(7),
+                work: 1.25,
+                rate: 0.5,
+                tasks: Some(vec![TaskId(0)]),
+            }]);
             let arrival = Arrival::Burst { jobs: 2, every: Time(50), until: Time(500) };
             let Task { guarantee, .. } = set.tasks()[0];
             let preemption = Preemption::Every(Time(2));

@@ -71,8 +71,8 @@ fn toml_reads_units_defaults_and_everything_else() {
     assert_eq!(b.arrival, Arrival::Sporadic { minimum: us(500), gap: Gap::Exponential { mean: us(700) } });
     assert_eq!((b.deadline, b.acet, &b.execution), (us(500), Some(us(20)), &ExecutionModel::Weibull { exceed: 0.005 }));
     assert_eq!(peak.arrival, Arrival::Burst { jobs: 10, every: us(20_000), until: us(10_000_500) });
-    assert_eq!(set.modes.len(), 1);
-    assert_eq!((set.modes[0].at, &set.modes[0].tasks), (Time::from_secs(1), &Some(vec![TaskId(0)])));
+    assert_eq!(set.modes().len(), 1);
+    assert_eq!((set.modes()[0].at, &set.modes()[0].tasks), (Time::from_secs(1), &Some(vec![TaskId(0)])));
 }
 
 #[test]

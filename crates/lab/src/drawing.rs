@@ -39,7 +39,7 @@ pub fn draw(spec: &Spec, seed: u64) -> Result<TaskSet, DrawError> {
         return Err(DrawError::Rounding(spec.granularity, set.utilization(), wanted));
     }
     spec.properties.apply(&mut set, seed);
-    if let Some(mode) = set.modes.iter().find(|mode| !(0.001..=1000.0).contains(&mode.work)) {
+    if let Some(mode) = set.modes().iter().find(|mode| !(0.001..=1000.0).contains(&mode.work)) {
         return Err(DrawError::Mode(mode.name.clone(), mode.work));
     }
     let (tasks, total, mean) = (counted(set.tasks().len(), "random task"), set.utilization(), set.mean_utilization());

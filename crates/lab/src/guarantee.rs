@@ -6,7 +6,8 @@
 use serde::Serialize;
 use temponet_sched::LARGEST_SCALING;
 use temponet_sched::shield::{Guarantee, Role};
-use temponet_task::TaskSet;
+use temponet_task::{Mode, TaskSet, Time};
+use temponet_wording::listed;
 
 /// Role of the shield on a set, as a JSON object.
 #[derive(Serialize)]
@@ -25,7 +26,7 @@ pub struct JsonGuarantee {
     /// Whether jobs that overrun their wcet are guaranteed even then; null unless cores keep the time.
     covers_overruns: Option<bool>,
     /// Sentences on what modes except from the guarantee.
-    exceptions: Vec<&'static str>,
+    exceptions: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -55,6 +56,9 @@ pub struct KeptCore {
 
 /// Name of the inner scheduler in sentences about the shield.
 const INNER: &str = "the network";
+
+/// Largest number of names in a sentence.
+const MOST_NAMES: usize = 6;
 
 /// Largest product of tasks and cores for which growth factors are computed. Each factor takes about 20 tests.
 const MOST_TESTED: usize = 200_000;
@@ -141,14 +145,35 @@ impl<'a> Guaranteed<'a> {
             .collect()
     }
 
-    /// Returns sentences on modes, of which the shield knows nothing before they begin.
-    pub fn exceptions(&self) -> Vec<&'static str> {
-        let asks_more = self.set.modes.iter().any(|mode| mode.work > 1.0 || mode.rate > 1.0);
-        let more = "Jobs that come or take more in a mode than their task says are not guaranteed.";
-        match self.role {
-            Role::StealsSlack(_) if asks_more => vec![more],
-            Role::StandIn(_) if !self.set.modes.is_empty() => vec!["A mode switch can end the guarantee."],
-            _ => Vec::new(),
+    /// Returns sentences on the modes in which something is not guaranteed. The shield does not know when they begin.
+    pub fn exceptions(&self) -> Vec<String> {
+        let named = |is_meant: &dyn Fn(&Mode) -> bool| {
+            let modes: Vec<&str> =
+                self.set.modes().iter().filter(|mode| is_meant(mode)).map(|mode| mode.name.as_str()).collect();
+            let noun = if modes.len() == 1 { "mode" } else { "modes" };
+            (!modes.is_empty()).then(|| format!("{noun} {}", listed(modes, MOST_NAMES)))
+        };
+        let mut sentences = Vec::new();
+        match &self.role {
+            Role::StealsSlack(guarantee) => {
+                if let Some(modes) = named(&|mode| mode.work > 1.0 || mode.rate > 1.0) {
+                    sentences.push(format!(
+                        "In {modes}, jobs that come or take more than their task says are not guaranteed."
+                    ));
+                }
+                if let Some(modes) = named(&|mode| mode.rate != 1.0).filter(|_| guarantee.needs_pattern()) {
+                    sentences.push(format!("The other rates of {modes} end the guarantee of all tasks."));
+                }
+                let pays_for_all = self.set.cores() == 1 && self.set.costs().decision > Time::ZERO;
+                if let Some(modes) = named(&|mode| mode.rate > 1.0).filter(|_| pays_for_all) {
+                    sentences.push(format!("In {modes}, decisions can cost more than the guarantee provides for."));
+                }
+            }
+            Role::StandIn(_) => {
+                sentences.extend(named(&|_| true).map(|modes| format!("The switch to {modes} can end the guarantee.")));
+            }
+            _ => {}
         }
+        sentences
     }
 }

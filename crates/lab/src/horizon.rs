@@ -41,7 +41,7 @@ pub fn horizon_of(set: &TaskSet, jobs: f64) -> Time {
         }
         _ => enough.max(longest_deadline),
     };
-    let last_mode = set.modes.last().map_or(Time::ZERO, |mode| mode.at + mode.at);
+    let last_mode = set.modes().last().map_or(Time::ZERO, |mode| mode.at + mode.at);
     let last_burst = set.tasks().iter().map(|task| match task.arrival {
         Arrival::Burst { until, .. } if until != Time::NEVER => until + task.deadline,
         _ => Time::ZERO,
@@ -117,11 +117,11 @@ fn jobs_of(set: &TaskSet, id: TaskId, date: Time) -> f64 {
     };
     // Interval by interval, from the start of one mode to that of the next. Before the first mode, none applies.
     let mut arrivals = 0.0;
-    for number in 0..=set.modes.len() {
-        let mode = number.checked_sub(1).map(|before| &set.modes[before]);
+    for number in 0..=set.modes().len() {
+        let mode = number.checked_sub(1).map(|before| &set.modes()[before]);
         let is_silent = mode.and_then(|mode| mode.tasks.as_ref()).is_some_and(|tasks| !tasks.contains(&id));
         let from = mode.map_or(Time::ZERO, |mode| mode.at).max(task.offset);
-        let to = set.modes.get(number).map_or(end, |next| next.at.min(end));
+        let to = set.modes().get(number).map_or(end, |next| next.at.min(end));
         if !is_silent && from < to {
             arrivals += (to - from).as_secs_f64() * arrivals_per_second(task) * mode.map_or(1.0, |mode| mode.rate);
         }
@@ -178,9 +178,9 @@ mod tests {
         let fast_and = |slow: Task| TaskSet::new("s", vec![Task::periodic("fast", Time(1_000), Time(100)), slow], 1);
         let mut late_mode = set(&[1]);
         let mode = |at, rate| temponet_task::Mode { name: "m".into(), at, work: 1.0, rate, tasks: None };
-        late_mode.modes = vec![mode(day, 1.0)];
+        late_mode.set_modes(vec![mode(day, 1.0)]);
         let mut quick_mode = set(&[1_000]);
-        quick_mode.modes = vec![mode(Time::from_ms(1), 1e6)];
+        quick_mode.set_modes(vec![mode(Time::from_ms(1), 1e6)]);
         let burst = Arrival::Burst { jobs: 10, every: Time::from_ms(1), until: day };
         let sets = [
             fast_and(Task::periodic("slow", day, Time(1))),

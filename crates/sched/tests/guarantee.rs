@@ -103,6 +103,51 @@ fn guaranteed_jobs_are_never_late_in_overload() {
     assert!(total.kept > 100 && total.unasked > 100 && total.unknown * 200 < total.decisions, "{total:?}");
 }
 
+/// Adds modes that release less often, with longer deadlines, and take no more.
+fn slow_down(rng: &mut Pcg64, set: &mut TaskSet) {
+    let span = span(set).0;
+    let count = rng.random_range(1..4);
+    let mut mode = |number: u64| Mode {
+        name: format!("m{number}"),
+        at: Time(number * span / 4 + rng.random_range(0..span / 8)),
+        work: rng.random_range(0.5..=1.0),
+        rate: rng.random_range(0.2..=1.0),
+        tasks: None,
+    };
+    set.set_modes((0..count).map(&mut mode).collect());
+}
+
+#[test]
+fn guaranteed_jobs_are_never_late_in_modes_that_slow_their_tasks_down() {
+    let (jobs, bare_missed, _) = defy(5, 1_000, slow_down);
+    assert!(jobs > 30_000 && bare_missed > 1_000, "{jobs} {bare_missed}");
+    // Late releases made legal jobs look too early once deadlines were longer.
+    let ms = Time::from_ms;
+    let jittery = Task::periodic("g", ms(10), ms(6)).with_deadline(ms(30)).with_jitter(ms(9)).with_guarantee(true);
+    let mut set = TaskSet::new("jitter", vec![jittery, Task::periodic("h", ms(3), ms(3))], 1);
+    set.set_modes(vec![Mode { name: "slow".into(), at: ms(1), work: 1.0, rate: 0.9, tasks: None }]);
+    let (metrics, counters) = shielded(build("srpt").unwrap(), &set, 1, ms(20_000));
+    assert_eq!((metrics.tasks[0].jobs.met, counters.lapses), (metrics.tasks[0].jobs.released, 0));
+}
+
+#[test]
+fn no_stand_in_where_one_overrun_would_cost_the_others() {
+    let ms = Time::from_ms;
+    let mut heavy = Task::periodic("a", ms(30), ms(19)).with_criticality(1);
+    let below = Box::new(ExecutionModel::Wcet);
+    (heavy.wcet_high, heavy.execution) = (Some(ms(31)), ExecutionModel::Overrun { probability: 0.5, below });
+    let other = |name: &str| Task::periodic(name, ms(30), ms(20));
+    let mut set = TaskSet::new("s", vec![heavy, other("b"), other("c")], 2);
+    let only_first = guarantee(&set).unwrap();
+    assert_eq!(only_first.core_of(TaskId(0)), Some(CoreId(0)));
+    assert!(!only_first.is_for_all() && !only_first.covers_overruns());
+    set.system.tasks_mut()[0].criticality = 0;
+    let Role::Disarmed(why) = Role::on(&set.system) else { panic!("not {:?}", Role::on(&set.system)) };
+    assert_eq!(why.to_string(), "jobs of task \"a\" may overrun, the set is overloaded then, and no task is critical");
+    set.system.tasks_mut()[0].wcet_high = Some(ms(19));
+    assert!(matches!(Role::on(&set.system), Role::StandIn(_)), "an overrun by nothing is none");
+}
+
 /// Gives cores different speeds, and binds tasks to some of them.
 fn differ(rng: &mut Pcg64, set: &mut TaskSet) {
     if rng.random_bool(0.7) {
@@ -408,19 +453,19 @@ fn jobs_that_come_late_or_ask_for_less_keep_their_guarantee() {
     let critical = Task::periodic("critical", ms(10), ms(1)).with_guarantee(true);
     let rest = Task::periodic("rest", ms(100), ms(120)).with_deadline(ms(130));
     let mut slower = TaskSet::new("slower", vec![critical, rest], 1);
-    slower.modes = vec![mode(500, 0.5, None)];
+    slower.set_modes(vec![mode(500, 0.5, None)]);
     // A pattern that fits only because of its offsets, in which one task pauses.
     let apart = |name: &str, offset: u64| {
         Task::periodic(name, ms(4), ms(2)).with_deadline(ms(2)).with_offset(ms(offset)).with_guarantee(true)
     };
     let rest = Task::periodic("rest", ms(40), ms(20));
     let mut paused = TaskSet::new("paused", vec![apart("a", 0), apart("b", 2), rest], 1);
-    paused.modes = vec![mode(101, 1.0, Some(vec![TaskId(0), TaskId(2)])), mode(203, 1.0, None)];
+    paused.set_modes(vec![mode(101, 1.0, Some(vec![TaskId(0), TaskId(2)])), mode(203, 1.0, None)]);
     // Everything fits on two cores, but not divided; when the proof of the stand-in is void, two tasks are kept.
     let third = |name: &str, period: u64, wcet: u64| Task::periodic(name, ms(period), ms(wcet));
     let mut undivided = TaskSet::new("undivided", vec![third("a", 10, 7), third("b", 12, 8), third("x", 15, 9)], 2);
     undivided.system.tasks_mut().iter_mut().take(2).for_each(|task| task.guarantee = true);
-    undivided.modes = vec![mode(600, 1.0, Some(vec![TaskId(2)])), mode(660, 1.0, None)];
+    undivided.set_modes(vec![mode(600, 1.0, Some(vec![TaskId(2)])), mode(660, 1.0, None)]);
     for (set, guaranteed) in [(&slower, 1), (&paused, 2), (&undivided, 2)] {
         for (choice, bad) in BAD.into_iter().enumerate() {
             let (metrics, _) = shielded(inner(choice, 1).1, set, 1, ms(2_000));
@@ -559,7 +604,7 @@ fn jobs_that_announce_more_than_their_task_are_left_to_the_scheduler() {
         if !matches!(Role::on(&set.system), Role::StealsSlack(_)) {
             continue;
         }
-        set.modes = vec![Mode { name: "busy".into(), at: Time::ZERO, work: 1.7, rate: 1.0, tasks: None }];
+        set.set_modes(vec![Mode { name: "busy".into(), at: Time::ZERO, work: 1.7, rate: 1.0, tasks: None }]);
         let met = |name: &str| {
             let mut scheduler = build(name).unwrap();
             simulate(&set, 1, Time(5 * span(&set).0), &mut *scheduler, &mut Unobserved).unwrap().jobs.met

@@ -90,7 +90,7 @@ fn offsets_that_make_a_set_schedulable_are_relied_on_as_long_as_they_hold() {
         assert_eq!((metrics.missed(), counters.lapses), (0, 0), "{bad:?}");
     }
     // Once the arrivals leave their pattern, nothing is proved any more.
-    set.modes.push(Mode { name: "fast".into(), at: ms(80), work: 1.0, rate: 1.1, tasks: None });
+    set.push_mode(Mode { name: "fast".into(), at: ms(80), work: 1.0, rate: 1.1, tasks: None });
     let mut shield = Shield::new(build("edf").unwrap());
     simulate(&set, 0, ms(160), &mut shield, &mut Unobserved).unwrap();
     assert!(shield.why_disarmed().is_some_and(|why| why.to_string().contains("pattern")) && !shield.is_armed());
@@ -159,7 +159,7 @@ fn after_an_overload_it_is_armed_again_at_the_first_idle_instant() {
     let tasks = vec![Task::periodic("a", ms(10), ms(4)), Task::periodic("b", ms(15), ms(4))];
     let mut set = TaskSet::new("peak", tasks, 1);
     let mode = |at: u64, work: f64| Mode { name: "m".into(), at: ms(at), work, rate: 1.0, tasks: None };
-    set.modes = vec![mode(100, 2.0), mode(150, 1.0)];
+    set.set_modes(vec![mode(100, 2.0), mode(150, 1.0)]);
     for (choice, bad) in BAD.into_iter().enumerate() {
         for on_miss in [OnMiss::Abort, OnMiss::Continue] {
             set.system.set_on_miss(on_miss);

@@ -233,7 +233,7 @@ impl ChainMeter {
             is_triggered: chain.is_triggered(set.tasks()),
             follows: std::iter::once(false).chain(chain.steps(set.tasks())).collect(),
             // Modes change relative deadlines. A source job's release stands for its arrival then.
-            first_deadline: set.modes.is_empty().then(|| set.tasks()[chain.tasks[0]].deadline),
+            first_deadline: set.modes().is_empty().then(|| set.tasks()[chain.tasks[0]].deadline),
             taken: vec![BTreeMap::new(); chain.tasks.len()],
             written: vec![Vec::new(); chain.tasks.len()],
             outputs: BTreeMap::new(),

@@ -275,7 +275,7 @@ impl Workload {
     /// arrivals that a mode suppresses.
     fn move_on(&mut self) {
         while let Some(Reverse((time, task))) = self.arrivals.peek().copied().filter(|next| next.0.0 < self.horizon) {
-            while self.set.modes.get(self.modes_begun).is_some_and(|mode| mode.at <= time) {
+            while self.set.modes().get(self.modes_begun).is_some_and(|mode| mode.at <= time) {
                 self.modes_begun += 1;
             }
             let silent = self.is_silent(TaskId(task.0));
@@ -314,14 +314,14 @@ impl Workload {
     fn skip_silence(&mut self, time: Time, index: TaskId) {
         let task = &self.set.tasks()[index];
         let stream = &mut self.streams[index];
-        let mode_end = self.set.modes.get(self.modes_begun).map(|mode| mode.at);
+        let mode_end = self.set.modes().get(self.modes_begun).map(|mode| mode.at);
         let next = match (&task.arrival, task.period(), mode_end) {
             (Arrival::Listed(jobs), ..) => {
                 stream.next_number += 1;
                 jobs.get(stream.next_number as usize).map(|job| job.release)
             }
             (_, Some(period), Some(end)) => {
-                let step = divided(period, self.set.modes[self.modes_begun - 1].rate);
+                let step = divided(period, self.set.modes()[self.modes_begun - 1].rate);
                 Some(time + step * (end - time).0.div_ceil(step.0))
             }
             _ => None,
@@ -335,7 +335,7 @@ impl Workload {
 
     /// Returns whether the current mode suppresses the jobs of a task.
     fn is_silent(&self, task: TaskId) -> bool {
-        let mode = self.modes_begun.checked_sub(1).map(|index| &self.set.modes[index]);
+        let mode = self.modes_begun.checked_sub(1).map(|index| &self.set.modes()[index]);
         let released = mode.and_then(|mode| mode.tasks.as_ref());
         released.is_some_and(|tasks| !tasks.contains(&task))
     }
@@ -346,7 +346,7 @@ impl Workload {
         let stream = &mut self.streams[task];
         let number = stream.next_number;
         stream.next_number += 1;
-        let rate = self.modes_begun.checked_sub(1).map_or(1.0, |index| self.set.modes[index].rate);
+        let rate = self.modes_begun.checked_sub(1).map_or(1.0, |index| self.set.modes()[index].rate);
         let next = match &self.set.tasks()[task].arrival {
             Arrival::Periodic { period } => Some(time + divided(*period, rate)),
             Arrival::Sporadic { minimum, gap } => Some(time + divided(draw_gap(*minimum, *gap, &mut stream.rng), rate)),
@@ -411,7 +411,7 @@ impl Workload {
             value: task.value,
             estimate: None,
         };
-        if let Some(mode) = self.modes_begun.checked_sub(1).map(|begun| &self.set.modes[begun]) {
+        if let Some(mode) = self.modes_begun.checked_sub(1).map(|begun| &self.set.modes()[begun]) {
             release.deadline = arrived + divided(task.deadline, mode.rate);
             for time in [&mut release.execution, &mut release.wcet, &mut release.bcet] {
                 *time = divided(*time, 1.0 / mode.work);
@@ -435,7 +435,7 @@ pub(crate) fn random_stream(seed: u64, index: u64) -> Pcg32 {
 
 /// Returns whether a set has neither modes, jitter nor precedence, so that every arrival is a release.
 fn is_plain(set: &TaskSet) -> bool {
-    set.modes.is_empty() && set.tasks().iter().all(|task| task.jitter == Time::ZERO && task.after.is_empty())
+    set.modes().is_empty() && set.tasks().iter().all(|task| task.jitter == Time::ZERO && task.after.is_empty())
 }
 
 /// Number of jobs that arrive together.

@@ -99,7 +99,7 @@ fn sporadic_sources_take_their_followers_along_and_modes_silence_whole_graphs() 
     sporadic.system.follow_sources().unwrap();
     let quiet = Mode { name: "quiet".into(), at: ms(300), work: 2.0, rate: 1.0, tasks: Some(vec![]) };
     let loud = Mode { name: "loud".into(), at: ms(500), work: 1.0, rate: 2.0, tasks: None };
-    sporadic.modes = vec![quiet, loud];
+    sporadic.set_modes(vec![quiet, loud]);
     let jobs = Workload::counted(&sporadic, 3, ms(1000));
     let of = |task: u32| jobs.iter().filter(move |job| job.task == TaskId(task));
     assert_eq!(of(0).count(), of(1).count());

@@ -71,7 +71,7 @@ fn any_set() -> impl Strategy<Value = TaskSet> {
         set.system.set_costs(Costs { decision: Time::from_us(costs.2), ..*set.costs() });
         if modes {
             let mode = |at, work, rate, tasks| Mode { name: "m".into(), at: Time::from_ms(at), work, rate, tasks };
-            set.modes = vec![mode(50, 1.7, 0.8, None), mode(120, 0.5, 1.5, Some(vec![TaskId(0)]))];
+            set.set_modes(vec![mode(50, 1.7, 0.8, None), mode(120, 0.5, 1.5, Some(vec![TaskId(0)]))]);
         }
         set.system.follow_sources().unwrap();
         set

@@ -80,8 +80,7 @@ pub struct TaskSet {
     pub description: String,
     /// Unit of bare numbers in the file. Conversions keep it.
     pub time_unit: TimeUnit,
-    /// Modes, sorted by the time at which they begin.
-    pub modes: Vec<Mode>,
+    pub(crate) modes: Vec<Mode>,
     /// What schedulers know: tasks, machine and rules.
     pub system: System,
 }
@@ -134,8 +133,29 @@ impl TaskSet {
 
     /// Returns the set with these modes, sorted by the time at which they begin.
     #[must_use]
-    pub fn with_modes(self, modes: Vec<Mode>) -> TaskSet {
-        TaskSet { modes, ..self }
+    pub fn with_modes(mut self, modes: Vec<Mode>) -> TaskSet {
+        self.set_modes(modes);
+        self
+    }
+
+    /// Modes, sorted by the time at which they begin.
+    #[inline]
+    pub fn modes(&self) -> &[Mode] {
+        &self.modes
+    }
+
+    /// Adds a mode, which begins after all others.
+    pub fn push_mode(&mut self, mode: Mode) {
+        let mut modes = core::mem::take(&mut self.modes);
+        modes.push(mode);
+        self.set_modes(modes);
+    }
+
+    /// Sets the modes, sorted by the time at which they begin.
+    pub fn set_modes(&mut self, modes: Vec<Mode>) {
+        let stretch = |mode: &Mode| 1.0 / mode.rate;
+        self.system.set_stretch(modes.iter().map(stretch).fold(1.0, f64::max));
+        self.modes = modes;
     }
 
     /// Returns the set with every execution time multiplied by `parts / whole`; see [`Task::with_work`].

@@ -22,6 +22,7 @@ pub struct System {
     is_limited: bool,
     on_miss: OnMiss,
     costs: Costs,
+    stretch: f64,
     speeds: Vec<Speed>,
     servers: Vec<Server>,
     chains: Vec<Chain>,
@@ -41,6 +42,7 @@ impl System {
             is_limited: false,
             on_miss: OnMiss::default(),
             costs: Costs::default(),
+            stretch: 1.0,
             speeds: vec![Speed::FULL],
             servers: Vec::new(),
             chains: Vec::new(),
@@ -117,6 +119,13 @@ impl System {
         &self.costs
     }
 
+    /// Largest factor by which a mode lengthens relative deadlines and periods; 1 if none does. Schedulers do not know
+    /// when a mode begins.
+    #[inline]
+    pub fn stretch(&self) -> f64 {
+        self.stretch
+    }
+
     /// Speeds that a scheduler may choose from, ascending. The last is full speed, which is also the only one by
     /// default.
     #[inline]
@@ -186,6 +195,10 @@ impl System {
     /// Sets the overheads of scheduling.
     pub fn set_costs(&mut self, costs: Costs) {
         self.costs = costs;
+    }
+
+    pub(crate) fn set_stretch(&mut self, stretch: f64) {
+        self.stretch = stretch;
     }
 
     /// Sets the speeds that a scheduler may choose from.

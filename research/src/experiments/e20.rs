@@ -64,12 +64,11 @@ impl Peak {
             Mode { name: name.into(), at, work: load / mean, rate: 1.0, tasks: None }
         };
         let periods = (case.horizon.0 as f64 / 1e9 / self.every).ceil() as u32;
-        case.set.modes = (0..periods)
-            .flat_map(|period| {
-                let begin = f64::from(period) * self.every;
-                [mode("between", begin, low), mode("peak", begin + (1.0 - self.share) * self.every, self.load)]
-            })
-            .collect();
+        let modes = (0..periods).flat_map(|period| {
+            let begin = f64::from(period) * self.every;
+            [mode("between", begin, low), mode("peak", begin + (1.0 - self.share) * self.every, self.load)]
+        });
+        case.set.set_modes(modes.collect());
     }
 }
 
@@ -322,7 +321,7 @@ mod tests {
         let task = Task::periodic("task", Time(10_000_000), Time(12_500_000));
         let mut case = Case { set: TaskSet::new("one", vec![task], 1), seed: 1, horizon: Time(2_000_000_000) };
         Peak { load: 1.4, every: 0.5, share: 0.25 }.add_to(&mut case);
-        let modes = &case.set.modes;
+        let modes = case.set.modes();
         assert_eq!(modes.len(), 8);
         let ends = modes[1..].iter().map(|mode| mode.at).chain([case.horizon]);
         let work: f64 = modes.iter().zip(ends).map(|(mode, end)| mode.work * (end.0 - mode.at.0) as f64).sum();

@@ -229,7 +229,7 @@ pub(crate) static SET: Table<OfSet> = Table {
             tables("mode", &Kind::Table(&MODE), "different loads from given times on")
                 .see("#mode-a-different-load-from-a-given-time-on"),
             |draft, given| set(&mut draft.modes, given.node.list(given.name)),
-            |set, _| MODE.list(set, &set.modes),
+            |set, _| MODE.list(set, set.modes()),
         ),
     ],
 };

@@ -111,7 +111,7 @@ fn whole_set(set: &TaskSet, notes: &mut Vec<String>) {
         (*set.costs() != Costs::default(), "costs are"),
         (set.speeds() != [Speed::FULL], "speeds are"),
         (!set.machine().cores().is_empty(), "names and speeds of cores are"),
-        (!set.modes.is_empty(), "modes are"),
+        (!set.modes().is_empty(), "modes are"),
         (!set.servers().is_empty(), "servers are"),
         (!set.chains().is_empty(), "chains are"),
     ];

@@ -65,20 +65,18 @@ impl Scenario {
     fn run(&self, mut set: TaskSet, seed: u64) -> Case {
         self.properties.finish(&mut set, seed);
         // Modes that a set has drawn are moved into the run, whose length follows from the jobs without them.
-        let modes = std::mem::take(&mut set.modes);
+        let mut modes = set.modes().to_vec();
+        set.set_modes(Vec::new());
         let horizon = horizon_of(&set, self.jobs as f64);
         let last = modes.last().map_or(1, |mode| mode.at.0.max(1)) as f64;
         let factor = (LAST_MODE * horizon.0 as f64 / last).min(1.0);
-        set.modes = modes;
-        set.modes.iter_mut().for_each(|mode| mode.at = Time((mode.at.0 as f64 * factor) as u64));
+        modes.iter_mut().for_each(|mode| mode.at = Time((mode.at.0 as f64 * factor) as u64));
+        set.set_modes(modes);
         self.properties.shape.add_wave(&mut set, horizon);
-        set.modes.extend(self.switches.iter().map(|switch| Mode {
-            name: switch.name.clone(),
-            at: Time((switch.from * horizon.0 as f64) as u64),
-            work: switch.work,
-            rate: 1.0,
-            tasks: None,
-        }));
+        for switch in &self.switches {
+            let at = Time((switch.from * horizon.0 as f64) as u64);
+            set.push_mode(Mode { name: switch.name.clone(), at, work: switch.work, rate: 1.0, tasks: None });
+        }
         // Schedulers may know what they are judged by.
         set.system.set_aims([&[self.goal], set.aims()].concat());
         Case { set, seed, horizon }

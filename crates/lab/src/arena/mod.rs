@@ -388,6 +388,6 @@ mod tests {
         let calm = result(&plan(small(modes), &["edf"], None));
         assert_eq!((calm.rows[0].score(), calm.possible.is_exact), (1.0, true));
         let case = &small(modes).cases(false).unwrap()[0];
-        assert_eq!(case.set.modes[1].at, Time(case.horizon.0 / 2));
+        assert_eq!(case.set.modes()[1].at, Time(case.horizon.0 / 2));
     }
 }

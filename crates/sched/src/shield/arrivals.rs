@@ -20,6 +20,8 @@ pub(super) struct Arrivals {
     together: Vec<u32>,
     /// For each task, a date from which on no job arrives.
     until: Vec<Time>,
+    /// Largest factor by which a mode lengthens relative deadlines.
+    stretch: f64,
     /// State of each job, by its id.
     jobs: Vec<Cover>,
     /// Number of active jobs of guaranteed tasks that are not guaranteed.
@@ -57,6 +59,7 @@ impl Arrivals {
             Arrival::Burst { until, .. } => until,
             _ => Time::NEVER,
         }));
+        self.stretch = system.stretch();
         self.jobs.clear();
         // Ids of jobs that have just left are not free yet.
         self.jobs.reserve(2 * system.tasks().len());
@@ -106,15 +109,21 @@ impl Arrivals {
     fn admit(&mut self, now: Time, job: &Job, task: &Reserved) -> (bool, bool) {
         let until = self.until[job.task];
         let (next, together) = (&mut self.next[job.task], &mut self.together[job.task]);
-        // A job with a later deadline than its task promises counts as one that arrives at its release.
-        let arrival = job.deadline.saturating_sub(task.deadline).min(job.release);
-        let is_in_time = arrival + task.deadline <= job.deadline && now <= arrival + task.jitter && arrival < until;
-        let is_of_last = *together > 0 && *together < task.jobs && arrival + task.period == *next;
-        let is_apart = arrival >= *next;
+        // A job with a later deadline than its task promises may have arrived at its release.
+        let latest = job.deadline.saturating_sub(task.deadline).min(job.release);
+        // In a mode that lengthens deadlines, it may have arrived before. Whole nanoseconds are rounded, so one is added.
+        let longer = Time((task.deadline.0 as f64 * self.stretch) as u64 + 1);
+        let stretched = if self.stretch > 1.0 { longer } else { task.deadline };
+        let earliest = job.deadline.saturating_sub(stretched).min(latest).max(now.saturating_sub(task.jitter));
+        let last = next.saturating_sub(task.period);
+        let is_of_last = *together > 0 && *together < task.jobs && earliest <= last && last <= latest;
+        // The earliest arrival that agrees with those before leaves the most room for those to come.
+        let arrival = if is_of_last { last } else { earliest.max(*next) };
+        let is_in_time = latest + task.deadline <= job.deadline && earliest <= latest && arrival < until;
         // A pattern of which jobs are left out is as schedulable as the whole.
-        let is_in_phase = is_apart && (arrival - *next).0.is_multiple_of(task.period.0.max(1));
-        let is_expected = arrival + task.deadline == job.deadline && (is_in_phase || is_of_last);
-        let is_one_to_come = is_in_time && (is_apart || is_of_last);
+        let is_in_phase = latest >= *next && (latest - *next).0.is_multiple_of(task.period.0.max(1));
+        let is_expected = latest + task.deadline == job.deadline && (is_in_phase || is_of_last);
+        let is_one_to_come = is_in_time && arrival <= latest;
         if is_one_to_come {
             *together = if is_of_last { *together + 1 } else { 1 };
             *next = arrival + task.period;

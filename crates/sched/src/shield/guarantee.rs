@@ -103,6 +103,11 @@ impl Guarantee {
         self.reserved.iter().all(Option::is_some)
     }
 
+    /// Whether the proof holds only as long as all tasks arrive in the pattern of their offsets.
+    pub fn needs_pattern(&self) -> bool {
+        self.is_exact
+    }
+
     /// Whether jobs that may overrun their wcet are guaranteed even then.
     pub fn covers_overruns(&self) -> bool {
         self.covers_overruns
@@ -175,7 +180,8 @@ pub(super) fn prove(system: &System) -> Result<Premise, NoGuarantee> {
             if let Some(found) = provable.fit(&all) {
                 return Ok(Premise::Reserved(provable.guarantee(&all, &found, &all)));
             }
-            if let Some((name, is_exact)) = stand_in::proved(system, covers_overruns) {
+            // A job that overruns costs others their deadlines under a stand-in, which keeps no time for them.
+            if covers_overruns && let Some((name, is_exact)) = stand_in::proved(system) {
                 let promised = provable.guarantee(&all, &Fit { core_of: vec![CoreId(0); all.len()], is_exact }, &all);
                 if let Some(found) = StandIn::new(name, promised) {
                     return Ok(Premise::StandIn(Box::new(found), provable.largest_prefix(&wanted)));
@@ -218,8 +224,12 @@ fn why_nothing(system: &System, wanted: &[TaskId]) -> NoGuarantee {
         }
     }
     let whole = as_set(system, true).with_machine(system.machine().cores().to_vec());
+    let may_overrun = |task: &&Task| matches!(task.execution, ExecutionModel::Overrun { .. });
     match WorstCase::of(&whole).map(|worst_case| worst_case.is_overloaded()) {
-        Ok(Some(true)) => NoGuarantee::Overloaded,
+        Ok(Some(true)) => match system.tasks().iter().find(may_overrun) {
+            Some(task) if system.utilization() <= system.cores() as f64 => NoGuarantee::Overruns(task.name.clone()),
+            _ => NoGuarantee::Overloaded,
+        },
         _ => longest.map_or(NoGuarantee::NotProved, |task| NoGuarantee::Blocked(task.name.clone())),
     }
 }

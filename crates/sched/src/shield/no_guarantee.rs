@@ -21,6 +21,10 @@ pub enum NoGuarantee {
     /// The utilization exceeds the number of cores, and no task is critical or asks for a guarantee.
     #[error("the set is overloaded, and no task is critical")]
     Overloaded,
+    /// Jobs of the task with this name may overrun their wcet, the set is overloaded then, and no task is critical or
+    /// asks for a guarantee.
+    #[error("jobs of task {0:?} may overrun, the set is overloaded then, and no task is critical")]
+    Overruns(String),
     /// The set may fit, but there is no proof for any scheduler that could stand in.
     #[error("no scheduler is proved to meet every deadline, and no task is critical")]
     NotProved,

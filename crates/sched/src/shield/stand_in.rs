@@ -46,12 +46,12 @@ pub(super) fn title(name: &str) -> &str {
 
 /// Returns the name of the first of [`SUBSTITUTES`] that is proved to meet every deadline, and whether its proof holds
 /// only for the exact arrivals.
-pub(super) fn proved(system: &System, covers_overruns: bool) -> Option<(&'static str, bool)> {
+pub(super) fn proved(system: &System) -> Option<(&'static str, bool)> {
     let is_identical = system.machine().is_plain() && system.machine().is_full_speed();
     if system.cores() == 1 || system.costs().decision > Time::ZERO || !is_identical {
         return None;
     }
-    let set = as_set(system, covers_overruns);
+    let set = as_set(system, true);
     let worst_case = WorstCase::of(&set).ok()?;
     if worst_case.is_overloaded() == Some(true) {
         return None;

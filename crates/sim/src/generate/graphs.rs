@@ -71,7 +71,8 @@ impl Graphs {
         set.system.tasks_mut()[sink].after.sort_unstable();
         // The graph is in order and has one source, so its tasks can follow it.
         let _ = set.system.follow_sources();
-        for released in set.modes.iter_mut().filter_map(|mode| mode.tasks.as_mut()) {
+        let mut modes = set.modes().to_vec();
+        for released in modes.iter_mut().filter_map(|mode| mode.tasks.as_mut()) {
             // A mode has all or none of the tasks of a graph: those whose source it has.
             let is_active = released.contains(&source);
             released.retain(|task| !nodes.contains(task));
@@ -80,6 +81,7 @@ impl Graphs {
                 released.sort_unstable();
             }
         }
+        set.set_modes(modes);
         let chain = longest_chain(set, number, source, deadline);
         set.system.set_chains([set.chains(), &[chain]].concat());
     }
@@ -133,7 +135,7 @@ mod tests {
             modes.apply(&mut set, seed);
             Graphs { size: 4, edges: 0.5, deadline: 1.0 }.join(&mut set, seed);
             let graph = Precedence::of(set.tasks()).unwrap().unwrap();
-            for released in set.modes.iter().filter_map(|mode| mode.tasks.as_ref()) {
+            for released in set.modes().iter().filter_map(|mode| mode.tasks.as_ref()) {
                 partial += usize::from(released.len() < set.tasks().len());
                 assert!(released.is_sorted());
                 let is_whole = |task: TaskId| {

@@ -215,7 +215,7 @@ impl Shape {
             let work = low + (high - low) * (1.0 - angle.cos()) / 2.0;
             let at = Time((horizon.0 as f64 * f64::from(step) / f64::from(waves * steps)) as u64);
             let name = format!("hour{step}");
-            set.modes.push(Mode { name, at, work: (work * 1e6).round() / 1e6, rate: 1.0, tasks: None });
+            set.push_mode(Mode { name, at, work: (work * 1e6).round() / 1e6, rate: 1.0, tasks: None });
         }
     }
 }
@@ -345,8 +345,8 @@ mod tests {
         let mut set = set();
         let wave = Some(Wave { waves: 2, steps: 8, low: 0.5, high: 1.5 });
         Shape { wave, ..Shape::default() }.add_wave(&mut set, Time::from_secs(16));
-        let work: Vec<f64> = set.modes.iter().map(|mode| mode.work).collect();
+        let work: Vec<f64> = set.modes().iter().map(|mode| mode.work).collect();
         assert_eq!((work.len(), work[0], work[4], work[8]), (16, 0.5, 1.5, 0.5));
-        assert_eq!(set.modes[4].at, Time::from_secs(4));
+        assert_eq!(set.modes()[4].at, Time::from_secs(4));
     }
 }

@@ -195,7 +195,7 @@ fn deadlines_criticality_values_bursts_and_modes_are_as_asked() {
         assert!((1.0..=9.0).contains(&task.value));
     }
     assert!((peak.wcet.0 as f64 * 10.0 / 20e6 - 1.2).abs() < 1e-6 && peak.deadline == Time::from_ms(10));
-    assert!((set.modes[0].work - 0.5).abs() < 1e-3 && (set.modes[1].work - 1.125).abs() < 1e-3);
+    assert!((set.modes()[0].work - 0.5).abs() < 1e-3 && (set.modes()[1].work - 1.125).abs() < 1e-3);
     let impossible = Spec { burst: Some(BurstSpec { utilization: 30.0, ..burst }), ..spec };
     assert!(matches!(generate(&impossible, 1), Err(GenerateError::Invalid(_))));
 }

@@ -80,7 +80,7 @@ fn modes_scale_work_and_rate_and_silence_tasks() {
     let tasks = vec![Task::periodic("a", ms(10), ms(2)), Task::periodic("b", ms(10), ms(1))];
     let mut set = TaskSet::new("s", tasks, 1);
     let mode = |name: &str, at, work, rate, tasks| Mode { name: name.into(), at, work, rate, tasks };
-    set.modes = vec![mode("hot", ms(20), 1.5, 2.0, Some(vec![TaskId(0)])), mode("calm", ms(40), 1.0, 1.0, None)];
+    set.set_modes(vec![mode("hot", ms(20), 1.5, 2.0, Some(vec![TaskId(0)])), mode("calm", ms(40), 1.0, 1.0, None)]);
     let of = |task| {
         let seen = releases(&set, 0, ms(60)).into_iter().filter(move |r| r.task == task);
         seen.map(|r| (r.time.0 / 1_000_000, r.execution.0 / 1_000_000, (r.deadline - r.time).0 / 1_000_000))
@@ -98,11 +98,11 @@ fn a_silent_last_mode_ends_the_releases() {
     let task = Task::periodic("a", Time(1), Time(1));
     let mut set = TaskSet::new("s", vec![task], 1);
     let silence = |at| Mode { name: "off".into(), at, work: 1.0, rate: 1.0, tasks: Some(vec![]) };
-    set.modes = vec![silence(Time(3))];
+    set.set_modes(vec![silence(Time(3))]);
     assert_eq!(releases(&set, 0, Time::NEVER).len(), 3);
     // A mode of years without jobs is skipped in one step.
     let back = Mode { tasks: None, ..silence(Time::MAX_INPUT) };
-    set.modes.push(back);
+    set.push_mode(back);
     assert_eq!(releases(&set, 0, Time::MAX_INPUT + Time(2)).len(), 5);
 }
 

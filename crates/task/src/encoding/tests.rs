@@ -36,7 +36,7 @@ fn changes() -> Vec<Change> {
     fn mode(set: &mut TaskSet, change: impl FnOnce(&mut Mode)) {
         let mut mode = Mode { name: "m".into(), at: Time(1), work: 1.0, rate: 1.0, tasks: None };
         change(&mut mode);
-        set.modes = vec![mode];
+        set.set_modes(vec![mode]);
     }
     fn model(set: &mut TaskSet, model: ExecutionModel) {
         task(set, |task| task.execution = model);

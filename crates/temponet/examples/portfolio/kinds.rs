@@ -148,6 +148,6 @@ fn modes(seed: u64, cores: usize, worth: fn(usize) -> (u8, f64), switches: &[Swi
         rate: *rate,
         tasks: speaks(*silent),
     };
-    set.modes = switches.iter().enumerate().map(mode).collect();
+    set.set_modes(switches.iter().enumerate().map(mode).collect());
     set
 }

@@ -47,10 +47,10 @@ pub(super) fn modes(ranged: &Ranged, set: &mut TaskSet, rng: &mut Pcg64) {
             released.push(TaskId(0));
         }
         let at = Time((begin as u64).clamp(1, Time::MAX_INPUT.0));
-        if set.modes.last().is_some_and(|last| last.at >= at) {
+        if set.modes().last().is_some_and(|last| last.at >= at) {
             return;
         }
-        set.modes.push(Mode {
+        set.push_mode(Mode {
             name: format!("mode{}", number + 1),
             at,
             work: if varies_work { rounded(work) } else { 1.0 },
@@ -88,7 +88,7 @@ pub(super) fn lists(ranged: &Ranged, set: &mut TaskSet, rng: &mut Pcg64) {
     if jobs.iter().all(Vec::is_empty) {
         return;
     }
-    set.modes.clear();
+    set.set_modes(Vec::new());
     let mut lists = jobs.into_iter();
     set.system.tasks_mut().retain_mut(|task| {
         let mut list = lists.next().unwrap_or_default();

@@ -151,7 +151,7 @@ fn costs_misses_and_modes() {
     for seed in 0..30 {
         let set = varied(&variety, seed);
         assert!(*set.costs() != Costs::default() && set.on_miss() == OnMiss::Continue);
-        assert!((2..=6).contains(&set.modes.len()) && set.modes.is_sorted_by(|a, b| a.at < b.at));
+        assert!((2..=6).contains(&set.modes().len()) && set.modes().is_sorted_by(|a, b| a.at < b.at));
     }
     let calm = Variety { keep_late: always(0.0, 0.5), ..variety };
     assert_eq!(varied(&calm, 1).on_miss(), OnMiss::Abort, "the load is 0.9");
