@@ -118,6 +118,9 @@ pub(crate) unsafe fn multiply(
 }
 
 /// The same in plain loops.
+///
+/// # Safety
+/// As for the other one.
 #[cfg(test)]
 #[allow(unsafe_code)]
 pub(crate) unsafe fn multiply(

@@ -308,6 +308,10 @@ impl Iterator for Blocks {
 impl Block {
     /// Stores the sums of the previous block, and starts those of this one with the bias and the first products. This
     /// is done tile by tile, because storing a sum right after its last product would wait for it.
+    ///
+    /// # Safety
+    /// As for the block; the bias must have as many numbers as the block has columns, and the destination of `before`
+    /// must hold its block.
     #[inline(always)]
     unsafe fn start(&self, product: &Product, bias: *const f32, before: Option<Stored>) {
         // SAFETY: the caller's guarantees are passed on.
@@ -327,6 +331,10 @@ impl Block {
         }
     }
 
+    /// Does the same where both blocks are two by two tiles, alternating between them.
+    ///
+    /// # Safety
+    /// As for [`Block::start`]; both blocks must be [`Shape::TwoByTwo`].
     #[inline(always)]
     unsafe fn start_after(&self, product: &Product, bias: *const f32, before: Stored) {
         let Product { a, a_stride, b, depth, .. } = *product;
@@ -357,6 +365,9 @@ impl Block {
     }
 
     /// Sets every row of the sums to the bias.
+    ///
+    /// # Safety
+    /// The bias must have as many numbers as the block has columns, and tiles must be configured.
     #[inline(always)]
     unsafe fn set(&self, bias: *const f32) {
         // SAFETY: this reads as many numbers as the block has columns.
@@ -378,6 +389,9 @@ impl Block {
     }
 
     /// Adds the products of 32 columns of a and 32 rows of b.
+    ///
+    /// # Safety
+    /// The product must have the rows, columns and depth of the block and the step, and tiles must be configured.
     #[inline(always)]
     unsafe fn add_product(&self, product: &Product, step: usize) {
         let Product { a, a_stride, b, depth, .. } = *product;
@@ -410,6 +424,8 @@ impl Block {
         }
     }
 
+    /// # Safety
+    /// The destination must hold the block, whose sums must be in the tiles.
     #[inline(always)]
     unsafe fn store(&self, c: *mut f32, c_stride: usize) {
         let below = c.wrapping_add(16 * c_stride);

@@ -91,6 +91,10 @@ struct HeadRows {
 
 impl HeadRows {
     /// Loads N rows from `first` on; zeros beyond the last row.
+    ///
+    /// # Safety
+    /// The processor must have the instructions. All rows below `count` must be within the view, each with the columns
+    /// of the mask.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
     unsafe fn load<const N: usize>(self, first: usize) -> [__m512i; N] {
@@ -122,6 +126,10 @@ pub(super) fn greatest(most: __m512i, rows: &[__m512i]) -> __m512i {
 impl PackedHeads {
     /// Packs the rows of one head. Returns an upper bound of all products of a query and a key: the product of the
     /// greatest magnitudes of each column.
+    ///
+    /// # Safety
+    /// The processor must have the instructions. The rows must be within their views, with a weight for each key, and
+    /// the working memory must have room for them.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
     unsafe fn pack(&self, head: usize, [queries, keys, values]: [HeadRows; 3], weights: &[u16]) -> f32 {
         let mut most = [_mm512_setzero_si512(); 2];
@@ -183,6 +191,9 @@ pub(super) fn scale(rows: &mut [__m512i; PAD], weights: &[u16; PAD]) {
 }
 
 /// Stores rows of 32 elements.
+///
+/// # Safety
+/// The processor must have the instructions. `to` must have room for 32 elements of each row.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
 pub(super) unsafe fn store(rows: &[__m512i], to: *mut u16) {

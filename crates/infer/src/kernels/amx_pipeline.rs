@@ -346,18 +346,30 @@ struct Pipeline<'a, W, const TILES: usize> {
 /// # Safety
 /// The processor must have the instructions, and tiles must be configured. Units must be within the packed heads.
 impl<W: Walk, const TILES: usize> Pipeline<'_, W, TILES> {
+    /// Logits of the unit that has this turn.
+    ///
+    /// # Safety
+    /// `between` must be valid.
     #[inline(always)]
     unsafe fn logits(&self, turn: usize) -> *mut f32 {
         // SAFETY: `between` is valid, and the index is within the ring.
         unsafe { (&raw mut (*self.between).logits[turn % RING]).cast() }
     }
 
+    /// Powers of the unit that has this turn.
+    ///
+    /// # Safety
+    /// `between` must be valid.
     #[inline(always)]
     unsafe fn elements(&self, turn: usize) -> *mut u16 {
         // SAFETY: `between` is valid, and the index is within the ring.
         unsafe { (&raw mut (*self.between).powers[turn % RING]).cast() }
     }
 
+    /// Mixed values of a tile of queries.
+    ///
+    /// # Safety
+    /// `between` must be valid.
     #[inline(always)]
     unsafe fn room(&self, tile: usize) -> *mut f32 {
         // SAFETY: `between` is valid, and there are two buffers.
@@ -377,6 +389,9 @@ impl<W: Walk, const TILES: usize> Pipeline<'_, W, TILES> {
     }
 
     /// First stage, first half: stores the logits of the previous unit, and multiplies sixteen keys by the queries.
+    ///
+    /// # Safety
+    /// As for the pipeline; the tiles of the previous unit must hold its logits if they are to be stored.
     #[inline(always)]
     unsafe fn score_first(&self, is_scoring: bool, is_storing: bool) {
         let unit = self.scored;
@@ -399,6 +414,9 @@ impl<W: Walk, const TILES: usize> Pipeline<'_, W, TILES> {
     }
 
     /// First stage, second half: the same for the other sixteen keys, then moves on to the next unit.
+    ///
+    /// # Safety
+    /// As for [`Pipeline::score_first`], which must have been called.
     #[inline(always)]
     unsafe fn score_second(&mut self, is_scoring: bool, is_storing: bool) {
         let unit = self.scored;
@@ -419,6 +437,9 @@ impl<W: Walk, const TILES: usize> Pipeline<'_, W, TILES> {
     }
 
     /// Second stage: powers of two of the logits of some pairs of keys.
+    ///
+    /// # Safety
+    /// As for the pipeline; the logits of the unit must have been stored, and the pairs must be within it.
     #[inline(always)]
     unsafe fn power(&self, pairs: Range<usize>) {
         // SAFETY: a unit has sixteen pairs of keys.
@@ -433,6 +454,9 @@ impl<W: Walk, const TILES: usize> Pipeline<'_, W, TILES> {
     }
 
     /// Third stage, first tile of values: starts or resumes the sums, loads the powers and multiplies.
+    ///
+    /// # Safety
+    /// As for the pipeline; the powers of the unit must have been stored.
     #[inline(always)]
     unsafe fn mix_first(&self) {
         let (unit, mixed_tile) = (self.mixed, self.mixed_tile);
@@ -457,6 +481,9 @@ impl<W: Walk, const TILES: usize> Pipeline<'_, W, TILES> {
     }
 
     /// Third stage, second tile of values.
+    ///
+    /// # Safety
+    /// As for [`Pipeline::mix_first`], which must have been called.
     #[inline(always)]
     unsafe fn mix_second(&self) {
         // SAFETY: the caller's guarantees are passed on.
@@ -467,6 +494,9 @@ impl<W: Walk, const TILES: usize> Pipeline<'_, W, TILES> {
     }
 
     /// Third stage, third tile of values, if there is one.
+    ///
+    /// # Safety
+    /// As for [`Pipeline::mix_first`], which must have been called.
     #[inline(always)]
     unsafe fn mix_third(&self) {
         if TILES == 3 {
@@ -479,6 +509,9 @@ impl<W: Walk, const TILES: usize> Pipeline<'_, W, TILES> {
     }
 
     /// Third stage, end: stores the sums after the last block of a chunk, and moves on to the next unit.
+    ///
+    /// # Safety
+    /// As for the pipeline; the sums of the unit must be in the tiles.
     #[inline(always)]
     unsafe fn store_mixed(&mut self) {
         let (unit, mixed_tile) = (self.mixed, self.mixed_tile);
@@ -499,6 +532,9 @@ impl<W: Walk, const TILES: usize> Pipeline<'_, W, TILES> {
     }
 
     /// Writes the result of sixteen queries whose mixed values were stored in the step before, if there are any.
+    ///
+    /// # Safety
+    /// As for the pipeline; the destination must have room for the result.
     #[inline(always)]
     unsafe fn finish_before(&mut self) {
         if let Some(unit) = self.finished.take() {
@@ -576,6 +612,10 @@ impl PackedHeads {
     }
 
     /// Divides the mixed values of sixteen queries by their sums of powers and writes them as rows of elements.
+    ///
+    /// # Safety
+    /// The processor must have the instructions. `from` must hold the mixed values and the sums of sixteen queries, and
+    /// the destination must have room for the result.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
     unsafe fn finish(&self, unit: impl Walk, from: *const f32) {
         let row = |place: usize| {

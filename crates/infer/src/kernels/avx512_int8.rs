@@ -172,6 +172,10 @@ struct Quantized {
 
 impl Quantized {
     /// Quantizes sixteen rows of `depth` numbers, a multiple of [`DEPTH`].
+    ///
+    /// # Safety
+    /// The processor must have the instructions. The rows must have `depth` numbers, and `bytes` must have room for as
+    /// many bytes.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
     unsafe fn take(&mut self, from: *const f32, stride: usize, depth: usize) {
         let bytes = self.bytes;
@@ -201,6 +205,11 @@ impl Quantized {
         }
     }
 
+    /// Multiplies the quantized rows by a matrix and stores the results.
+    ///
+    /// # Safety
+    /// The processor must have the instructions. The bytes must have been taken with the depth of the matrix, and
+    /// `bias` and `to` must have its columns.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
     unsafe fn multiply(&self, matrix: &Matrix) {
         let Matrix { depth, columns, .. } = *matrix;
@@ -232,6 +241,10 @@ impl Quantized {
     }
 
     /// Converts sixteen sums to numbers and stores them.
+    ///
+    /// # Safety
+    /// The processor must have the instructions. `row` must be below sixteen, and the matrix, `bias` and `to` must have
+    /// sixteen columns from `column` on.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
     unsafe fn put(&self, matrix: &Matrix, row: usize, column: usize, sum: __m512i) {

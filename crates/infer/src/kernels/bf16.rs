@@ -225,6 +225,10 @@ pub(super) fn lanes(count: usize) -> u32 {
     ((1u64 << count.min(32)) - 1) as u32
 }
 
+/// c = a·b + bias, or max(·, 0) of it, as elements.
+///
+/// # Safety
+/// The processor must have the instructions. All pointers must be valid for the rows and columns of the product.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
 unsafe fn multiply_elements<const RELU: bool>(
     tiles: Tiles,
@@ -244,6 +248,11 @@ unsafe fn multiply_elements<const RELU: bool>(
     }
 }
 
+/// c = a·b with each row multiplied by its factor, as elements.
+///
+/// # Safety
+/// The processor must have the instructions. `a` and `b` must be valid for the product, `factors` must have a number
+/// for each row, and `c` must have room for `columns` columns of each.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
 unsafe fn mix(tiles: Tiles, product: &Product, columns: usize, factors: &[f32], c: *mut u16, c_stride: usize) {
     // SAFETY: the caller guarantees all rows, each with a factor, and `columns` columns; no others are written.
@@ -257,6 +266,10 @@ unsafe fn mix(tiles: Tiles, product: &Product, columns: usize, factors: &[f32], 
     }
 }
 
+/// Converts numbers to elements.
+///
+/// # Safety
+/// The processor must have the instructions. Both must have `count` numbers, a multiple of 32.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
 unsafe fn convert(count: usize, from: *const f32, to: *mut u16) {
     for place in (0..count).step_by(32) {
@@ -268,6 +281,10 @@ unsafe fn convert(count: usize, from: *const f32, to: *mut u16) {
     }
 }
 
+/// Sums up rows of elements.
+///
+/// # Safety
+/// The processor must have the instructions. Each row must have as many elements as the sum has numbers.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
 unsafe fn sum_rows(rows: usize, from: *const u16, stride: usize, sum: &mut [f32]) {
     for (place, to) in sum.as_chunks_mut::<32>().0.iter_mut().enumerate() {
@@ -287,6 +304,11 @@ unsafe fn sum_rows(rows: usize, from: *const u16, stride: usize, sum: &mut [f32]
     }
 }
 
+/// Packs keys as columns of a matrix; zeros beyond the last row and column.
+///
+/// # Safety
+/// The processor must have the instructions. `from` must have `rows` rows of `columns` elements, and `to` room for
+/// `depth` · `padded` elements.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
 unsafe fn pack_keys(
     rows: usize,
@@ -340,6 +362,11 @@ pub(super) fn transpose(rows: &mut [__m512i; 16]) {
     }
 }
 
+/// Packs values as rows of a matrix; zeros beyond the last row and column.
+///
+/// # Safety
+/// The processor must have the instructions. `from` must have `rows` rows of `columns` elements, and `to` room for
+/// `depth` · `padded` elements.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
 unsafe fn pack_values(
     rows: usize,
@@ -458,6 +485,11 @@ fn add_pairs(sums: __m512, elements: __m512i) -> __m512 {
     _mm512_dpbf16_ps(sums, pairs(elements), pairs(_mm512_set1_epi16(ONE as i16)))
 }
 
+/// Powers of two of rows of logits as elements, and one divided by the sum of each row.
+///
+/// # Safety
+/// The processor must have the instructions. `logits` and `to` must have `columns` columns, a multiple of 32, for each
+/// factor.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")]
 unsafe fn softmax(columns: usize, logits: *const f32, to: *mut u16, factors: &mut [f32]) {
     let powers = Powers::new();

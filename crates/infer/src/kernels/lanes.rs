@@ -4,24 +4,54 @@
 use super::{Norm, PAD};
 use crate::reference::EPSILON;
 
-/// A vector of `N` numbers. Its functions may be called only if the processor has the instructions, and with pointers
-/// to memory that holds a vector.
+/// A vector of `N` numbers.
+///
+/// # Safety
+/// The functions may be called only if the processor has the instructions of the vector. Beyond that, `load` needs `N`
+/// numbers to read, and `store` room for `N` numbers; neither needs them aligned.
 pub(crate) trait Lanes: Copy {
     const N: usize;
+    /// # Safety
+    /// As for the trait; `from` must have `N` numbers.
     unsafe fn load(from: *const f32) -> Self;
+    /// # Safety
+    /// As for the trait; `to` must have room for `N` numbers.
     unsafe fn store(to: *mut f32, v: Self);
+    /// # Safety
+    /// As for the trait.
     unsafe fn splat(value: f32) -> Self;
+    /// # Safety
+    /// As for the trait.
     unsafe fn add(a: Self, b: Self) -> Self;
+    /// # Safety
+    /// As for the trait.
     unsafe fn sub(a: Self, b: Self) -> Self;
+    /// # Safety
+    /// As for the trait.
     unsafe fn mul(a: Self, b: Self) -> Self;
     /// a·b + c.
+    ///
+    /// # Safety
+    /// As for the trait.
     unsafe fn mul_add(a: Self, b: Self, c: Self) -> Self;
     /// The greater of two numbers; `b` if either is NaN.
+    ///
+    /// # Safety
+    /// As for the trait.
     unsafe fn max(a: Self, b: Self) -> Self;
+    /// # Safety
+    /// As for the trait.
     unsafe fn round(v: Self) -> Self;
     /// Two to the power of a whole number that is at least −127. The result for −127 is zero.
+    ///
+    /// # Safety
+    /// As for the trait.
     unsafe fn power(whole: Self) -> Self;
+    /// # Safety
+    /// As for the trait.
     unsafe fn sum(v: Self) -> f32;
+    /// # Safety
+    /// As for the trait.
     unsafe fn greatest(v: Self) -> f32;
 }
 
@@ -224,6 +254,9 @@ fn scale(width: usize, stride: usize, mean: f32, squares: f32) -> f32 {
 }
 
 /// [`add_norm_row`] of a row of C vectors, which stay in registers.
+///
+/// # Safety
+/// Rows and parameters must have C vectors.
 #[inline(always)]
 unsafe fn norm_fixed<V: Lanes, const C: usize>(norm: Norm<'_>, x: *mut f32, change: *const f32) {
     // SAFETY: the caller guarantees rows of C vectors.
@@ -409,30 +442,40 @@ macro_rules! f32_engine {
             }
         }
 
+        /// # Safety
+        /// As for `lanes::multiply`, and the processor must have the features.
         $(#[$features])?
         unsafe fn multiply(product: &$crate::kernels::lanes::Product) {
             // SAFETY: the caller's guarantees are passed on.
             unsafe { $crate::kernels::lanes::multiply::<$vector, $rows>(product) }
         }
 
+        /// # Safety
+        /// As for `lanes::add`, and the processor must have the features.
         $(#[$features])?
         unsafe fn add(count: usize, sum: *mut f32, other: *const f32) {
             // SAFETY: the caller's guarantees are passed on.
             unsafe { $crate::kernels::lanes::add::<$vector>(count, sum, other) }
         }
 
+        /// # Safety
+        /// As for `lanes::add_scaled`, and the processor must have the features.
         $(#[$features])?
         unsafe fn add_scaled(count: usize, sum: *mut f32, other: *const f32, factor: f32) {
             // SAFETY: the caller's guarantees are passed on.
             unsafe { $crate::kernels::lanes::add_scaled::<$vector>(count, sum, other, factor) }
         }
 
+        /// # Safety
+        /// As for `lanes::softmax_row`, and the processor must have the features.
         $(#[$features])?
         unsafe fn softmax(columns: usize, logits: *const f32, powers: *mut f32) -> f32 {
             // SAFETY: the caller's guarantees are passed on.
             unsafe { $crate::kernels::lanes::softmax_row::<$vector>(columns, logits, powers) }
         }
 
+        /// # Safety
+        /// As for `lanes::add_norm_row`, and the processor must have the features.
         $(#[$features])?
         unsafe fn add_norm(stride: usize, norm: Norm<'_>, x: *mut f32, change: *const f32) {
             // SAFETY: the caller's guarantees are passed on.
