@@ -34,7 +34,7 @@ pub use blocking::{Blocking, demand_with_blocking, is_schedulable_with};
 pub use bounds::{bak, density, gfb, hyperbolic, liu_layland};
 pub use chains::{ChainBound, chain_bounds};
 pub use global::{Order, bcl, rta};
-pub use impossible::{Impossible, impossible};
+pub use impossible::{Impossible, Refutation, refutations};
 pub use listing::{SHARING_TESTS, TESTS, Test};
 pub use mixed_criticality::{amc_rtb, edf_vd, is_mixed, meets_virtual_deadlines, shrink_factor};
 pub use optimal::{fluid, is_in_quanta, pfair};

@@ -3,7 +3,9 @@
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
-use temponet_analysis::{NotAnalyzable, Outcome, PriorityRule, WorstCase, chain_bounds, dependent_response_times};
+use temponet_analysis::{
+    Impossible, NotAnalyzable, Outcome, PriorityRule, WorstCase, chain_bounds, dependent_response_times, refutations,
+};
 use temponet_sched::catalog::all;
 use temponet_sched::shield::{Role, Shield};
 use temponet_sched::{build, proofs};
@@ -171,6 +173,45 @@ fn a_task_whose_bound_is_within_its_deadline_misses_none_even_where_others_do() 
         }
     }
     assert!(bounded > 200 && unbounded > 50 && missed > 1_000, "{bounded} {unbounded} {missed}");
+}
+
+#[test]
+fn no_scheduler_meets_every_deadline_of_a_set_that_is_refuted() {
+    let mut rng = Pcg64::seed_from_u64(8);
+    let mut refuted = [0; 4];
+    for case in 0..300 {
+        let cores = 1 + case as usize % 3;
+        let (is_independent, shared) = (case % 2 == 0, rng.random_range(3..=7));
+        let load = if is_independent { 0.5 } else { 0.7 } + 0.05 * (case % 10) as f64;
+        let mut set = drawn(&mut rng, cores, cores as f64 * load);
+        for task in set.system.tasks_mut().iter_mut() {
+            // Deadlines that leave little, and execution times that are the wcet.
+            let tenths = if is_independent { shared } else { rng.random_range(8..=10) };
+            task.deadline = Time(task.deadline.0 * tenths / 10).max(task.wcet);
+            if is_independent {
+                (task.after, task.offset) = (Vec::new(), Time::ZERO);
+            }
+            (task.bcet, task.execution) = (task.wcet, ExecutionModel::Wcet);
+        }
+        let Some(found) = refutations(&set).into_iter().next() else { continue };
+        let horizon = match found.why {
+            Impossible::Overload { utilization, speed } if utilization < 1.02 * speed => continue,
+            _ => ms(2_000),
+        };
+        refuted[match found.why {
+            Impossible::Job { .. } => 0,
+            Impossible::Overload { .. } => 1,
+            Impossible::Demand { .. } => 2,
+            _ => 3,
+        }] += 1;
+        for name in ["edf", "edf-chain", "egs", "srpt", "llf"] {
+            let Ok(metrics) = simulate(&set, case, horizon, &mut *build(name).unwrap(), &mut Unobserved) else {
+                continue;
+            };
+            assert!(metrics.jobs.met < metrics.jobs.released, "{name} refutes {found:?}: {set:?}");
+        }
+    }
+    assert!(refuted[..3].iter().all(|count| *count > 5), "{refuted:?}");
 }
 
 #[test]

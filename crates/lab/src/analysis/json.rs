@@ -40,6 +40,7 @@ pub fn report(analysis: &Analysis, notes: &[String]) -> Value {
         "verdict": analysis.verdict(),
         "not_analysable": analysis.worst_case.as_ref().err().map(ToString::to_string),
         "overloaded": analysis.is_overloaded(),
+        "impossible": analysis.refutations.iter().map(|refutation| analysis.in_words(refutation)).collect::<Vec<_>>(),
         "tests": tests.collect::<Vec<_>>(),
         "response_times": responses.collect::<Vec<_>>(),
         "proved": proofs.collect::<Vec<_>>(),

@@ -3,12 +3,12 @@
 pub mod json;
 
 use temponet_analysis::{
-    ChainBound, Impossible, NotAnalyzable, Outcome, PriorityRule, ResponseTimes, SHARING_TESTS, TESTS, Test, WorstCase,
-    chain_bounds, dependent_response_times, impossible,
+    ChainBound, Impossible, NotAnalyzable, Outcome, PriorityRule, Refutation, ResponseTimes, SHARING_TESTS, TESTS,
+    Test, WorstCase, chain_bounds, dependent_response_times, refutations,
 };
 use temponet_sched::{LARGEST_SCALING, Proof, Scaling, proofs, scalings};
 use temponet_sim::labels;
-use temponet_task::{Attribute, CoreId, TaskSet, Time};
+use temponet_task::{Attribute, CoreId, ExecutionModel, Task, TaskSet, Time};
 
 use crate::comparison::listed;
 use crate::overload::Survivals;
@@ -21,6 +21,8 @@ pub struct Analysis {
     pub set: TaskSet,
     /// Worst case of the set, or the reason why it is not analyzable.
     pub worst_case: Result<WorstCase, NotAnalyzable>,
+    /// Reasons why no scheduler can meet every deadline, in each mode that has one.
+    pub refutations: Vec<Refutation>,
     /// Tests that concern the set, with their results.
     pub tests: Vec<(&'static Test, Outcome)>,
     /// Response times by priority rule; on one core only.
@@ -66,7 +68,8 @@ impl Analysis {
         progress.say("longer execution times");
         let scalings = scalings(&set);
         let chains = bounds(&set, &responses);
-        Analysis { set, worst_case, tests, responses, proofs, scalings, chains, survivals }
+        let refutations = refutations(&set);
+        Analysis { set, worst_case, refutations, tests, responses, proofs, scalings, chains, survivals }
     }
 
     /// Returns the conclusion in one sentence.
@@ -81,12 +84,20 @@ impl Analysis {
             Err(NotAnalyzable::SharedResources)
                 if self.tests.iter().any(|(_, outcome)| !matches!(outcome, Outcome::NotApplicable(_))) =>
             {
-                return format!(
-                    "Nothing is proved on {}: no test for tasks that share resources holds.",
-                    labels::machine(&self.set)
-                );
+                return match self.refutation() {
+                    Some(sentence) => sentence,
+                    None => format!(
+                        "Nothing is proved on {}: no test for tasks that share resources holds.",
+                        labels::machine(&self.set)
+                    ),
+                };
             }
-            Err(why) => return format!("Not analysable: {why}."),
+            Err(why) => {
+                return match self.refutation() {
+                    Some(sentence) => format!("{sentence} The rest is not analysable: {why}."),
+                    None => format!("Not analysable: {why}."),
+                };
+            }
         };
         // A speed that all cores have is part of the worst case.
         let speed = if worst_case.speeds.is_empty() { self.set.machine().speed(CoreId(0)).as_f64() } else { 1.0 };
@@ -122,11 +133,8 @@ impl Analysis {
                 listed(&keeping)
             );
         }
-        // Jobs that may overrun count with the longest time that they may take.
-        let (longest, at) = match worst_case.may_overrun {
-            true => ("the longest that it may, its wcet_high", " at wcet_high"),
-            false => ("its wcet", ""),
-        };
+        let longest = self.longest();
+        let at = if worst_case.may_overrun { " at wcet_high" } else { "" };
         if worst_case.is_overloaded() == Some(true) {
             // More digits are shown where rounding would hide the overload.
             let near = utilization / self.set.capacity() < 1.005;
@@ -135,10 +143,10 @@ impl Analysis {
                 "Overloaded: utilization {utilization}{at} on {cores}, so no scheduler can meet every deadline if every job takes {longest}{shrunk}."
             );
         }
-        if let Some(why) = self.impossible() {
+        if let Some(refutation) = self.refutations.first() {
             return format!(
                 "{}, so no scheduler can meet every deadline if every job takes {longest}{shrunk}.",
-                self.in_words(&why)
+                self.in_words(refutation)
             );
         }
         let edf = self.tests.iter().find(|(test, _)| test.name == "QPA");
@@ -155,23 +163,52 @@ impl Analysis {
         format!("Nothing is proved on {cores}, though the utilization of {utilization:.2}{at}{fits}{shrunk}.")
     }
 
-    /// Returns a reason why no scheduler can meet every deadline although the utilization fits all cores together.
-    fn impossible(&self) -> Option<Impossible> {
-        impossible(self.worst_case.as_ref().ok()?)
+    /// What a job takes where it takes the most. Jobs that may overrun count with the longest time that they may take.
+    fn longest(&self) -> &'static str {
+        let overruns = |task: &Task| matches!(task.execution, ExecutionModel::Overrun { .. });
+        match self.set.tasks().iter().any(overruns) {
+            true => "the longest that it may, its wcet_high",
+            false => "its wcet",
+        }
+    }
+
+    /// Says of a set that tests do not cover why no scheduler can meet every deadline; none if nothing shows it.
+    fn refutation(&self) -> Option<String> {
+        let reasons: Vec<String> = self.refutations.iter().map(|refutation| self.in_words(refutation)).collect();
+        let longest = self.longest();
+        (!reasons.is_empty()).then(|| {
+            format!("No scheduler can meet every deadline if every job takes {longest}. {}.", reasons.join(". "))
+        })
     }
 
     /// Whether no scheduler can meet every deadline if jobs arrive as often and take as long as they may; `None` if that cannot be told.
     pub fn is_overloaded(&self) -> Option<bool> {
-        let worst_case = self.worst_case.as_ref().ok()?;
-        worst_case.is_overloaded().map(|is_overloaded| is_overloaded || self.impossible().is_some())
+        match self.refutations[..] {
+            [] => self.worst_case.as_ref().ok()?.is_overloaded(),
+            _ => Some(true),
+        }
     }
 
-    fn in_words(&self, why: &Impossible) -> String {
-        match why {
-            Impossible::Job { task, time } => {
+    /// Returns a reason why no scheduler can meet every deadline as a sentence without its full stop.
+    pub fn in_words(&self, refutation: &Refutation) -> String {
+        let mode = refutation.mode.map(|index| format!("In mode {}, ", self.set.modes()[index].name));
+        let begun = |sentence: String| match &mode {
+            // A sentence goes on in lower case, but a name keeps its own.
+            Some(mode) => format!("{mode}{}{}", sentence[..1].to_lowercase(), &sentence[1..]),
+            None => sentence,
+        };
+        begun(match &refutation.why {
+            Impossible::Job { task, time, deadline } => {
                 let task = &self.set.tasks()[*task];
+                let after = if task.after.is_empty() { "" } else { " after those that it follows" };
                 let core = if self.set.machine().is_full_speed() { "" } else { " on the fastest core that it may use" };
-                format!("Task {} takes {time}{core}, more than its deadline of {}", task.name, task.deadline)
+                format!("Task {} takes {time}{after}{core}, more than its deadline of {deadline}", task.name)
+            }
+            Impossible::Overload { utilization, speed } => {
+                format!("Jobs ask for {utilization:.2} cores' worth of work, and there are {speed:.2}")
+            }
+            Impossible::Demand { interval, work, speed } => {
+                format!("Within {interval}, {work} of work is due, and {speed:.2} cores' worth of time is there")
             }
             Impossible::Cores { cores, utilization, speed } => {
                 let names: Vec<String> = cores.iter().map(|core| labels::core(&self.set, *core)).collect();
@@ -180,7 +217,7 @@ impl Analysis {
                     "Overloaded: the tasks bound to {names} have a utilization of {utilization:.2} on a speed of {speed:.2}"
                 )
             }
-        }
+        })
     }
 
     /// Returns the schedulers that are proved to meet all deadlines, the well-known ones first.
