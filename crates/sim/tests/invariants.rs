@@ -127,7 +127,7 @@ proptest! {
             let without_costs = *set.costs() == Default::default();
             for job in &recorder.jobs {
                 let release = &truth[&(job.task, job.number)];
-                let time = worked.get(&(TaskId(job.task.0), job.number)).copied().unwrap_or(0);
+                let time = worked.get(&(job.task, job.number)).copied().unwrap_or(0);
                 prop_assert!(job.executed <= release.execution && time >= job.executed.0);
                 prop_assert!(!without_costs || time == job.executed.0);
                 prop_assert!(job.end != End::Completed || job.executed == release.execution);

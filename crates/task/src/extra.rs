@@ -1,9 +1,9 @@
 //! Attributes of tasks that only some schedulers read.
 //!
 //! Most attributes of a task mean something whatever decides: they say when jobs come, how long they take and what a
-//! deadline is worth. The ones here do not: without a scheduler that reads them they are ignored. A scheduler's entry in
-//! the catalog declares which it reads. Each is a whole number, so that one more takes a variant of [`Attribute`], a row
-//! of keys in files and a scheduler, and nothing in between.
+//! deadline is worth. The ones here do not: without a scheduler that reads them they are ignored. A scheduler's entry
+//! in the catalog declares which it reads. Each is a whole number, so that one more takes a variant of [`Attribute`], a
+//! row of keys in files and a scheduler, and nothing in between.
 
 /// An attribute of tasks that only some schedulers read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

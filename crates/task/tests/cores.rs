@@ -65,7 +65,7 @@ fn try_all(
         |core: usize, cores: &[Option<usize>]| !cores.contains(&Some(core)) && !view.is_held(CoreId::new(core));
     for core in view.system.core_ids() {
         let may = if job.held { held == Some(core.index()) } else { is_open(core.index(), cores) };
-        if may && view.system.tasks()[job.task].cores.contains(CoreId::new(core.index())) {
+        if may && view.system.tasks()[job.task].cores.contains(core) {
             cores.push(Some(core.index()));
             try_all(view, order, cores, best);
             cores.pop();

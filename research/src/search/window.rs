@@ -15,7 +15,7 @@ const MOST: usize = 64;
 type Name = (TaskId, u64);
 
 fn name(job: &Job) -> Name {
-    (TaskId(job.task.0), job.number)
+    (job.task, job.number)
 }
 
 /// The jobs of a window.

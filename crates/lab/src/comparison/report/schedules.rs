@@ -96,14 +96,14 @@ pub(super) fn schedules(comparison: &Comparison) -> SchedulesJson {
             let task = &comparison.plan.set.tasks()[job.task];
             let arrival = job.deadline.saturating_sub(task.deadline);
             let from = if task.after.is_empty() { job.release } else { arrival.min(job.release) };
-            windows.insert((TaskId(job.task.0), job.number), (from.0, job.deadline.0));
+            windows.insert((job.task, job.number), (from.0, job.deadline.0));
         }
         all.push(of_recording(&row.scheduler, &row.recording, until));
     }
     // A bound has no schedule.
     if let Some(optimum) = comparison.clairvoyant.as_ref().filter(|optimum| !optimum.is_bound) {
         for (release, _) in optimum.first_run.iter().filter(|(release, _)| release.time < until) {
-            windows.insert((TaskId(release.task.0), release.number), (release.time.0, release.deadline.0));
+            windows.insert((release.task, release.number), (release.time.0, release.deadline.0));
         }
         all.push(of_optimum(optimum, comparison.plan.set.cores(), until));
     }
