@@ -9,7 +9,7 @@ use temponet::tuning::{Portfolio, Settings};
 use temponet_lab::latency::Timed;
 use temponet_sched::build;
 use temponet_sched::shield::Shield;
-use temponet_sim::{Engine, Unobserved};
+use temponet_sim::{Engine, Unobserved, simulate};
 use temponet_task::{
     Arrival, Assignment, MOST_LOOKED_AT, NotApplicable, OnMiss, Scheduler, System, SystemView, Task, TaskSet, Time,
 };
@@ -102,10 +102,13 @@ fn edf_bears_as_many_ready_jobs_behind_the_shield_as_without() {
     set.system.set_on_miss(OnMiss::Continue);
     let mut engine = Engine::new(&set, 0, ms(1_000));
     assert!(engine.advance(&mut Unobserved) && engine.view().active.len() == 60_000);
-    for name in ["edf", "shield:edf"] {
+    for name in ["edf", "shield:edf", "shield:fp"] {
         let mut scheduler = build(name).unwrap();
         scheduler.start(&set.system).unwrap();
         assert!(scheduler.most_ready() > 60_000, "{name}");
+        // The shield looked at every job at every decision, which takes minutes here.
+        let metrics = simulate(&set, 0, ms(1_000), &mut *scheduler, &mut Unobserved).unwrap();
+        assert_eq!((metrics.jobs.met, metrics.jobs.released), (60_000, 60_000), "{name}");
     }
 }
 

@@ -32,7 +32,7 @@ impl Options {
     /// Reads the options that a user gave for an entry. The error says which one the entry does not have.
     pub(super) fn parse(entry: &Entry, text: &str) -> Result<Options, String> {
         let mut options = Options::of(entry);
-        for part in text.split([':', ',']).filter(|part| !part.is_empty()) {
+        for part in text.split([':', ',']).filter(|_| !text.is_empty()) {
             let (key, value) = part.split_once('=').ok_or_else(|| format!("{part:?} is not option=value"))?;
             let known: Vec<&str> = options.known.iter().map(|(known, ..)| *known).collect();
             if !known.contains(&key) {
@@ -40,14 +40,17 @@ impl Options {
                 let has = if known.is_empty() { "none".into() } else { known.join(", ") };
                 return Err(format!("there is no option {key:?}; it has {has}{hint}"));
             }
+            if options.given(key).is_some() {
+                return Err(format!("option {key:?} is given twice"));
+            }
             options.given.push((key.into(), value.into()));
         }
         Ok(options)
     }
 
-    /// Value that the user gave for an option, none if there is none; the last one if there are several.
+    /// Value that the user gave for an option, none if there is none.
     pub fn given(&self, key: &str) -> Option<&str> {
-        self.given.iter().rev().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
+        self.given.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }
 
     /// Value of an option, or its default.
@@ -83,8 +86,10 @@ impl Options {
     /// A whole number of at least 1.
     pub fn count(&self, key: &str) -> Result<usize, String> {
         let text = self.text(key);
-        let count = text.parse::<usize>().ok().filter(|count| *count >= 1);
-        count.ok_or_else(|| format!("{key} = {text:?} must be a whole number, at least 1"))
+        let count = text.parse::<u32>().ok().filter(|count| *count >= 1);
+        count
+            .map(|count| count as usize)
+            .ok_or_else(|| format!("{key} = {text:?} must be a whole number from 1 to {}", u32::MAX))
     }
 
     /// A whole number in a range.

@@ -87,6 +87,8 @@ fn look_up<'a, 'b>(named: &'b str, own: &'a [Entry]) -> Option<(&'a Entry, &'b s
     if let Some(entry) = own.iter().find(|entry| entry.name == named) {
         return Some((entry, ""));
     }
-    let (name, options) = named.split_once(':').unwrap_or((named, ""));
+    // A colon without an option after it is a mistake, which reading the options tells.
+    let (name, options) =
+        named.split_once(':').map_or((named, ""), |(name, rest)| (name, if rest.is_empty() { ":" } else { rest }));
     own.iter().find(|entry| entry.name == name).or_else(|| find(name)).map(|entry| (entry, options))
 }

@@ -13,7 +13,7 @@ use temponet_task::{Assignment, Event, Job, NotApplicable, Scheduler, System, Sy
 use crate::shared::ranked::Ranked;
 
 pub(crate) struct MkDbp {
-    /// Whether each of the last k jobs of a task was met, the most recent first.
+    /// Whether each of the last jobs of a task was met, up to k of them, the most recent first.
     history: Vec<VecDeque<bool>>,
     ready: Ranked<(u32, Time)>,
     /// Whether the deadline of a job has passed while it stayed, by job id.
@@ -25,24 +25,30 @@ impl MkDbp {
         MkDbp { history: Vec::new(), ready: Ranked::new(), is_late: Vec::new() }
     }
 
-    fn note(&mut self, job: &Job, met: bool) {
+    fn note(&mut self, view: &SystemView<'_>, job: &Job, met: bool) {
+        let (_, k) = view.task_of(job).mk.unwrap_or((1, 1));
         let history = &mut self.history[job.task];
-        history.pop_back();
         history.push_front(met);
+        history.truncate(k as usize);
     }
 }
 
+/// Distance of a task with this history. Jobs before it count as met.
 fn distance(history: &VecDeque<bool>, m: u32, k: u32) -> u32 {
-    let met = history.iter().enumerate().filter(|(_, met)| **met).nth(m as usize - 1);
-    met.map_or(0, |(place, _)| k - place as u32)
+    let m = m as usize;
+    let mut met = history.iter().enumerate().filter(|(_, met)| **met).map(|(place, _)| place);
+    let place = met.nth(m - 1).unwrap_or_else(|| {
+        let known = history.iter().filter(|met| **met).count();
+        history.len() + (m - known) - 1
+    });
+    k.saturating_sub(u32::try_from(place).unwrap_or(u32::MAX))
 }
 
 impl Scheduler for MkDbp {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
         self.ready.clear();
         self.is_late.clear();
-        let past = |k: u32| VecDeque::from(vec![true; k as usize]);
-        self.history = system.tasks().iter().map(|task| past(task.mk.map_or(1, |(_, k)| k))).collect();
+        self.history = vec![VecDeque::new(); system.tasks().len()];
         Ok(())
     }
 
@@ -62,19 +68,19 @@ impl Scheduler for MkDbp {
                     self.ready.remove(job, id);
                     // A late job was recorded when its deadline passed.
                     if view.now <= job.deadline {
-                        self.note(job, true);
+                        self.note(view, job, true);
                     }
                 }
                 Event::Aborted(id) => {
                     self.ready.remove(view.job(id), id);
                     // A job that held its core when its deadline passed leaves later.
                     if !self.is_late[id.index()] {
-                        self.note(view.job(id), false);
+                        self.note(view, view.job(id), false);
                     }
                 }
                 Event::DeadlinePassed(id) => {
                     self.is_late[id.index()] = true;
-                    self.note(view.job(id), false);
+                    self.note(view, view.job(id), false);
                 }
                 _ => {}
             }
@@ -100,5 +106,11 @@ mod tests {
         assert_eq!(distance(&history("xMM"), 2, 3), 1);
         assert_eq!(distance(&history("MMx"), 2, 3), 2);
         assert_eq!(distance(&history("Mxx"), 2, 3), 0);
+        // What is not known yet counts as met.
+        assert_eq!(
+            [distance(&history(""), 2, 3), distance(&history("x"), 2, 3), distance(&history("xx"), 2, 3)],
+            [2, 1, 0]
+        );
+        assert_eq!(distance(&history("xM"), 1, u32::MAX), u32::MAX - 1);
     }
 }

@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use temponet_task::{Assignment, CoreId, Event, Job, JobId, NotApplicable, Scheduler, System, SystemView, Tie, Time};
 
 /// Ready jobs sorted by key, then by the common tie-break.
+#[derive(Debug)]
 pub(crate) struct Ranked<K> {
     order: VecDeque<(K, Tie, JobId)>,
     /// Key with which each job id was inserted.
@@ -24,6 +25,12 @@ impl<K: Ord + Copy> Ranked<K> {
     pub fn clear(&mut self) {
         self.order.clear();
         self.keys.clear();
+    }
+
+    /// Makes room for this many jobs.
+    pub fn reserve(&mut self, jobs: usize) {
+        self.order.reserve(jobs);
+        self.keys.reserve(jobs);
     }
 
     pub fn insert(&mut self, key: K, job: &Job, id: JobId) {
@@ -45,14 +52,29 @@ impl<K: Ord + Copy> Ranked<K> {
 
     /// Removes a job; does nothing if it is not there.
     pub fn remove(&mut self, job: &Job, id: JobId) {
+        self.remove_tied(job.tie(), id);
+    }
+
+    /// Removes a job with this tie-break; does nothing if it is not there.
+    pub fn remove_tied(&mut self, tie: Tie, id: JobId) {
         // Mostly it is the best job, which has just completed.
         if self.order.front().is_some_and(|(_, _, first)| *first == id) {
             self.order.pop_front();
         } else if let Some(key) = self.keys.get(id.index()).copied().flatten()
-            && let Ok(at) = self.order.binary_search(&(key, job.tie(), id))
+            && let Ok(at) = self.order.binary_search(&(key, tie, id))
         {
             self.order.remove(at);
         }
+    }
+
+    /// Returns the number of jobs.
+    pub fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Iterates over the jobs, best first.
+    pub fn iter(&self) -> impl Iterator<Item = (K, Tie, JobId)> + '_ {
+        self.order.iter().copied()
     }
 
     /// Inserts the jobs that were released, with the keys that `key` returns, and removes those that have left.

@@ -7,9 +7,10 @@
 //! A job that announces a longer wcet, as in a mode with more work, would use up its budget and then often be late all
 //! the same. In such an overload, time spent on its budget is lost to jobs that can complete.
 
-use temponet_task::{Arrival, Event, Job, JobId, System, SystemView, TaskId, Time};
+use temponet_task::{Arrival, CoreId, Event, Job, JobId, System, SystemView, TaskId, Tie, Time};
 
 use super::guarantee::{Guarantee, Reserved};
+use crate::shared::ranked::Ranked;
 
 /// The guaranteed jobs, and the arrivals of every guaranteed task.
 #[derive(Debug, Default)]
@@ -24,6 +25,10 @@ pub(super) struct Arrivals {
     stretch: f64,
     /// State of each job, by its id.
     jobs: Vec<Cover>,
+    /// The guaranteed jobs of each core in the order of their deadlines.
+    ready: Vec<Ranked<Time>>,
+    /// Core and tie-break of each guaranteed job, by its id.
+    places: Vec<Option<(CoreId, Tie)>>,
     /// Number of active jobs of guaranteed tasks that are not guaranteed.
     uncovered: usize,
 }
@@ -61,8 +66,15 @@ impl Arrivals {
         }));
         self.stretch = system.stretch();
         self.jobs.clear();
+        self.places.clear();
         // Ids of jobs that have just left are not free yet.
         self.jobs.reserve(2 * system.tasks().len());
+        self.places.reserve(2 * system.tasks().len());
+        self.ready.resize_with(system.cores(), Ranked::new);
+        for ready in &mut self.ready {
+            ready.clear();
+            ready.reserve(2 * system.tasks().len());
+        }
         self.uncovered = 0;
     }
 
@@ -78,6 +90,10 @@ impl Arrivals {
                     let (is_admitted, is_expected) = self.admit(view.now, job, task);
                     losses.breaks_pattern |= guarantee.is_exact && !is_expected;
                     self.cover(id, if is_admitted { Cover::Guaranteed } else { Cover::Lost }, &mut losses);
+                    if is_admitted && task.core.index() < self.ready.len() {
+                        self.places[id.index()] = Some((task.core, job.tie()));
+                        self.ready[task.core].insert(job.deadline, job, id);
+                    }
                 }
                 Event::Completed(_) => {
                     if job.executed > task.budget {
@@ -134,6 +150,7 @@ impl Arrivals {
     fn cover(&mut self, id: JobId, cover: Cover, losses: &mut Losses) {
         if id.index() >= self.jobs.len() {
             self.jobs.resize(id.index() + 1, Cover::None);
+            self.places.resize(id.index() + 1, None);
         }
         self.left(id);
         self.jobs[id.index()] = cover;
@@ -151,16 +168,23 @@ impl Arrivals {
 
     /// Forgets a job that has left.
     pub fn left(&mut self, id: JobId) {
-        if let Some(cover) = self.jobs.get_mut(id.index())
-            && std::mem::take(cover) == Cover::Lost
-        {
+        let Some(cover) = self.jobs.get_mut(id.index()) else { return };
+        if std::mem::take(cover) == Cover::Lost {
             self.uncovered -= 1;
+        }
+        if let Some((core, tie)) = self.places[id.index()].take() {
+            self.ready[core].remove_tied(tie, id);
         }
     }
 
     /// Whether the job is guaranteed at present.
     pub fn is_guaranteed(&self, id: JobId) -> bool {
         self.jobs.get(id.index()) == Some(&Cover::Guaranteed)
+    }
+
+    /// The guaranteed jobs of a core, by deadline and tie-break.
+    pub fn ready(&self, core: CoreId) -> &Ranked<Time> {
+        &self.ready[core]
     }
 
     /// Whether every active job of a guaranteed task is guaranteed.

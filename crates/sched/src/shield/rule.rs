@@ -11,7 +11,7 @@ use super::arrivals::Arrivals;
 use super::costs::{Dispatching, is_on};
 use super::guarantee::{Guarantee, Reserved, longest_region};
 use super::interrupts;
-use super::slack::{Claims, Slack};
+use super::slack::{Claims, EFFORT, Slack};
 
 /// The state of a system and of its guarantee at a decision.
 #[derive(Clone, Copy)]
@@ -43,8 +43,6 @@ pub(super) struct Rule {
     /// Least slack of each core that is used: a small part of the shortest deadline of its tasks. Slack can come back
     /// with time alone, and without a limit a nanosecond of it could be used over and over.
     quantum: Vec<Time>,
-    /// Ready guaranteed jobs of each core.
-    ready: Vec<Vec<JobId>>,
     /// First job of each core and the deadline of the next one.
     first: Vec<Option<First>>,
     /// For each core, the earliest of its guaranteed jobs that run.
@@ -116,11 +114,6 @@ impl Rule {
         };
         self.quantum.clear();
         self.quantum.extend(system.core_ids().map(|core| quantum(Time(shortest(core)))));
-        self.ready.resize_with(cores, Vec::new);
-        for (ready, tasks) in self.ready.iter_mut().zip(&self.tasks) {
-            ready.clear();
-            ready.reserve(2 * tasks.len());
-        }
         self.longest.clear();
         self.longest.extend(system.tasks().iter().map(longest_region));
         self.first.clear();
@@ -136,21 +129,20 @@ impl Rule {
         self.claims.reserve(4 * system.tasks().len());
     }
 
-    /// Finds the ready guaranteed jobs of every core, and the first one among them.
+    /// Finds the first of the ready guaranteed jobs of every core.
     pub fn look(&mut self, now: Now<'_>) {
-        self.first.fill(None);
-        self.ready.iter_mut().for_each(Vec::clear);
-        for id in now.view.active.iter().copied() {
-            let Some((job, reserved)) = now.guaranteed(id) else { continue };
-            self.ready[reserved.core].push(id);
-            let rank = (job.deadline, job.tie(), id);
-            let first = &mut self.first[reserved.core];
-            *first = Some(match *first {
-                None => First { rank, second: Time::NEVER },
-                Some(first) if rank < first.rank => First { rank, second: first.rank.0 },
-                Some(first) => First { second: first.second.min(rank.0), ..first },
-            });
+        for core in CoreId::all(self.first.len()) {
+            // A caller that does not tell of every job that leaves gets no job that has.
+            let mut ready = now.arrivals.ready(core).iter().filter(|(.., id)| now.view.is_active(*id));
+            let first = ready.next();
+            let second = ready.next().map_or(Time::NEVER, |(deadline, ..)| deadline);
+            self.first[core] = first.map(|rank| First { rank, second });
         }
+    }
+
+    /// Whether a core has too many guaranteed jobs to look at all of them. The slack would not be found then.
+    fn is_crowded(core: CoreId, now: Now<'_>) -> bool {
+        now.arrivals.ready(core).len() > EFFORT
     }
 
     /// Whether every core has to run its first job, whatever is proposed. If so, this is the assignment. The slack is
@@ -165,7 +157,7 @@ impl Rule {
         }
         for core in now.view.system.core_ids() {
             let Some(First { rank, second }) = self.first[core] else { return false };
-            if rank.0 == second {
+            if rank.0 == second || Rule::is_crowded(core, now) {
                 return false;
             }
             self.claim(core, now, false);
@@ -282,6 +274,9 @@ impl Rule {
         if runs_first && (is_free || self.is_in_turn(core, first.2, now)) {
             return Verdict::Safe(None);
         }
+        if Rule::is_crowded(core, now) {
+            return Verdict::Unknown;
+        }
         let entry = planned.map_or(Time::ZERO, |job| self.dispatching.entry(job, Some(core)));
         // The remaining work of a job that overruns is not known.
         let remaining = planned.filter(|job| job.executed < job.wcet).map_or(Time::NEVER, Job::time_to_finish);
@@ -329,6 +324,9 @@ impl Rule {
     /// Verdict on a job that holds the core longer than the proof accounts for. It is safe if every guaranteed job,
     /// also one that arrives meanwhile, can wait for that long.
     fn verdict_on_unforeseen(&mut self, core: CoreId, held: Time, now: Now<'_>) -> Verdict {
+        if Rule::is_crowded(core, now) {
+            return Verdict::Unknown;
+        }
         self.claim(core, now, false);
         match self.claims.slack(now.view.now, now.view.now, Time::NEVER, held) {
             Slack::Spare(time) if time >= held => Verdict::Safe(None),
@@ -354,7 +352,7 @@ impl Rule {
         let is_charged = is_charged && !self.dispatching.is_free();
         self.claims.clear();
         let first = self.first[core].map(|first| first.rank.2);
-        for id in self.ready[core].iter().copied() {
+        for (.., id) in now.arrivals.ready(core).iter() {
             let Some((job, reserved)) = now.guaranteed(id) else { continue };
             let mut work = reserved.remaining(job);
             if is_charged {

@@ -6,7 +6,7 @@
 use temponet_task::Time;
 
 /// Maximum number of claims that a decision looks at. One claim takes a nanosecond or two.
-const EFFORT: usize = 16_384;
+pub(super) const EFFORT: usize = 16_384;
 
 /// Factor for floating-point rounding, far greater than the possible error.
 const MARGIN: f64 = 1.0 + 1e-6;
