@@ -1,5 +1,5 @@
-//! Lists the trained rivals in `models/baselines` for the program to embed, so that a model joins by its file alone, and a
-//! missing one is a row without figures and no failure to build.
+//! Lists the trained rivals in `models/baselines` for the program to embed, so that a model joins by its file alone,
+//! and a missing one is a row without figures and no failure to build.
 
 use std::path::{Path, PathBuf};
 

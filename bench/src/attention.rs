@@ -43,7 +43,8 @@ impl Method {
         }
     }
 
-    /// Parameters of the method for this many jobs. The rivals get as many keys per query as sparse attention keeps; block-drop as near as whole blocks allow.
+    /// Parameters of the method for this many jobs. The rivals get as many keys per query as sparse attention keeps;
+    /// block-drop as near as whole blocks allow.
     fn sparsity(self, jobs: usize, keys: f64) -> Option<Sparsity> {
         let paper = Sparsity::paper(jobs);
         match self {
@@ -71,7 +72,8 @@ pub struct MethodFigures {
     pub keys: f64,
     /// Mean number of keys that a query is scored with, of the first decision.
     pub scored: f64,
-    /// Bytes of keys and values that the kernel read in the first decision, over all heads and layers; see [`AttentionWork::bytes`].
+    /// Bytes of keys and values that the kernel read in the first decision, over all heads and layers; see
+    /// [`AttentionWork::bytes`].
     pub bytes: u64,
     /// Number of decisions that were taken and compared.
     pub decisions: u64,
@@ -110,8 +112,8 @@ pub struct AttentionEffort {
     pub seconds: f64,
 }
 
-/// Measures a model with one number of jobs and the fastest kernel; the methods take turns. [`Method::TopKeys`] is measured after the others, because it
-/// takes so long that a busy machine would interrupt whatever comes next.
+/// Measures a model with one number of jobs and the fastest kernel; the methods take turns. [`Method::TopKeys`] is
+/// measured after the others, because it takes so long that a busy machine would interrupt whatever comes next.
 pub fn measure(
     model: &Model,
     jobs: usize,
@@ -127,8 +129,8 @@ pub fn measure(
     Ok(figures)
 }
 
-/// Measures a model with one number of jobs and the fastest kernel. The methods take turns, and are compared with the first, which should be
-/// [`Method::Dense`]. Each decision is of other jobs.
+/// Measures a model with one number of jobs and the fastest kernel. The methods take turns, and are compared with the
+/// first, which should be [`Method::Dense`]. Each decision is of other jobs.
 fn measure_in_turns(
     model: &Model,
     jobs: usize,

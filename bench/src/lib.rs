@@ -2,7 +2,8 @@
 //!
 //! [`Bench`] is the command; the modules are its measurements, which the paper's experiments use as well.
 //!
-//! Wall-clock figures depend on the machine and its other load as much as on the code, so each comes with the time of a fixed [`control`] loop.
+//! Wall-clock figures depend on the machine and its other load as much as on the code, so each comes with the time of a
+//! fixed [`control`] loop.
 
 pub mod attention;
 mod commands;

@@ -23,7 +23,8 @@ pub const ENVIRONMENTS: usize = 4096;
 /// Work that can be repeated. Each call does one round and returns the number of updates or decisions in it.
 pub type Round = Box<dyn FnMut() -> Result<f64, TrainError>>;
 
-/// Q-learning with the paper's network on random samples of `tokens` rows, in batches of `batch`. If `merged`, equal tokens are one row with a count.
+/// Q-learning with the paper's network on random samples of `tokens` rows, in batches of `batch`. If `merged`, equal
+/// tokens are one row with a count.
 pub fn learning(device: &TrainingDevice, batch: usize, tokens: usize, merged: bool) -> Round {
     match device.another() {
         TrainingDevice::Cpu(device) => learning_on(device, batch, tokens, merged),

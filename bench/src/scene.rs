@@ -41,9 +41,9 @@ impl Scene {
         Scene { system: TaskSet::new("bench", tasks, CORES).system, jobs, active, events }
     }
 
-    /// Draws a scene of `n` jobs with the lengths of [`Scene::new`], in which every second task is critical. The critical
-    /// tasks load the cores to [`CRITICAL_LOAD`] and all tasks together to more than they can bear, so the shield
-    /// guarantees exactly the critical ones.
+    /// Draws a scene of `n` jobs with the lengths of [`Scene::new`], in which every second task is critical. The
+    /// critical tasks load the cores to [`CRITICAL_LOAD`] and all tasks together to more than they can bear, so the
+    /// shield guarantees exactly the critical ones.
     pub fn half_critical(n: usize, seed: u64) -> Scene {
         let mut scene = Scene::new(n, seed);
         let per_task = |load: f64, count: usize| load * CORES as f64 / count.max(1) as f64;

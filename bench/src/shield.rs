@@ -1,7 +1,7 @@
 //! The time that the shield adds to a decision: the slack of every core.
 //!
-//! The scheduler behind the shield costs next to nothing and always proposes jobs without a guarantee, so no core runs its
-//! guaranteed job with the earliest deadline and the slack of every core has to be computed.
+//! The scheduler behind the shield costs next to nothing and always proposes jobs without a guarantee, so no core runs
+//! its guaranteed job with the earliest deadline and the slack of every core has to be computed.
 
 use std::time::Instant;
 

@@ -1,4 +1,5 @@
-//! No report of a program makes [`ReadyJobs`] panic, and no scheduler of ours answers an accepted report with an illegal assignment.
+//! No report of a program makes [`ReadyJobs`] panic, and no scheduler of ours answers an accepted report with an
+//! illegal assignment.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! No view, however malformed, makes the shield panic, assign a job that is not active, or ask for a decision in the past.
+//! No view, however malformed, makes the shield panic, assign a job that is not active, or ask for a decision in the
+//! past.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

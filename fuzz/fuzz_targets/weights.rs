@@ -8,7 +8,8 @@ use temponet::Model;
 use temponet::stages::Tokenizer;
 use temponet_infer::{Architecture, Network, NetworkOptions, Rows, Weights};
 
-/// Cuts, changes and grows whole files, so that what is behind the checks of the container is reached: the input is the changes.
+/// Cuts, changes and grows whole files, so that what is behind the checks of the container is reached: the input is the
+/// changes.
 fn changed(data: &[u8]) -> Vec<u8> {
     static WHOLE: OnceLock<Vec<u8>> = OnceLock::new();
     let mut bytes = WHOLE.get_or_init(small).clone();

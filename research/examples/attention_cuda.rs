@@ -1,10 +1,11 @@
-//! The paper's micro-benchmark of sparse attention (E7): one layer on a GPU, rows in deadline order, sparse attention compared with dense
-//! attention and with two rivals, which get as many keys. Prints JSON.
+//! The paper's micro-benchmark of sparse attention (E7): one layer on a GPU, rows in deadline order, sparse attention
+//! compared with dense attention and with two rivals, which get as many keys. Prints JSON.
 //!
 //!     cargo run --release -p temponet-paper --features cuda --example attention_cuda [-- JOBS BATCH]
 //!
-//! All are checked against the CPU before they are timed. Times are medians between events on the GPU's own stream; they include the choice of
-//! the keys. The inputs stay in the caches as the pass before left them, as the activations of a network do.
+//! All are checked against the CPU before they are timed. Times are medians between events on the GPU's own stream;
+//! they include the choice of the keys. The inputs stay in the caches as the pass before left them, as the activations
+//! of a network do.
 
 #![allow(unsafe_code)]
 
@@ -59,7 +60,8 @@ unsafe impl DeviceRepr for Shape {}
 // SAFETY: as above.
 unsafe impl DeviceRepr for Cut {}
 
-/// Which keys are kept: rows per chunk (none: block-drop, which knows no chunks), rows per block, and blocks that are looked into.
+/// Which keys are kept: rows per chunk (none: block-drop, which knows no chunks), rows per block, and blocks that are
+/// looked into.
 #[derive(Clone, Copy)]
 struct Sparsity {
     jobs: usize,
@@ -109,8 +111,9 @@ impl Sparsity {
         1 + self.chunk.map_or(0, |chunk| chunk + self.chunks().count()) + self.keep * self.block
     }
 
-    /// Checks the list of a block of one sample: it is the idle row, the own chunk, each chunk's middle row, and as many blocks of other chunks as are kept,
-    /// none of which has a lower score than another one, except for rounding. Without chunks it is the idle row and the kept blocks.
+    /// Checks the list of a block of one sample: it is the idle row, the own chunk, each chunk's middle row, and as
+    /// many blocks of other chunks as are kept, none of which has a lower score than another one, except for rounding.
+    /// Without chunks it is the idle row and the kept blocks.
     fn check(self, own: &Range<usize>, list: &[i32], [q, k]: [&[f32]; 2]) -> Result<(), String> {
         let is_listed = |row: usize| list.contains(&(row as i32));
         let blocks = self.blocks();
@@ -332,8 +335,9 @@ impl Bench {
         Ok(times[TIMED / 2])
     }
 
-    /// Greatest difference of the first and the last sample from the CPU's result, of which a failure names the method. `kept` has the rows that a query of a
-    /// sample attends to, given the query and its logits; queries without them are not compared. Clears the result.
+    /// Greatest difference of the first and the last sample from the CPU's result, of which a failure names the method.
+    /// `kept` has the rows that a query of a sample attends to, given the query and its logits; queries without them
+    /// are not compared. Clears the result.
     fn check(
         &mut self,
         method: &str,

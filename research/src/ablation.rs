@@ -1,7 +1,7 @@
 //! Network shapes and training methods compared with each other.
 //!
-//! Every variant is trained with several seeds, and all of them run the same unseen task sets. They run without a shield, because a shield would
-//! hide what they have learned.
+//! Every variant is trained with several seeds, and all of them run the same unseen task sets. They run without a
+//! shield, because a shield would hide what they have learned.
 
 use std::sync::Arc;
 
@@ -158,7 +158,8 @@ impl Context<'_> {
         Ok(all.chunks(seeds.max(1) as usize).map(<[Trained]>::to_vec).collect())
     }
 
-    /// Compares trained models, given by the names of their variants, with each other and with the baselines of a test bed.
+    /// Compares trained models, given by the names of their variants, with each other and with the baselines of a test
+    /// bed.
     pub fn contest_models(
         &self,
         bed: &TestBed<'_>,
@@ -209,7 +210,8 @@ impl Ablation {
         self.result(first).zip(self.result(second))
     }
 
-    /// A line with the share of jobs in time over the trainings of a variant, with EDF, the best classical scheduler and the optimum beside it.
+    /// A line with the share of jobs in time over the trainings of a variant, with EDF, the best classical scheduler
+    /// and the optimum beside it.
     pub fn share_line(&self, name: impl Into<String>, result: &VariantResult) -> Line {
         Line::share(name, result.shares()).beside_baselines(&self.contest.baselines())
     }

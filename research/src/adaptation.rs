@@ -7,7 +7,8 @@ const EPSILON: f64 = 0.05;
 /// Greatest number of decisions in one episode.
 const MOST_CHOICES: u64 = 50_000;
 
-/// Returns the recipe that continues with `episodes` whole episodes in one environment, with few random decisions and the learning rate `rate`.
+/// Returns the recipe that continues with `episodes` whole episodes in one environment, with few random decisions and
+/// the learning rate `rate`.
 pub fn adapted(recipe: &Recipe, episodes: u64, rate: f64) -> Recipe {
     let mut recipe = recipe.clone();
     recipe.stage.retain(|stage| stage.method.settings::<DqnSettings>().is_some());

@@ -1,7 +1,7 @@
-//! Figures that every learned scheduler is measured against on the same runs: those of EDF, of the best classical scheduler and of the
-//! clairvoyant optimum.
+//! Figures that every learned scheduler is measured against on the same runs: those of EDF, of the best classical
+//! scheduler and of the clairvoyant optimum.
 
-use super::line::Line;
+use super::result_line::Line;
 use temponet_lab::stats::percent;
 
 /// One figure as achieved by EDF, by the best classical scheduler and by the clairvoyant optimum.
@@ -13,7 +13,8 @@ pub struct Baselines {
     pub best: Option<f64>,
     /// Name of the best classical scheduler; none if it is not the same scheduler on all runs.
     pub best_name: Option<String>,
-    /// Figure of the optimum, and whether it is exact. A figure that is not exact is a bound that no scheduler can exceed.
+    /// Figure of the optimum, and whether it is exact. A figure that is not exact is a bound that no scheduler can
+    /// exceed.
     pub optimum: Option<(f64, bool)>,
 }
 

@@ -1,7 +1,8 @@
 //! Files kept between calls: the findings of each experiment and every trained model.
 //!
-//! The name of a file is a hash of everything that decides its content. Nothing is therefore computed twice, and nothing stale is read. A file is
-//! written completely or not at all, so that readers and interrupted runs never see a part of it.
+//! The name of a file is a hash of everything that decides its content. Nothing is therefore computed twice, and
+//! nothing stale is read. A file is written completely or not at all, so that readers and interrupted runs never see a
+//! part of it.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -27,7 +28,8 @@ impl Cache {
         Ok(cache)
     }
 
-    /// Returns `temponet` in the user's cache folder (`$XDG_CACHE_HOME` or `~/.cache`), or a folder in the current one if neither is known.
+    /// Returns `temponet` in the user's cache folder (`$XDG_CACHE_HOME` or `~/.cache`), or a folder in the current one
+    /// if neither is known.
     pub fn default_folder() -> PathBuf {
         let of = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         match of("XDG_CACHE_HOME").or_else(|| of("HOME").map(|home| home.join(".cache"))) {
@@ -66,8 +68,8 @@ impl Cache {
         self.replace(&path, content).map_err(|error| self.problem(&path, &error))
     }
 
-    /// Writes a temporary file with an unpredictable name and renames it. The content reaches the disk before the file takes its name; otherwise a
-    /// crash could leave an empty file under that name.
+    /// Writes a temporary file with an unpredictable name and renames it. The content reaches the disk before the file
+    /// takes its name; otherwise a crash could leave an empty file under that name.
     fn replace(&self, path: &Path, content: &[u8]) -> std::io::Result<()> {
         let mut builder = tempfile::Builder::new();
         builder.prefix(".temponet-").suffix(".partial").rand_bytes(12);
@@ -100,15 +102,15 @@ pub fn key(parts: &[&str]) -> String {
     hash(parts.iter().flat_map(|part| part.bytes().chain([0])))
 }
 
-/// Returns a hash of a model's file. It covers the metadata as well as the tensors: the same weights with other tokens, another scale or another
-/// reserve for long slack are another scheduler.
+/// Returns a hash of a model's file. It covers the metadata as well as the tensors: the same weights with other tokens,
+/// another scale or another reserve for long slack are another scheduler.
 pub fn model_key(model: &Model) -> Result<String, ReproduceError> {
     let bytes = model.to_bytes().map_err(|error| ReproduceError::Network(error.to_string()))?;
     Ok(hash(bytes.into_iter()))
 }
 
-/// Returns a text of the options of the learned scheduler that stays the same as long as they do. Latencies are measured anew each time; they
-/// are no choice of the caller.
+/// Returns a text of the options of the learned scheduler that stays the same as long as they do. Latencies are
+/// measured anew each time; they are no choice of the caller.
 pub fn options_key(options: &Options) -> String {
     let Options { mapping, sparse, keep_attention, network, budget_ns, calibration: _, tuning } = options;
     let NetworkOptions { kernel, precision, rows } = network;

@@ -10,8 +10,8 @@ use temponet_sim::{Metrics, SimError, Unobserved, simulate};
 use temponet_task::{Aim, Scheduler};
 
 use super::baselines::Baselines;
-use super::line::{Better, Estimate, Line, Unit};
 use super::paper_model::{PAPER, PaperModel, READINGS};
+use super::result_line::{Better, Line, RepeatedMean, Unit};
 use super::{Context, Protocol, ReproduceError, Size};
 use temponet_lab::arena::{Case, possible};
 use temponet_lab::clairvoyant::OptimumRange;
@@ -29,7 +29,8 @@ pub struct TestBed<'a> {
     pub cases: Vec<Case>,
     /// Specifications of the classical schedulers that take part.
     pub classical: &'a [String],
-    /// Measure by which the clairvoyant optimum is computed, and its limit per run in seconds of one core; none: no optimum.
+    /// Measure by which the clairvoyant optimum is computed, and its limit per run in seconds of one core; none: no
+    /// optimum.
     pub oracle: Option<(Aim, f64)>,
 }
 
@@ -149,8 +150,8 @@ impl Contender {
     }
 
     /// Estimates a figure over the runs.
-    pub fn estimate(&self, of: RunMetric) -> Estimate {
-        Estimate::of(&self.values(of))
+    pub fn estimate(&self, of: RunMetric) -> RepeatedMean {
+        RepeatedMean::of(&self.values(of))
     }
 
     /// Returns the share of jobs in time, run by run.
@@ -171,7 +172,8 @@ pub struct Contest {
 }
 
 impl Context<'_> {
-    /// Returns entrants by the names of the roster: classical schedulers, and the learned one with or without its shield.
+    /// Returns entrants by the names of the roster: classical schedulers, and the learned one with or without its
+    /// shield.
     pub fn entrants(&self, names: &[String]) -> Vec<Entrant<'_>> {
         let entrant = |name: &String| {
             let spec = name.clone();
@@ -200,7 +202,8 @@ impl Context<'_> {
         self.contest_of(bed, &self.learned_and(&[&PAPER], bed.classical)?)
     }
 
-    /// Runs the given entrants on every run of a test bed, in parallel. The results do not depend on the number of threads.
+    /// Runs the given entrants on every run of a test bed, in parallel. The results do not depend on the number of
+    /// threads.
     pub fn contest_of(&self, bed: &TestBed<'_>, entrants: &[Entrant<'_>]) -> Result<Contest, ReproduceError> {
         let TestBed { label, cases, oracle, .. } = bed;
         let progress = Progress::steps((cases.len() * (entrants.len() + usize::from(oracle.is_some()))) as u64);
@@ -243,7 +246,8 @@ impl Entrant<'_> {
     }
 }
 
-/// Returns an entrant that runs a model with the given options, with or without the shield. The network is followed on every set.
+/// Returns an entrant that runs a model with the given options, with or without the shield. The network is followed on
+/// every set.
 pub fn model_entrant(name: &str, model: &Arc<Model>, options: Options, is_shielded: bool) -> Entrant<'static> {
     let (model, label) = (model.clone(), name.to_string());
     let make = move || -> Result<Box<dyn Scheduler>, CompareError> {
@@ -269,13 +273,15 @@ impl Contest {
         self.contender(PAPER.name)
     }
 
-    /// Returns the learned scheduler as it ships: the first contender that is neither classical nor a reading of the paper.
+    /// Returns the learned scheduler as it ships: the first contender that is neither classical nor a reading of the
+    /// paper.
     pub fn shipped(&self) -> Option<&Contender> {
         let is_paper = |name: &str| READINGS.iter().any(|reading| reading.name == name);
         self.contenders.iter().find(|contender| !contender.is_classical && !is_paper(&contender.name))
     }
 
-    /// Returns the paper's own TempoNet and the learned scheduler as it ships, as far as they took part, each with the prefix of its figures.
+    /// Returns the paper's own TempoNet and the learned scheduler as it ships, as far as they took part, each with the
+    /// prefix of its figures.
     pub fn learned(&self) -> impl Iterator<Item = (&'static str, &Contender)> {
         [("", self.paper()), ("temponet_", self.shipped())].into_iter().filter_map(|(prefix, who)| Some((prefix, who?)))
     }
@@ -334,8 +340,8 @@ impl Contest {
         line.beside_baselines(&baselines)
     }
 
-    /// A share of a contender as a line, with EDF, the best classical scheduler and the optimum beside it. The optimum must have been computed by
-    /// the same measure.
+    /// A share of a contender as a line, with EDF, the best classical scheduler and the optimum beside it. The optimum
+    /// must have been computed by the same measure.
     pub fn score_line(&self, name: &str, who: &Contender, of: RunMetric) -> Line {
         let baselines = Baselines { optimum: self.optimum(), ..self.classical_baselines(Better::Higher, of) };
         Line::share(name, who.estimate(of)).beside_baselines(&baselines)

@@ -10,8 +10,8 @@ use super::networks;
 /// Name of its figures.
 pub const NAME: &str = "ff_dqn";
 
-/// Returns the baseline for sets of `tasks` tasks. It reads slack and remaining time as numbers, and trains on `set` or, without one, on sets
-/// drawn as the recipe says.
+/// Returns the baseline for sets of `tasks` tasks. It reads slack and remaining time as numbers, and trains on `set`
+/// or, without one, on sets drawn as the recipe says.
 pub fn variant<'a>(recipe: &Recipe, tasks: usize, set: Option<&'a TaskSet>) -> Variant<'a> {
     let tokens = Tokens::Custom(Box::new(Tokenizer::continuous(Continuous::Raw)));
     let network = NetworkShape { body: networks::feed_forward(tasks), ..recipe.network };

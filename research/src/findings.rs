@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::line::{Better, Line, Noise, Standing};
 use super::protocol::Mode;
+use super::result_line::{Better, Line, Noise, Standing};
 use temponet_lab::stats::percent;
 
 /// Conclusion of an experiment.
@@ -105,7 +105,8 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// Adds a figure and puts the paper's figure of the same name beside it. A figure that is not finite is replaced by a note.
+    /// Adds a figure and puts the paper's figure of the same name beside it. A figure that is not finite is replaced by
+    /// a note.
     pub fn add(&mut self, line: Line) {
         if !line.ours.mean.is_finite() {
             return self.notes.push(format!("{}: there is no figure", line.name));
@@ -136,13 +137,15 @@ impl Findings {
 
     /// Derives the verdict from the headline figures that the paper has as well.
     ///
-    /// The verdict is *worse* if one figure is worse. Otherwise it is *not reproducible* if one figure is undecided, *better* if one is better,
-    /// and *reproduced* if all are the same. `beside` ends the sentence with further facts, such as the figures of EDF and of the optimum.
+    /// The verdict is *worse* if one figure is worse. Otherwise it is *not reproducible* if one figure is undecided,
+    /// *better* if one is better, and *reproduced* if all are the same. `beside` ends the sentence with further facts,
+    /// such as the figures of EDF and of the optimum.
     pub fn judge(&mut self, beside: &str) {
         self.judge_headlines(beside, Verdict::Worse);
     }
 
-    /// Derives the verdict on claimed differences: a claim that our figures do not reach is *not reproducible* rather than *worse*.
+    /// Derives the verdict on claimed differences: a claim that our figures do not reach is *not reproducible* rather
+    /// than *worse*.
     pub fn judge_claim(&mut self, beside: &str) {
         let is_noise = |line: &Line| line.is_headline && line.noise() == Some(Noise::Few);
         let noise = if self.lines.iter().any(is_noise) { "; so few seeds are mere noise" } else { "" };
@@ -206,7 +209,7 @@ pub fn words(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::line::tests::line;
+    use super::super::result_line::tests::line;
     use super::*;
 
     fn findings(lines: Vec<Line>) -> Findings {

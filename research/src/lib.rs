@@ -1,13 +1,15 @@
 //! The experiments of the paper, each runnable by name.
 //!
-//! An experiment consists of a Rust module in `src/experiments` and a protocol file in `research/experiments`; [`ALL`] lists them. [`run`]
-//! runs one and stores its [`Findings`] in the [`Cache`]; [`cached`] returns the findings of an earlier run.
+//! An experiment consists of a Rust module in `src/experiments` and a protocol file in `research/experiments`; [`ALL`]
+//! lists them. [`run`] runs one and stores its [`Findings`] in the [`Cache`]; [`cached`] returns the findings of an
+//! earlier run.
 //!
-//! Findings hold our figures beside the paper's and beside those of EDF, the best classical scheduler and the clairvoyant optimum on the same
-//! runs, and a verdict that follows from the figures. Shares are fractions from 0 to 1; every other figure states its unit.
+//! Findings hold our figures beside the paper's and beside those of EDF, the best classical scheduler and the
+//! clairvoyant optimum on the same runs, and a verdict that follows from the figures. Shares are fractions from 0 to 1;
+//! every other figure states its unit.
 //!
-//! The rivals' methods of learning are in [`methods`], those that search in [`search`]; [`register`] makes them known to recipes and to the catalog of
-//! schedulers. Everything else is arranged from the product's crates.
+//! The rivals' methods of learning are in [`methods`], those that search in [`search`]; [`register`] makes them known
+//! to recipes and to the catalog of schedulers. Everything else is arranged from the product's crates.
 
 mod ablation;
 mod adaptation;
@@ -17,7 +19,6 @@ mod contest;
 mod experiments;
 mod ff_dqn;
 mod findings;
-mod line;
 pub mod methods;
 pub mod networks;
 mod observed;
@@ -27,6 +28,7 @@ mod plots;
 mod protocol;
 mod register;
 mod reproduce;
+mod result_line;
 mod rivals;
 pub mod search;
 mod training;
@@ -44,11 +46,11 @@ pub use cache::{Cache, key, model_key, options_key};
 pub use contest::{Contender, Contest, Entrant, RunFigures, RunMetric, TestBed, model_entrant};
 pub use experiments::ALL;
 pub use findings::{Findings, FindingsTable, Picture, Verdict};
-pub use line::{Better, Estimate, Line, Noise, Reference, Standing, Unit};
 pub use paper_model::{PAPER, PaperModel, READINGS, SPARSE};
 pub use protocol::{Mode, Protocol, Size, TimedSize, Workload};
 pub use register::register;
 pub use reproduce::Reproduce;
+pub use result_line::{Better, Line, Noise, Reference, RepeatedMean, Standing, Unit};
 pub use training::{DeviceTrainer, History, Trained, Trainer, Training};
 
 use temponet_wording::did_you_mean;
@@ -158,8 +160,9 @@ pub fn find(name: &str) -> Result<&'static Experiment, ReproduceError> {
     found.ok_or_else(|| ReproduceError::Unknown(name.into()))
 }
 
-/// Returns the name of the cache file that holds the findings. It depends on the protocol, the mode, the model's file, the options of the learned
-/// scheduler, the readings of the paper and the program version; that of the rivals on their models, too.
+/// Returns the name of the cache file that holds the findings. It depends on the protocol, the mode, the model's file,
+/// the options of the learned scheduler, the readings of the paper and the program version; that of the rivals on their
+/// models, too.
 fn file_of(experiment: &Experiment, mode: Mode, roster: &Roster, cache: &Cache) -> Result<String, ReproduceError> {
     let model = roster.model.as_ref().map_or(Ok(String::new()), |model| model_key(model))?;
     let options = options_key(&roster.options);

@@ -12,8 +12,8 @@ const CHOICES: usize = 40;
 const SEED: u64 = 0x51AC;
 
 impl Context<'_> {
-    /// Returns slack and remaining wcet, in median wcets, of all jobs that are ready at decision points under EDF, on sets drawn as the recipe
-    /// says.
+    /// Returns slack and remaining wcet, in median wcets, of all jobs that are ready at decision points under EDF, on
+    /// sets drawn as the recipe says.
     pub fn observed(&self, recipe: &Recipe) -> Result<Vec<[f64; 2]>, ReproduceError> {
         let wrong = |error: temponet_train::FleetError| self.protocol_error(error);
         let source = TaskSetSource::Drawn(Box::new(recipe.workload.clone()));

@@ -31,7 +31,8 @@ pub fn html(all: &[Findings]) -> String {
     Page::new("The paper's experiments").facts(&facts).section("", "", &overview.finish()).html(&out).finish()
 }
 
-/// Largest number of figures that are shown at once. More are folded away below the tables, which then have them in short.
+/// Largest number of figures that are shown at once. More are folded away below the tables, which then have them in
+/// short.
 const MOST_OPEN: usize = 80;
 
 fn class(verdict: Verdict) -> &'static str {
@@ -101,7 +102,8 @@ fn section(out: &mut String, findings: &Findings) {
     );
 }
 
-/// Returns the figures as a table: header and rows. Every reference has a column; the last column states why a figure carries little evidence.
+/// Returns the figures as a table: header and rows. Every reference has a column; the last column states why a figure
+/// carries little evidence.
 pub fn figures(findings: &Findings) -> (Vec<String>, Vec<Vec<String>>) {
     let mut columns: Vec<&str> = Vec::new();
     for reference in findings.lines.iter().flat_map(|line| &line.references) {

@@ -1,9 +1,11 @@
-//! The paper's own TempoNet, as far as the paper defines it: its tokens, its network, plain Q-learning and no shield. It stands beside the
-//! scheduler that ships, which has other tokens, another way of learning and a shield. A verdict about the paper's figures is about this one.
+//! The paper's own TempoNet, as far as the paper defines it: its tokens, its network, plain Q-learning and no shield.
+//! It stands beside the scheduler that ships, which has other tokens, another way of learning and a shield. A verdict
+//! about the paper's figures is about this one.
 //!
-//! Three readings of the paper are trained, with `research/recipes/dqn-paper.toml`, `dqn-paper-remaining.toml` and `dqn-paper-ticks.toml`, and the first
-//! one with sparse attention, with `dqn-paper-sparse.toml`. The files in `research/models` are those of the recipes' own seed;
-//! docs/results/paper-model.md has the other seeds and the curves.
+//! Three readings of the paper are trained, with `research/recipes/dqn-paper.toml`, `dqn-paper-remaining.toml` and
+//! `dqn-paper-ticks.toml`, and the first one with sparse attention, with `dqn-paper-sparse.toml`. The files in
+//! `research/models` are those of the recipes' own seed; docs/results/paper-model.md has the other seeds and the
+//! curves.
 
 use std::sync::Arc;
 

@@ -47,7 +47,8 @@ impl Findings {
         self.picture(title, caption, svg(&[panel], 1, names));
     }
 
-    /// Adds bars of shares, labeled in whole percent: one group of bars for each name in `groups`, one bar in it for each series.
+    /// Adds bars of shares, labeled in whole percent: one group of bars for each name in `groups`, one bar in it for
+    /// each series.
     pub fn share_bars(&mut self, title: &str, caption: &str, groups: &[String], series: &[(String, Vec<f64>)]) {
         self.picture(title, caption, bars(groups, series, 1.0, |share| format!("{:.0}", 100.0 * share)));
     }

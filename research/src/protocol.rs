@@ -1,7 +1,7 @@
 //! Protocol files in `research/experiments`.
 //!
-//! A protocol states the paper's figures, the workloads with their seeds, the schedulers that take part and the extent of the experiment in each
-//! mode.
+//! A protocol states the paper's figures, the workloads with their seeds, the schedulers that take part and the extent
+//! of the experiment in each mode.
 
 use std::collections::BTreeMap;
 use temponet_task::{Aim, Time};
@@ -53,7 +53,8 @@ pub struct Protocol {
     /// The paper's figures, by the names of ours. Shares are fractions; times are in the unit of the figure.
     #[serde(default)]
     pub paper: BTreeMap<String, f64>,
-    /// Greatest difference from the paper's figure that counts as equal, by name; default: one that depends on the unit.
+    /// Greatest difference from the paper's figure that counts as equal, by name; default: one that depends on the
+    /// unit.
     #[serde(default)]
     pub tolerance: BTreeMap<String, f64>,
     /// Specifications of the classical schedulers that take part.
@@ -77,7 +78,8 @@ pub struct Workload {
     /// Measure that is scored; default: jobs in time.
     #[serde(default = "met", deserialize_with = "read_aim")]
     pub goal: Aim,
-    /// Seed of the first set; each further set has the next seed. All of them are reserved for evaluation and never used in training.
+    /// Seed of the first set; each further set has the next seed. All of them are reserved for evaluation and never
+    /// used in training.
     pub first_seed: u64,
     /// Number of cores; none: the number in the set.
     pub cores: Option<usize>,

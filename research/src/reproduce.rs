@@ -37,13 +37,15 @@ pub struct Reproduce {
     /// Folder for findings and trained models [default: temponet in the user's cache folder]
     #[arg(long, value_name = "FOLDER")]
     cache: Option<PathBuf>,
-    /// Folder with models of rivals, NAME.safetensors, that take the place of the built-in ones (for the experiment rivals)
+    /// Folder with models of rivals, NAME.safetensors, that take the place of the built-in ones (for the experiment
+    /// rivals)
     #[arg(long, value_name = "FOLDER")]
     models: Option<PathBuf>,
     /// Device for training: cpu (the fastest for networks this small), cuda, or auto for a GPU if there is one
     #[arg(long, value_name = "DEVICE", default_value = "cpu", value_parser = ["auto", "cpu", "cuda"])]
     device: String,
-    /// Run experiments again even if their findings are cached, and replace any existing report; trained models are kept
+    /// Run experiments again even if their findings are cached, and replace any existing report; trained models are
+    /// kept
     #[arg(long)]
     force: bool,
     /// Write a self-contained HTML page with all figures and pictures

@@ -1,7 +1,8 @@
 //! The rivals that the paper names: learned ones, each with a recipe and a model, and those that search.
 //!
-//! A model comes from the folder that the user names, from the program itself (`research/models/baselines`), or from the cache;
-//! in a full run it is trained if it is nowhere. A rival without a model is listed with the command that trains it.
+//! A model comes from the folder that the user names, from the program itself (`research/models/baselines`), or from
+//! the cache; in a full run it is trained if it is nowhere. A rival without a model is listed with the command that
+//! trains it.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Training of the models that experiments need.
 //!
-//! Every model is trained once. Later calls, also of other experiments, find it in the cache. An interrupted training continues from its
-//! checkpoint.
+//! Every model is trained once. Later calls, also of other experiments, find it in the cache. An interrupted training
+//! continues from its checkpoint.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -54,7 +54,8 @@ pub trait Trainer: Sync {
     /// Returns the kind of the device. Different kinds round differently, so each kind has its own models in the cache.
     fn kind(&self) -> &'static str;
 
-    /// Trains a model, continuing from a checkpoint of the same training if there is one. Returns the model and the figures of its phases.
+    /// Trains a model, continuing from a checkpoint of the same training if there is one. Returns the model and the
+    /// figures of its phases.
     fn train(
         &self,
         training: &Training<'_>,
@@ -110,7 +111,8 @@ impl Trainer for DeviceTrainer {
 }
 
 impl Context<'_> {
-    /// Returns the model of a training, from the cache if it is there. An interrupted training continues where it stopped.
+    /// Returns the model of a training, from the cache if it is there. An interrupted training continues where it
+    /// stopped.
     pub fn trained(&self, training: &Training<'_>) -> Result<Trained, ReproduceError> {
         let progress = Progress::steps(updates(training));
         progress.say(training.name);
@@ -119,8 +121,8 @@ impl Context<'_> {
         trained
     }
 
-    /// Returns the models of many trainings. Each training runs on one thread, and as many run at once as there are threads. The models do not
-    /// depend on the number of threads.
+    /// Returns the models of many trainings. Each training runs on one thread, and as many run at once as there are
+    /// threads. The models do not depend on the number of threads.
     pub fn trained_all(&self, trainings: &[Training<'_>]) -> Result<Vec<Trained>, ReproduceError> {
         let threads = rayon::current_num_threads().min(trainings.len());
         if threads < 2 {

@@ -1,5 +1,5 @@
-//! Contract: a pass of the feed-forward network allocates nothing, and a clone shares its weights. This is a test binary
-//! of its own because it counts all allocations.
+//! Contract: a pass of the feed-forward network allocates nothing, and a clone shares its weights. This is a test
+//! binary of its own because it counts all allocations.
 
 #[path = "../../crates/infer/tests/allocation/counting.rs"]
 mod counting;

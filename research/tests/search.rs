@@ -1,4 +1,5 @@
-//! The search schedulers: what their methods gain over random search, and that they know no more than an online scheduler may.
+//! The search schedulers: what their methods gain over random search, and that they know no more than an online
+//! scheduler may.
 
 use temponet::{Core, CoreSet, ExecutionModel, Preemption, Scheduler, Speed, Task, TaskSet, Time};
 use temponet_lab::roster::{Roster, kind};

@@ -1,14 +1,14 @@
 //! EDF on one core where jobs hold the core: the demand test with blocking.
 //!
-//! A job that holds the core delays jobs with earlier deadlines that arrive meanwhile. Only one such job can do so before a
-//! deadline: the one that held the core when the first of them arrived. It began at least a nanosecond before, and it is
-//! due later. So every deadline is met if, for all t, the demand within t plus the longest `region − 1 ns` of the tasks with
-//! a deadline beyond t is at most t.
+//! A job that holds the core delays jobs with earlier deadlines that arrive meanwhile. Only one such job can do so
+//! before a deadline: the one that held the core when the first of them arrived. It began at least a nanosecond before,
+//! and it is due later. So every deadline is met if, for all t, the demand within t plus the longest `region − 1 ns` of
+//! the tasks with a deadline beyond t is at most t.
 //!
-//! Reference: Jeffay, Stanat and Martel, RTSS 1991 (no preemption, deadlines equal to periods, necessary and sufficient for
-//! sporadic tasks in whole time units); George, Rivierre and Spuri, INRIA RR-2966, 1996 (no preemption, arbitrary
-//! deadlines); Baruah, ECRTS 2005 (limited preemption). The descent is that of QPA, in pieces between which the blocking
-//! changes.
+//! Reference: Jeffay, Stanat and Martel, RTSS 1991 (no preemption, deadlines equal to periods, necessary and sufficient
+//! for sporadic tasks in whole time units); George, Rivierre and Spuri, INRIA RR-2966, 1996 (no preemption, arbitrary
+//! deadlines); Baruah, ECRTS 2005 (limited preemption). The descent is that of QPA, in pieces between which the
+//! blocking changes.
 
 use temponet_task::Time;
 
@@ -17,11 +17,12 @@ use super::step_budget::StepBudget;
 use super::uniprocessor_edf::{Demand, Interval, demand, interval, latest_deadline_before};
 use super::worst_case::WorstCase;
 
-/// Time for which a job can delay others: up to `length` for every deadline that is less than `deadline` after the arrival
-/// of its job.
+/// Time for which a job can delay others: up to `length` for every deadline that is less than `deadline` after the
+/// arrival of its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blocking {
-    /// Relative deadline of the task that holds the core; [`Time::NEVER`] for one that has lower priority than all others.
+    /// Relative deadline of the task that holds the core; [`Time::NEVER`] for one that has lower priority than all
+    /// others.
     pub deadline: Time,
     /// Longest delay.
     pub length: Time,
@@ -32,8 +33,8 @@ pub fn is_schedulable_with(tasks: &[Demand], blocking: &[Blocking]) -> bool {
     blocked_test(tasks, blocking, &mut StepBudget::standard()) == Some(true)
 }
 
-/// Demand test with blocking, for the tasks of a set. It is exact if no job is ever preempted and the tasks can arrive at
-/// any time, a period after their last arrival at the earliest.
+/// Demand test with blocking, for the tasks of a set. It is exact if no job is ever preempted and the tasks can arrive
+/// at any time, a period after their last arrival at the earliest.
 pub fn demand_with_blocking(worst_case: &WorstCase) -> Outcome {
     let demands: Vec<Demand> = worst_case.tasks.iter().map(Demand::from).collect();
     match blocked_test(&demands, &worst_case.blocking(), &mut StepBudget::standard()) {

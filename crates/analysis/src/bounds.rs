@@ -1,8 +1,8 @@
 //! Tests that look only at utilizations and densities. They are quick and sufficient: a set that fails may still be
 //! schedulable.
 //!
-//! Reference: Liu and Layland, JACM 20(1), 1973; Bini, Buttazzo and Buttazzo, IEEE TC 52(7), 2003 (hyperbolic bound); Goossens, Funk and
-//! Baruah, Real-Time Systems 25, 2003 (GFB, here by densities); Baker, RTSS 2003 (BAK).
+//! Reference: Liu and Layland, JACM 20(1), 1973; Bini, Buttazzo and Buttazzo, IEEE TC 52(7), 2003 (hyperbolic bound);
+//! Goossens, Funk and Baruah, Real-Time Systems 25, 2003 (GFB, here by densities); Baker, RTSS 2003 (BAK).
 
 use temponet_task::Time;
 
@@ -11,8 +11,8 @@ use super::fractions::{MARGIN, product_is_at_most, sum_is_at_most};
 use super::global::global_tasks;
 use super::worst_case::{Sporadic, WorstCase};
 
-/// Checks the assumptions of the two bounds for rate-monotonic scheduling: free preemption, no jitter, and no deadline shorter than its
-/// period.
+/// Checks the assumptions of the two bounds for rate-monotonic scheduling: free preemption, no jitter, and no deadline
+/// shorter than its period.
 fn rate_monotonic_only(worst_case: &WorstCase) -> Result<(), Outcome> {
     if let Some(outcome) = worst_case.if_limited() {
         return Err(outcome);

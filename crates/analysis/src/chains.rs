@@ -1,15 +1,19 @@
 //! Bounds on the reaction time and the data age of chains.
 //!
-//! A chain is cut into *segments*: steps that follow each other directly. The last job of a segment completes at most its response time after the segment's
-//! arrival. Where the next segment reads, its first job takes the newest value that it can see. All bounds are counted from the arrival of a source job, as the
-//! simulation measures them; an event that has just missed a source job waits for up to one more period.
+//! A chain is cut into *segments*: steps that follow each other directly. The last job of a segment completes at most
+//! its response time after the segment's arrival. Where the next segment reads, its first job takes the newest value
+//! that it can see. All bounds are counted from the arrival of a source job, as the simulation measures them; an event
+//! that has just missed a source job waits for up to one more period.
 //!
-//! - *Davare*: the next segment arrives at most a period after the value was written, and the value that it reads is at most a period older than it could be:
-//!   Σ (T + R) (Davare, Zhu, Di Natale, Pinello, Kanajan and Sangiovanni-Vincentelli, DAC 2007).
-//! - *Fixed priorities* on one core, implicit communication: a reader of lower priority than the writer cannot start while the writer is pending. So the response
-//!   time of the writer drops out of that hop (Dürr, von der Brüggen, Chen and Chen, ACM TECS 18(5s), 2019). The writer must be released at its arrival.
-//! - *LET*: dates of reading and writing are known beforehand, so both times follow exactly from the periods, offsets and deadlines (Becker, Dasari, Mubeen,
-//!   Behnam and Nolte, Journal of Systems Architecture 80, 2017). Every job must meet its deadline, and readers must be released at their arrivals.
+//! - *Davare*: the next segment arrives at most a period after the value was written, and the value that it reads is at
+//!   most a period older than it could be: Σ (T + R) (Davare, Zhu, Di Natale, Pinello, Kanajan and
+//!   Sangiovanni-Vincentelli, DAC 2007).
+//! - *Fixed priorities* on one core, implicit communication: a reader of lower priority than the writer cannot start
+//!   while the writer is pending. So the response time of the writer drops out of that hop (Dürr, von der Brüggen, Chen
+//!   and Chen, ACM TECS 18(5s), 2019). The writer must be released at its arrival.
+//! - *LET*: dates of reading and writing are known beforehand, so both times follow exactly from the periods, offsets
+//!   and deadlines (Becker, Dasari, Mubeen, Behnam and Nolte, Journal of Systems Architecture 80, 2017). Every job must
+//!   meet its deadline, and readers must be released at their arrivals.
 
 use temponet_task::{Arrival, Chain, Communication, Gap, Task, TaskId, TaskSet, Time};
 
@@ -79,9 +83,11 @@ fn longest_gap(task: &Task) -> Option<u64> {
     }
 }
 
-/// Returns bounds for a chain of `set` in which every job completes within `responses` of its arrival and by its deadline.
+/// Returns bounds for a chain of `set` in which every job completes within `responses` of its arrival and by its
+/// deadline.
 ///
-/// `rule` is the rule of fixed priorities behind the response times, on one core and with preemption at any time; `None` for other schedulers.
+/// `rule` is the rule of fixed priorities behind the response times, on one core and with preemption at any time;
+/// `None` for other schedulers.
 pub fn chain_bounds(
     set: &TaskSet,
     chain: &Chain,

@@ -240,11 +240,11 @@ fn longest_utilization(task: &Task) -> f64 {
     task.period().map_or(0.0, |period| longest(task).0 as f64 * jobs_of(task) / period.0 as f64)
 }
 
-/// For each task the least time from its arrival to its completion, on the fastest cores, and its deadline. Tasks that are
-/// lists of jobs are left out.
+/// For each task the least time from its arrival to its completion, on the fastest cores, and its deadline. Tasks that
+/// are lists of jobs are left out.
 ///
-/// A task with several sources arrives with the last of them. Which one that is may change, so the path that counts is the
-/// shortest of the longest ones from each source.
+/// A task with several sources arrives with the last of them. Which one that is may change, so the path that counts is
+/// the shortest of the longest ones from each source.
 fn paths(set: &TaskSet, tasks: &[Task]) -> Vec<(TaskId, Time, Time)> {
     let alone = |index: TaskId| set.machine().fastest(index).time_for(longest(&tasks[index]));
     let mut least: Vec<Time> = TaskId::all(tasks.len()).map(alone).collect();

@@ -94,9 +94,9 @@ pub struct Partition {
     pub members: Vec<Vec<usize>>,
 }
 
-/// Packs tasks with these loads, in decreasing order, into these empty clusters. `may_use` says whether a task may be in a
-/// cluster at all. `admits` gets a cluster, its load with the next task included, the tasks that it has so far, and the next
-/// task.
+/// Packs tasks with these loads, in decreasing order, into these empty clusters. `may_use` says whether a task may be
+/// in a cluster at all. `admits` gets a cluster, its load with the next task included, the tasks that it has so far,
+/// and the next task.
 pub fn pack_by(
     loads: &[f64],
     empty: &[ClusterLoad],

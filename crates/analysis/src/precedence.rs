@@ -1,12 +1,14 @@
 //! Sets whose tasks follow each other, on one core.
 //!
-//! *Fixed priorities.* A job that follows others is released at the latest when the slowest of them completes. So its task is a sporadic task whose release
-//! jitter is the longest response time of its predecessors, counted from the arrival. Response times and jitters depend on each other and are found together
-//! (holistic analysis: Tindell and Clark, Microprocessing and Microprogramming 40, 1994).
+//! *Fixed priorities.* A job that follows others is released at the latest when the slowest of them completes. So its
+//! task is a sporadic task whose release jitter is the longest response time of its predecessors, counted from the
+//! arrival. Response times and jitters depend on each other and are found together (holistic analysis: Tindell and
+//! Clark, Microprocessing and Microprogramming 40, 1994).
 //!
-//! *EDF by due dates.* Every job is due at least its successors' wcet before they are. Where all jobs of a graph are released together, EDF by due dates
-//! therefore never runs a job before its predecessors, and its schedule is that of independent tasks with the due dates as deadlines (Chetto, Silly and
-//! Bouchentouf, Real-Time Systems 2, 1990). Where sources have release jitter, those that follow them have at most the same one.
+//! *EDF by due dates.* Every job is due at least its successors' wcet before they are. Where all jobs of a graph are
+//! released together, EDF by due dates therefore never runs a job before its predecessors, and its schedule is that of
+//! independent tasks with the due dates as deadlines (Chetto, Silly and Bouchentouf, Real-Time Systems 2, 1990). Where
+//! sources have release jitter, those that follow them have at most the same one.
 //!
 //! On several cores neither argument holds: independent jobs run in parallel there. Nothing is claimed then.
 
@@ -77,8 +79,8 @@ pub fn dependent_response_times(set: &TaskSet, rule: PriorityRule) -> Result<Res
     Ok(unknown(Outcome::Undecided))
 }
 
-/// Tests EDF by due dates on one core. `leads` is how long before its deadline each task's jobs are due; every job must be due before its successors, by their
-/// wcet at least, as [`temponet_task::DueDates`] has it.
+/// Tests EDF by due dates on one core. `leads` is how long before its deadline each task's jobs are due; every job must
+/// be due before its successors, by their wcet at least, as [`temponet_task::DueDates`] has it.
 pub fn due_date_edf(set: &TaskSet, leads: &[Time]) -> Result<Outcome, NotAnalyzable> {
     let mut worst_case = WorstCase::ignoring_precedence(set)?;
     let graph = Precedence::of(set.tasks()).ok().flatten();

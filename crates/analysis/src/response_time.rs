@@ -8,10 +8,10 @@
 //! priorities, a strictly periodic set with a short cycle is followed through its whole schedule, which is exact as
 //! well. Otherwise offsets are ignored, which is safe.
 //!
-//! Where tasks limit preemption, a task of lower priority that holds the core can delay a busy period, and a job that has
-//! reached its last preemption point runs to its end (Davis, Burns, Bril and Lukkien, Real-Time Systems 35, 2007; Bril,
-//! Lukkien and Verhaegh, ECRTS 2007: every job of the busy period is looked at). The bounds are exact if no job is ever
-//! preempted, priorities differ and tasks can arrive at any time from a period after their last arrival on.
+//! Where tasks limit preemption, a task of lower priority that holds the core can delay a busy period, and a job that
+//! has reached its last preemption point runs to its end (Davis, Burns, Bril and Lukkien, Real-Time Systems 35, 2007;
+//! Bril, Lukkien and Verhaegh, ECRTS 2007: every job of the busy period is looked at). The bounds are exact if no job
+//! is ever preempted, priorities differ and tasks can arrive at any time from a period after their last arrival on.
 
 use std::cmp::Ordering;
 

@@ -1,15 +1,19 @@
 //! Sets whose tasks share resources, on one core.
 //!
-//! A job of lower priority delays others only within a critical section that it was in when they arrived, because it runs only in their place. It leaves its
-//! outermost section once, so each task of lower priority delays a busy period by one section at most.
+//! A job of lower priority delays others only within a critical section that it was in when they arrived, because it
+//! runs only in their place. It leaves its outermost section once, so each task of lower priority delays a busy period
+//! by one section at most.
 //!
-//! *Inheritance.* Every task of lower priority can do so: the delay is the sum over these tasks of their longest outermost section that can keep a job of the
-//! level waiting (Sha, Rajkumar and Lehoczky, IEEE Transactions on Computers 39, 1990). Where no section is within another, it is also at most the sum over the
-//! resources of the longest section on each. A section can keep a job waiting if some job of its priority or a higher one locks the resource, or a job that
-//! inherits such a priority in the section around. Resources that are locked in a circle can end in a deadlock; nothing is claimed then.
+//! *Inheritance.* Every task of lower priority can do so: the delay is the sum over these tasks of their longest
+//! outermost section that can keep a job of the level waiting (Sha, Rajkumar and Lehoczky, IEEE Transactions on
+//! Computers 39, 1990). Where no section is within another, it is also at most the sum over the resources of the
+//! longest section on each. A section can keep a job waiting if some job of its priority or a higher one locks the
+//! resource, or a job that inherits such a priority in the section around. Resources that are locked in a circle can
+//! end in a deadlock; nothing is claimed then.
 //!
-//! *Ceiling.* A job starts only above the ceilings of what others hold, so only one of these sections is under way: the delay is the longest (Baker, Real-Time
-//! Systems 3, 1991). That needs preemption levels in the order of the priorities: a job that goes before another one has the higher level.
+//! *Ceiling.* A job starts only above the ceilings of what others hold, so only one of these sections is under way: the
+//! delay is the longest (Baker, Real-Time Systems 3, 1991). That needs preemption levels in the order of the
+//! priorities: a job that goes before another one has the higher level.
 //!
 //! *EDF.* The demand within t is delayed by jobs with a relative deadline beyond t, by sums or by the longest as above.
 //!
@@ -88,7 +92,8 @@ fn waiting_keys<K: Ord + Copy>(set: &TaskSet, keys: &[K], last: K) -> Vec<K> {
     least
 }
 
-/// Length of the longest outermost section of a task in which it holds a resource that `keeps` others waiting, be it for a part of the section.
+/// Length of the longest outermost section of a task in which it holds a resource that `keeps` others waiting, be it
+/// for a part of the section.
 fn longest(task: &Task, keeps: impl Fn(ResourceId) -> bool) -> u64 {
     let counts = |outer: &&Section| {
         let mut within = (0..task.sections.len())
@@ -205,7 +210,8 @@ fn delayed_test(set: &TaskSet, demands: &[Demand], budget: &mut StepBudget) -> O
     Some(true)
 }
 
-/// How long jobs that are due later can delay the demand within `t`. A job that is released late has less than its relative deadline left.
+/// How long jobs that are due later can delay the demand within `t`. A job that is released late has less than its
+/// relative deadline left.
 fn delay_within(set: &TaskSet, demands: &[Demand], t: u64) -> u64 {
     let later = || set.tasks().iter().filter(|task| task.deadline.0 > t);
     let deadlines: Vec<u64> = demands.iter().map(|task| task.deadline.0).collect();
@@ -218,7 +224,8 @@ fn delay_within(set: &TaskSet, demands: &[Demand], t: u64) -> u64 {
     }
 }
 
-/// Sum of the delays by each task; where no section is within another, at most that of the longest section on each resource, which one job holds at a time.
+/// Sum of the delays by each task; where no section is within another, at most that of the longest section on each
+/// resource, which one job holds at a time.
 fn summed<'a, T: Iterator<Item = &'a Task>>(
     set: &TaskSet,
     by_task: impl Iterator<Item = u64>,

@@ -1,9 +1,9 @@
 //! Global EDF on cores of different speeds (a uniform machine) that every task may use.
 //!
-//! Reference: Funk, Goossens and Baruah, On-line Scheduling on Uniform Multiprocessors, RTSS 2001 (FGB). EDF, which gives the
-//! faster core to the earlier deadline, meets every deadline if S ≥ Σδ + λ·δmax. S is the total speed, δ are the densities,
-//! and λ is the greatest ratio, over all cores but the slowest, of the total speed of the slower cores to the speed of the
-//! core. On identical cores λ is m − 1 and this is GFB.
+//! Reference: Funk, Goossens and Baruah, On-line Scheduling on Uniform Multiprocessors, RTSS 2001 (FGB). EDF, which
+//! gives the faster core to the earlier deadline, meets every deadline if S ≥ Σδ + λ·δmax. S is the total speed, δ are
+//! the densities, and λ is the greatest ratio, over all cores but the slowest, of the total speed of the slower cores
+//! to the speed of the core. On identical cores λ is m − 1 and this is GFB.
 //!
 //! Jobs complete at whole nanoseconds. The rest of the nanosecond is lost, which counts as work of the job here.
 

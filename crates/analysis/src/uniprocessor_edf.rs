@@ -1,9 +1,9 @@
 //! EDF on one core: the set is schedulable if the processor demand never exceeds the time available. Exact for tasks
 //! that may arrive together.
 //!
-//! Reference: Baruah, Rosier and Howell 1990 (processor demand); the quick convergence (QPA) of Zhang and Burns, IEEE TC 58(9), 2009.
-//! A release up to J late leaves D − J of the relative deadline, so the demand of a task with jitter is that of the
-//! deadline D − J.
+//! Reference: Baruah, Rosier and Howell 1990 (processor demand); the quick convergence (QPA) of Zhang and Burns, IEEE
+//! TC 58(9), 2009. A release up to J late leaves D − J of the relative deadline, so the demand of a task with jitter is
+//! that of the deadline D − J.
 
 use std::cmp::Ordering;
 

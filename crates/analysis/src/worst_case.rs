@@ -45,7 +45,8 @@ pub struct Sporadic {
     pub region: Time,
     /// Work of a job after its last preemption point if it takes its wcet; at least a nanosecond.
     pub last_region: Time,
-    /// Longest time for which jobs of lower priority that hold resources delay a busy period of the task; zero without critical sections.
+    /// Longest time for which jobs of lower priority that hold resources delay a busy period of the task; zero without
+    /// critical sections.
     pub waits: Time,
 }
 
@@ -151,7 +152,8 @@ impl WorstCase {
         if set.has_sections() { Err(NotAnalyzable::SharedResources) } else { Ok(worst_case) }
     }
 
-    /// Returns the worst case of a set as if no task followed another and no job waited for a resource. Whoever uses it has to account for both.
+    /// Returns the worst case of a set as if no task followed another and no job waited for a resource. Whoever uses it
+    /// has to account for both.
     pub fn ignoring_sections(set: &TaskSet) -> Result<WorstCase, NotAnalyzable> {
         if !set.modes().is_empty() {
             return Err(NotAnalyzable::ModeSwitches);
@@ -215,8 +217,8 @@ impl WorstCase {
         .at_one_speed())
     }
 
-    /// If all cores have the same speed, includes it in the execution times. A job takes whole nanoseconds, however often it
-    /// is preempted.
+    /// If all cores have the same speed, includes it in the execution times. A job takes whole nanoseconds, however
+    /// often it is preempted.
     fn at_one_speed(mut self) -> WorstCase {
         let Some(speed) = self.speeds.first().copied() else { return self };
         if self.speeds.iter().any(|other| *other != speed) {
@@ -239,8 +241,8 @@ impl WorstCase {
         WorstCase { tasks, cores, speeds: Vec::new(), allowed: Vec::new(), ..*self }
     }
 
-    /// The worst case of some of the tasks, given by their places, on a range of the cores, with their speeds and the cores
-    /// that the tasks may use.
+    /// The worst case of some of the tasks, given by their places, on a range of the cores, with their speeds and the
+    /// cores that the tasks may use.
     pub fn cluster(&self, tasks: impl IntoIterator<Item = usize>, cores: Range<usize>) -> WorstCase {
         let places: Vec<usize> = tasks.into_iter().collect();
         let mut part = self.part(places.iter().copied(), cores.len());
@@ -285,8 +287,9 @@ impl WorstCase {
         Some(Outcome::NotApplicable(why.into()))
     }
 
-    /// Whether the utilization exceeds the speed of the cores, exactly. If it does, no scheduler can meet every deadline
-    /// when jobs arrive as often and take as long as they may. Returns none if the comparison is too close to tell.
+    /// Whether the utilization exceeds the speed of the cores, exactly. If it does, no scheduler can meet every
+    /// deadline when jobs arrive as often and take as long as they may. Returns none if the comparison is too close to
+    /// tell.
     pub fn is_overloaded(&self) -> Option<bool> {
         if self.has_end {
             return Some(false);

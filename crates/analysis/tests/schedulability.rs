@@ -23,8 +23,8 @@ fn bounds(set: &TaskSet, rule: PriorityRule) -> Vec<Option<u64>> {
 
 #[test]
 fn lehoczkys_arbitrary_deadlines_come_out_as_published() {
-    // Lehoczky 1990: C = 26, T = 70 and C = 62, T = 100. The busy period lasts 694. In it the second task has seven jobs
-    // with the response times 114, 102, 116, 104, 118, 106 and 94: the fifth is the longest, not the first.
+    // Lehoczky 1990: C = 26, T = 70 and C = 62, T = 100. The busy period lasts 694. In it the second task has seven
+    // jobs with the response times 114, 102, 116, 104, 118, 106 and 94: the fifth is the longest, not the first.
     let example = set(&[(26, 70, 70), (62, 120, 100)], 1);
     assert_eq!(bounds(&example, PriorityRule::RateMonotonic), [Some(26), Some(118)]);
     let tighter = set(&[(26, 70, 70), (62, 117, 100)], 1);
@@ -37,8 +37,8 @@ fn response_times_with_jitter_and_classical_sets() {
     let classical = set(&[(3, 7, 7), (3, 12, 12), (5, 20, 20)], 1);
     assert_eq!(bounds(&classical, PriorityRule::RateMonotonic), [Some(3), Some(6), Some(20)]);
     assert_eq!(hyperbolic(&model(&classical)), Outcome::NotProved);
-    // By hand: with 2 ms of jitter, two releases of the first task can be 5 ms apart. The second task then waits for both:
-    // 3 + 2·3 = 9.
+    // By hand: with 2 ms of jitter, two releases of the first task can be 5 ms apart. The second task then waits for
+    // both: 3 + 2·3 = 9.
     let mut jittery = set(&[(3, 7, 7), (3, 12, 12)], 1);
     jittery.system.tasks_mut()[0].jitter = ms(2);
     assert_eq!(bounds(&jittery, PriorityRule::RateMonotonic), [Some(5), Some(9)]);
@@ -64,14 +64,14 @@ fn the_utilization_bounds_are_exact_at_their_edge() {
 
 #[test]
 fn demand_and_interference_checked_by_hand() {
-    // h(4) = 3, h(7) = 6, h(12) = 9, h(15) = 12: the set fits, although its densities add up to 1.18. With a deadline of 5
-    // instead of 7, h(5) = 6.
+    // h(4) = 3, h(7) = 6, h(12) = 9, h(15) = 12: the set fits, although its densities add up to 1.18. With a deadline
+    // of 5 instead of 7, h(5) = 6.
     let fits = set(&[(3, 4, 8), (3, 7, 8)], 1);
     assert_eq!(density(&model(&fits)), Outcome::NotProved);
     assert_eq!(qpa(&model(&fits)), Outcome::Schedulable);
     assert_eq!(qpa(&model(&set(&[(3, 4, 8), (3, 5, 8)], 1))), Outcome::NotSchedulable);
-    // Two cores, priorities by period: the first two tasks run at once and have slacks of 3 and 4. In the 5 ms after the
-    // release of the third task, each of them occupies a core for 2 ms, so the third completes after 2 + 3.
+    // Two cores, priorities by period: the first two tasks run at once and have slacks of 3 and 4. In the 5 ms after
+    // the release of the third task, each of them occupies a core for 2 ms, so the third completes after 2 + 3.
     let third = |deadline| model(&set(&[(2, 5, 5), (2, 6, 6), (3, deadline, 7)], 2));
     let order = Order::Fixed(PriorityRule::RateMonotonic);
     assert_eq!(rta(&third(5), order), Outcome::Schedulable);

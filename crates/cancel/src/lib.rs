@@ -1,11 +1,11 @@
 //! Cancellation of long computations from outside, such as by Ctrl-C in an interpreter.
 //!
-//! Long loops of the simulator, the optimum and the training call [`checkpoint`]. After [`request`] it unwinds the stack with
-//! [`Cancelled`] as its payload, through thread pools as well, up to whoever started the computation and catches it. No
-//! function needs another result type, and a checkpoint costs one relaxed load.
+//! Long loops of the simulator, the optimum and the training call [`checkpoint`]. After [`request`] it unwinds the
+//! stack with [`Cancelled`] as its payload, through thread pools as well, up to whoever started the computation and
+//! catches it. No function needs another result type, and a checkpoint costs one relaxed load.
 //!
-//! The request concerns the whole process: every computation with checkpoints ends. A program that never calls [`request`],
-//! such as the command line, never unwinds here.
+//! The request concerns the whole process: every computation with checkpoints ends. A program that never calls
+//! [`request`], such as the command line, never unwinds here.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use temponet_oracle::{
     Optimum, OracleJob, Piece, STEPS_PER_SECOND, bound_by_speed, optimum, optimum_without_preemption,
 };
-use temponet_sim::{Metrics, Release, Workload};
+use temponet_sim::{Metrics, ReleasedJob, Workload};
 use temponet_task::{CoreId, OnMiss, Precedence, Preemption, Speed, TaskId, TaskSet, Time};
 
 /// Bounds on the greatest possible figure; the optimum is known exactly if they are equal.
@@ -57,7 +57,7 @@ pub struct Clairvoyant {
     /// exact.
     pub met_critical_first: Option<u64>,
     /// Jobs of the first run that count, and whether the best schedule found has each in time.
-    pub first_run: Vec<(Release, bool)>,
+    pub first_run: Vec<(ReleasedJob, bool)>,
     /// Whether only upper bounds are computed; see [`has_only_bounds`].
     pub is_bound: bool,
     /// Schedule of the first run where tasks limit preemption; the pieces hold indices into `first_run`.
@@ -97,7 +97,7 @@ impl Clairvoyant {
         }
         let early: Vec<usize> =
             (0..self.first_run.len()).filter(|index| self.first_run[*index].0.time < until).collect();
-        let releases: Vec<Release> = early.iter().map(|index| self.first_run[*index].0).collect();
+        let releases: Vec<ReleasedJob> = early.iter().map(|index| self.first_run[*index].0).collect();
         let chosen: Vec<bool> = early.iter().map(|index| self.first_run[*index].1).collect();
         let mut pieces = temponet_oracle::schedule(&jobs(&releases, |_| 1.0), &chosen, cores).unwrap_or_default();
         pieces.iter_mut().for_each(|piece| piece.job = early[piece.job]);
@@ -109,7 +109,12 @@ impl Clairvoyant {
 ///
 /// Cores and tasks are divided into groups that have nothing to do with each other. In a group, the speeds count, and which
 /// task may use which core does not.
-fn bound_on_unlike_cores(set: &TaskSet, releases: &[Release], weight: &dyn Fn(&Release) -> f64, steps: u64) -> f64 {
+fn bound_on_unlike_cores(
+    set: &TaskSet,
+    releases: &[ReleasedJob],
+    weight: &dyn Fn(&ReleasedJob) -> f64,
+    steps: u64,
+) -> f64 {
     let mut group_of: Vec<CoreId> = set.core_ids().collect();
     for task in set.tasks() {
         let own: Vec<CoreId> = task.cores.iter(set.cores()).map(|core| group_of[core]).collect();
@@ -120,8 +125,8 @@ fn bound_on_unlike_cores(set: &TaskSet, releases: &[Release], weight: &dyn Fn(&R
     let bound = |group: CoreId| {
         let is_core = |core: &CoreId| group_of[*core] == group;
         let cores: Vec<Speed> = set.core_ids().filter(is_core).map(|core| set.machine().speed(core)).collect();
-        let own = |release: &&Release| group_of_task(release.task) == Some(group) && weight(release) > 0.0;
-        let own: Vec<Release> = releases.iter().filter(own).copied().collect();
+        let own = |release: &&ReleasedJob| group_of_task(release.task) == Some(group) && weight(release) > 0.0;
+        let own: Vec<ReleasedJob> = releases.iter().filter(own).copied().collect();
         if own.is_empty() {
             return 0.0;
         }
@@ -141,8 +146,8 @@ fn bound_on_unlike_cores(set: &TaskSet, releases: &[Release], weight: &dyn Fn(&R
 /// bound is computed: the lower one is zero, and no job is chosen.
 pub(crate) fn optimum_of_run(
     set: &TaskSet,
-    releases: &[Release],
-    weight: impl Fn(&Release) -> f64,
+    releases: &[ReleasedJob],
+    weight: impl Fn(&ReleasedJob) -> f64,
     steps: u64,
 ) -> (Optimum, Option<Vec<Piece>>) {
     if set.has_identical_cores() {
@@ -186,7 +191,7 @@ pub fn optimum_of(set: &TaskSet, jobs: &[OracleJob], steps: u64) -> (Optimum, Op
 /// be done. No schedule releases it earlier, so the optimum of these jobs as independent ones is an upper bound. The other demands of precedence are left out.
 ///
 /// A job that no schedule can complete in time gets a window that is too short, so that jobs keep their places.
-pub fn counted(set: &TaskSet, seed: u64, horizon: Time) -> Vec<Release> {
+pub fn counted(set: &TaskSet, seed: u64, horizon: Time) -> Vec<ReleasedJob> {
     let mut releases = Workload::counted(set, seed, horizon);
     let Ok(Some(graph)) = Precedence::of(set.tasks()) else { return releases };
     let place: HashMap<(TaskId, u64), usize> =
@@ -198,9 +203,9 @@ pub fn counted(set: &TaskSet, seed: u64, horizon: Time) -> Vec<Release> {
     // A late job is removed at its deadline, and those that follow it are never released.
     let removes = set.on_miss() == OnMiss::Abort && !set.is_limited();
     let mut is_lost = vec![false; releases.len()];
-    let shortest = |release: &Release| set.fastest(&set.tasks()[release.task]).time_for(release.execution);
+    let shortest = |release: &ReleasedJob| set.fastest(&set.tasks()[release.task]).time_for(release.execution);
     for at in order {
-        let Release { task, number, .. } = releases[at];
+        let ReleasedJob { task, number, .. } = releases[at];
         for before in &set.tasks()[task].after {
             // A predecessor that does not count may still complete in time.
             let Some(before) = place.get(&(*before, number)).copied() else { continue };
@@ -220,8 +225,8 @@ pub fn counted(set: &TaskSet, seed: u64, horizon: Time) -> Vec<Release> {
 }
 
 /// Converts the jobs of a run for the oracle, with the given weights; jobs of weight zero are left out.
-pub(crate) fn jobs(releases: &[Release], weight: impl Fn(&Release) -> f64) -> Vec<OracleJob> {
-    let job = |release: &Release| OracleJob {
+pub(crate) fn jobs(releases: &[ReleasedJob], weight: impl Fn(&ReleasedJob) -> f64) -> Vec<OracleJob> {
+    let job = |release: &ReleasedJob| OracleJob {
         release: release.time,
         deadline: release.deadline,
         execution: release.execution,
@@ -289,7 +294,7 @@ pub fn clairvoyant(set: &TaskSet, horizon: Time, seed: u64, runs: u64, seconds: 
     let (different, times) = if set.is_random() { (runs, 1.0) } else { (1, runs as f64) };
     let one = |run: u64| {
         let releases = counted(set, seed.wrapping_add(run), horizon);
-        let solve = |weight: &dyn Fn(&Release) -> f64| optimum_of_run(set, &releases, weight, steps).0;
+        let solve = |weight: &dyn Fn(&ReleasedJob) -> f64| optimum_of_run(set, &releases, weight, steps).0;
         let mut total = Clairvoyant { released: releases.len() as u64, ..Clairvoyant::default() };
         let (most, pieces) = optimum_of_run(set, &releases, |_| 1.0, steps);
         total.met = (&most).into();

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg32;
 use temponet_lab::clairvoyant::{clairvoyant, counted};
-use temponet_sim::{Release, Unobserved, Workload, simulate};
+use temponet_sim::{ReleasedJob, Unobserved, Workload, simulate};
 use temponet_task::{ExecutionModel, OnMiss, Task, TaskId, TaskSet, Time};
 
 const HORIZON: Time = Time(14);
@@ -33,7 +33,7 @@ fn tiny(rng: &mut Pcg32) -> TaskSet {
 /// All choices from a date on: the greatest number of jobs that count and are met.
 struct Search<'a> {
     set: &'a TaskSet,
-    jobs: &'a [Release],
+    jobs: &'a [ReleasedJob],
     known: HashMap<(u64, Vec<u64>), usize>,
 }
 

@@ -1,12 +1,13 @@
 //! Exact search on one core: a dynamic program over the releases, with dominance and dual bounds.
 //!
-//! At each release every state splits in two: the job is taken, if all taken jobs can still meet their deadlines, or left
-//! out. After that, only two things matter: the weight taken so far, and the backlog, that is, the remaining work of the
-//! taken jobs by deadline. A state is dropped in two cases:
+//! At each release every state splits in two: the job is taken, if all taken jobs can still meet their deadlines, or
+//! left out. After that, only two things matter: the weight taken so far, and the backlog, that is, the remaining work
+//! of the taken jobs by deadline. A state is dropped in two cases:
 //!
 //! - Another state has at least its weight and, up to every deadline, no more backlog.
-//! - It cannot beat the best known set even at the prices of the linear relaxation. There, time is worth its price, a coming
-//!   job is worth its weight less the cheapest time in its window, and backlog costs the cheapest time before its deadline.
+//! - It cannot beat the best known set even at the prices of the linear relaxation. There, time is worth its price, a
+//!   coming job is worth its weight less the cheapest time in its window, and backlog costs the cheapest time before
+//!   its deadline.
 //!
 //! The answer is exact unless states had to be dropped because a layer was full. The bounds of those states still bound
 //! the optimum.
@@ -74,8 +75,8 @@ impl Layer {
         Layer { states: vec![root], backlogs: Vec::new() }
     }
 
-    /// Keeps the `width` states with the greatest bounds. Returns the greatest bound of the others, `f64::MIN` if there are
-    /// none.
+    /// Keeps the `width` states with the greatest bounds. Returns the greatest bound of the others, `f64::MIN` if there
+    /// are none.
     fn narrow(&mut self, width: usize) -> f64 {
         let states = &mut self.states;
         if states.len() <= width {
@@ -174,8 +175,8 @@ impl LabelSearch<'_> {
         gains
     }
 
-    /// Splits every state at the release of a job, `passed` nanoseconds after the release before it. `gain` is the gain of
-    /// the jobs after this one. Returns the states that can still beat the known weight, and the steps taken.
+    /// Splits every state at the release of a job, `passed` nanoseconds after the release before it. `gain` is the gain
+    /// of the jobs after this one. Returns the states that can still beat the known weight, and the steps taken.
     fn expand(
         &self,
         layer: &Layer,

@@ -7,8 +7,9 @@
 //! at the prices of the linear relaxation, which is exact for most sets. On several cores the problem is NP-hard;
 //! `branch` does branch and bound on the relaxation, and the result says how far it may be off.
 //!
-//! For jobs that must not be interrupted, `non_preemptive` searches over their sequences on one core. Its schedules are also
-//! possible where jobs can be interrupted at some points only, and the optimum with preemption is an upper bound there.
+//! For jobs that must not be interrupted, `non_preemptive` searches over their sequences on one core. Its schedules are
+//! also possible where jobs can be interrupted at some points only, and the optimum with preemption is an upper bound
+//! there.
 //!
 //! For cores of different speeds, `uniform` has an upper bound by a relaxation.
 

@@ -1,12 +1,12 @@
 //! The optimum of jobs that run to completion once they have started.
 //!
-//! On one core (the problem is strongly NP-hard) a schedule is a sequence of jobs, each of which starts as soon as the one
-//! before is done and it is released itself. States are reached job by job: the time at which the core becomes free, the
-//! weight so far, and the jobs done whose deadlines have not passed. Of equal sets of such jobs, only the states with less
-//! time or more weight stay. A job is tried next only if no other job could be completed before it starts, because that job
-//! would be in time for nothing. States that cannot beat the best schedule known are dropped: what is left is at most a
-//! fractional knapsack of the time until the last deadline. A search that never had to drop a state for lack of room proves
-//! its answer.
+//! On one core (the problem is strongly NP-hard) a schedule is a sequence of jobs, each of which starts as soon as the
+//! one before is done and it is released itself. States are reached job by job: the time at which the core becomes
+//! free, the weight so far, and the jobs done whose deadlines have not passed. Of equal sets of such jobs, only the
+//! states with less time or more weight stay. A job is tried next only if no other job could be completed before it
+//! starts, because that job would be in time for nothing. States that cannot beat the best schedule known are dropped:
+//! what is left is at most a fractional knapsack of the time until the last deadline. A search that never had to drop a
+//! state for lack of room proves its answer.
 //!
 //! On several cores only a schedule is looked for: the earliest deadline first of the jobs that can still be in time.
 
@@ -29,8 +29,8 @@ pub struct Sequence {
 /// Numbers of states per round that are kept, tried in turn.
 const WIDTHS: [usize; 4] = [4, 32, 512, 16_384];
 
-/// Computes the greatest weight of jobs that `cores` cores can complete in time if no job is ever interrupted. The upper
-/// bound is at most that with preemption. `steps` limits the effort as for [`optimum`].
+/// Computes the greatest weight of jobs that `cores` cores can complete in time if no job is ever interrupted. The
+/// upper bound is at most that with preemption. `steps` limits the effort as for [`optimum`].
 pub fn optimum_without_preemption(jobs: &[OracleJob], cores: usize, steps: u64) -> Sequence {
     let greedy = earliest_deadlines(jobs, cores);
     if cores > 1 {
@@ -75,8 +75,8 @@ struct PartResult {
     starts: Vec<(usize, Time)>,
 }
 
-/// Cuts the jobs that can be in time where no window reaches across. A job that waits may end at its deadline, so nothing
-/// less keeps the parts apart.
+/// Cuts the jobs that can be in time where no window reaches across. A job that waits may end at its deadline, so
+/// nothing less keeps the parts apart.
 fn split(jobs: &[OracleJob]) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..jobs.len()).filter(|index| can_be_met(&jobs[*index], Time::ZERO)).collect();
     order.sort_by_key(|index| (jobs[*index].release, jobs[*index].deadline, *index));
@@ -151,8 +151,8 @@ impl<'a> Search<'a> {
         Search { jobs, first, by_density, best, best_starts, used, is_complete: false }
     }
 
-    /// Searches with at most `width` states per round. Returns whether there is nothing more to find: the answer is proved,
-    /// or the steps are used up.
+    /// Searches with at most `width` states per round. Returns whether there is nothing more to find: the answer is
+    /// proved, or the steps are used up.
     fn run(&mut self, width: usize, steps: u64) -> bool {
         let mut history: Vec<Step> = Vec::new();
         let mut round: Vec<(Open, State)> = vec![(Vec::new(), State { free: self.first, weight: 0.0, last: None })];

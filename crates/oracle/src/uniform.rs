@@ -1,9 +1,9 @@
 //! An upper bound for cores of different speeds.
 //!
-//! The relaxation asks less of a schedule than a machine does: the jobs together get at most the total speed of the cores, and
-//! each job at most the speed of the fastest one. In time at that speed, this is the flow network of identical cores with
-//! as many cores as the total speed is a multiple of the fastest one, which need not be a whole number. That a job may use
-//! only some cores counts only in whether it can be in time at all.
+//! The relaxation asks less of a schedule than a machine does: the jobs together get at most the total speed of the
+//! cores, and each job at most the speed of the fastest one. In time at that speed, this is the flow network of
+//! identical cores with as many cores as the total speed is a multiple of the fastest one, which need not be a whole
+//! number. That a job may use only some cores counts only in whether it can be in time at all.
 
 use temponet_task::{Speed, Time};
 
@@ -11,8 +11,9 @@ use super::parts::split;
 use super::relaxation::{Fixed, by_density, relax_with, tighten};
 use super::{Optimum, OracleJob};
 
-/// Returns an upper bound on the weight of jobs in time on cores of these speeds. `fastest` holds, for each job, the speed of
-/// the fastest core that it may use. No schedule is found: the lower bound is zero. The effort is about `steps` steps.
+/// Returns an upper bound on the weight of jobs in time on cores of these speeds. `fastest` holds, for each job, the
+/// speed of the fastest core that it may use. No schedule is found: the lower bound is zero. The effort is about
+/// `steps` steps.
 pub fn bound_by_speed(jobs: &[OracleJob], fastest: &[Speed], cores: &[Speed], steps: u64) -> Optimum {
     let none = Optimum { upper: 0.0, lower: 0.0, chosen: vec![false; jobs.len()] };
     let Some(top) = cores.iter().copied().max() else { return none };

@@ -20,7 +20,8 @@ fn random_jobs(rng: &mut Pcg64, most: usize, span: u64, weighted: bool) -> Vec<O
         .collect()
 }
 
-/// Greatest weight over all orders of the jobs: each job that can still be in time runs as soon as it can, or is left out.
+/// Greatest weight over all orders of the jobs: each job that can still be in time runs as soon as it can, or is left
+/// out.
 fn by_permutations(jobs: &[OracleJob], done: &mut Vec<bool>, free: Time) -> f64 {
     let mut best = 0.0f64;
     for index in 0..jobs.len() {

@@ -7,7 +7,7 @@ use temponet_oracle::{Optimum, OracleJob, Piece, lawler, optimum, schedule};
 use temponet_sched::build;
 use temponet_sched::catalog::all;
 use temponet_sim::generate::{Lengths, Rule, Spec, generate};
-use temponet_sim::{Release, SimError, Unobserved, Workload, simulate};
+use temponet_sim::{ReleasedJob, SimError, Unobserved, Workload, simulate};
 use temponet_task::{CoreId, Costs, ExecutionModel, OnMiss, TaskSet, Time};
 
 const STEPS: u64 = 40_000_000;
@@ -125,9 +125,9 @@ fn it_agrees_with_lawlers_dynamic_program_on_larger_ones() {
     }
 }
 
-fn with_hindsight(releases: &[Release], weight: impl Fn(&Release) -> f64) -> Vec<OracleJob> {
-    let job = |release: &Release| {
-        let Release { time, deadline, execution, .. } = *release;
+fn with_hindsight(releases: &[ReleasedJob], weight: impl Fn(&ReleasedJob) -> f64) -> Vec<OracleJob> {
+    let job = |release: &ReleasedJob| {
+        let ReleasedJob { time, deadline, execution, .. } = *release;
         OracleJob { release: time, deadline, execution, weight: weight(release) }
     };
     releases.iter().map(job).collect()
@@ -181,7 +181,8 @@ fn no_scheduler_ever_beats_it() {
         let set = any_set(seed);
         let horizon = Time::from_ms(160);
         let releases = Workload::counted(&set, seed, horizon);
-        let solve = |weight: fn(&Release) -> f64| optimum(&with_hindsight(&releases, weight), set.cores(), STEPS / 100);
+        let solve =
+            |weight: fn(&ReleasedJob) -> f64| optimum(&with_hindsight(&releases, weight), set.cores(), STEPS / 100);
         let most = solve(|_| 1.0);
         let value = solve(|release| release.value);
         let critical = solve(|release| if release.criticality > 0 { 1_000.0 } else { 1.0 });

@@ -1,6 +1,7 @@
 //! Pieces of HTML that several kinds of page need: scrolling boxes, figures, folded sections, lists of skipped items.
 //!
-//! Captions, summaries and list items are plain text and are escaped; the `html` parameters are trusted, ready-made HTML.
+//! Captions, summaries and list items are plain text and are escaped; the `html` parameters are trusted, ready-made
+//! HTML.
 
 use super::escape;
 

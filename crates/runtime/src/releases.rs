@@ -41,9 +41,9 @@ pub(crate) struct Listed {
 impl Listed {
     /// The jobs that a workload draws, before `horizon`. Jobs that jitter releases at their deadline or later cannot be
     /// released; they are returned apart.
-    pub fn new(jobs: impl IntoIterator<Item = temponet_sim::Release>) -> (Listed, Vec<Due>) {
-        let due = |job: temponet_sim::Release| {
-            let temponet_sim::Release { time, task, number, deadline, execution, wcet, bcet, .. } = job;
+    pub fn new(jobs: impl IntoIterator<Item = temponet_sim::ReleasedJob>) -> (Listed, Vec<Due>) {
+        let due = |job: temponet_sim::ReleasedJob| {
+            let temponet_sim::ReleasedJob { time, task, number, deadline, execution, wcet, bcet, .. } = job;
             let mut release = Release::of(&Task::periodic("", Time(1), Time(1)), time);
             (release.deadline, release.wcet, release.bcet) = (deadline, wcet, bcet);
             (release.criticality, release.value, release.estimate) = (job.criticality, job.value, job.estimate);

@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use temponet_runtime::sheet::Sheet;
+use temponet_runtime::platform_sheet::PlatformSheet;
 use temponet_runtime::{Job, OnMiss, Runtime, RuntimeError, Scheduler, Time};
 use temponet_task::{Assignment, NotApplicable, System, SystemView, TaskId};
 
@@ -25,7 +25,7 @@ fn ms(n: u64) -> Time {
 
 /// Whether runs on threads are possible here; says so if not.
 fn is_possible() -> bool {
-    let sheet = Sheet::of_this_machine(&[]);
+    let sheet = PlatformSheet::of_this_machine(&[]);
     if let Some(problem) = sheet.problem() {
         eprintln!("skipped: {problem}");
     }

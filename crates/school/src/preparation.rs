@@ -1,5 +1,5 @@
-//! What surrounds a training: the weights that it begins with, checks of its recipe on a set, and the runs and schedulers of
-//! its verdict.
+//! What surrounds a training: the weights that it begins with, checks of its recipe on a set, and the runs and
+//! schedulers of its verdict.
 
 use std::sync::Arc;
 
@@ -40,7 +40,8 @@ pub enum PreparationError {
     Generate(#[from] GenerateError),
 }
 
-/// Returns the weights of the model to start from. The network must have the shape of the recipe. If the recipe has more features, the model is grown.
+/// Returns the weights of the model to start from. The network must have the shape of the recipe. If the recipe has
+/// more features, the model is grown.
 pub fn initial_weights(name: &str, recipe: &Recipe) -> Result<Weights, PreparationError> {
     let tokenizer = recipe.tokenizer();
     let wrong = |why: String| PreparationError::BeginWith(name.into(), why);
@@ -57,8 +58,8 @@ pub fn initial_weights(name: &str, recipe: &Recipe) -> Result<Weights, Preparati
     Ok(weights)
 }
 
-/// Compares the trained model with all other schedulers, because the best one for a load is not known beforehand. Inapplicable schedulers are
-/// left out.
+/// Compares the trained model with all other schedulers, because the best one for a load is not known beforehand.
+/// Inapplicable schedulers are left out.
 pub fn verdict(model: Model, trials: &[Case]) -> Result<TrainingVerdict, CompareError> {
     // The verdict is on the network, so it is the network that decides.
     let options = Options { tuning: Tuning::Off, ..Options::default() };
@@ -68,7 +69,8 @@ pub fn verdict(model: Model, trials: &[Case]) -> Result<TrainingVerdict, Compare
     judge(&roster, &others, trials, ORACLE_SECONDS)
 }
 
-/// Returns the shares of EDF and of the best other scheduler on the runs of the verdict; empty if the curve weighs jobs by value or criticality.
+/// Returns the shares of EDF and of the best other scheduler on the runs of the verdict; empty if the curve weighs jobs
+/// by value or criticality.
 pub fn baselines(verdict: &TrainingVerdict) -> Vec<curves::Baseline> {
     if !verdict.goal().is_plain() {
         return Vec::new();

@@ -95,7 +95,8 @@ pub fn judge(
         }
     }
     rivals.sort_by(|a, b| ranking::order(&a.goal, &b.goal));
-    // Not by the names of the roster: a trained model that is used as `temponet` tunes itself, and what is judged here is the network.
+    // Not by the names of the roster: a trained model that is used as `temponet` tunes itself, and what is judged here
+    // is the network.
     let network = |spec, name: &str| judged(spec).map(|judged| JudgedScheduler { name: name.into(), ..judged });
     let (temponet, unshielded) = (network(SHIELDED, "network, shielded")?, network(UNSHIELDED, "network alone")?);
     let bound = |aim: Aim| {

@@ -1,10 +1,10 @@
-//! Tries the extension on the running kernel: a scheduler of the catalog drives an overload through it, chosen threads run, deadlines decide while user space is
-//! late, the watchdog ends a stalled scheduler.
+//! Tries the extension on the running kernel: a scheduler of the catalog drives an overload through it, chosen threads
+//! run, deadlines decide while user space is late, the watchdog ends a stalled scheduler.
 //!
 //!     cargo run -p temponet-scx --features scx --example vm_check
 //!
-//! It needs two cores, the right to load BPF programs, and a kernel with sched_ext; `crates/scx/vm-test` boots one. Prints a line per check, and exits with 1 if
-//! one failed.
+//! It needs two cores, the right to load BPF programs, and a kernel with sched_ext; `crates/scx/vm-test` boots one.
+//! Prints a line per check, and exits with 1 if one failed.
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -31,8 +31,8 @@ fn pin(core: usize) -> Result<(), Box<dyn Error>> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
-/// A thread that computes until told to end. It counts its rounds: the kernel's own account of a running thread is only renewed by ticks, which threads with an
-/// endless slice do not get.
+/// A thread that computes until told to end. It counts its rounds: the kernel's own account of a running thread is only
+/// renewed by ticks, which threads with an endless slice do not get.
 struct Spinner {
     number: i32,
     rounds: Arc<AtomicU64>,
@@ -80,7 +80,8 @@ fn compute(time: Duration) -> impl FnMut(&Job<'_>) + Send + 'static {
     }
 }
 
-/// Runs an overload under rate-monotonic priorities: the control loop is to meet its deadlines, and the other task pays.
+/// Runs an overload under rate-monotonic priorities: the control loop is to meet its deadlines, and the other task
+/// pays.
 fn check_runtime() -> Result<bool, Box<dyn Error>> {
     let ms = Time::from_ms;
     let report = Runtime::new()

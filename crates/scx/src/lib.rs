@@ -1,14 +1,17 @@
 //! Threads of Linux's extensible scheduler class (sched_ext) that run when a scheduler in user space has chosen them.
 //!
-//! Threads join the class with `join`. A program loads the kernel's part with `Extension::load`, and from then on `Extension::choose` says which thread a
-//! core runs. Orders are valid for a time that the program states; when no order has come for that long, the kernel's part serves the waiting threads by their
-//! deadlines (`Extension::set_deadline`). A thread that could run and has not run for three seconds makes the kernel's watchdog throw the part out; the
-//! threads are then ordinary ones. The same happens when the program ends, however it ends. Threads of other classes are never touched.
+//! Threads join the class with `join`. A program loads the kernel's part with `Extension::load`, and from then on
+//! `Extension::choose` says which thread a core runs. Orders are valid for a time that the program states; when no
+//! order has come for that long, the kernel's part serves the waiting threads by their deadlines
+//! (`Extension::set_deadline`). A thread that could run and has not run for three seconds makes the kernel's watchdog
+//! throw the part out; the threads are then ordinary ones. The same happens when the program ends, however it ends.
+//! Threads of other classes are never touched.
 //!
-//! The kernel's part, `src/temponet.bpf.c`, is under GPL-2.0-only, which the kernel demands. Everything else is licensed as the rest of the project.
+//! The kernel's part, `src/temponet.bpf.c`, is under GPL-2.0-only, which the kernel demands. Everything else is
+//! licensed as the rest of the project.
 //!
-//! Without the feature `scx` this crate is empty: building it needs clang, libelf and zlib. It runs on kernels with `CONFIG_SCHED_CLASS_EXT` (6.12 and later).
-//! `crates/scx/vm-test` boots such a kernel and tries it.
+//! Without the feature `scx` this crate is empty: building it needs clang, libelf and zlib. It runs on kernels with
+//! `CONFIG_SCHED_CLASS_EXT` (6.12 and later). `crates/scx/vm-test` boots such a kernel and tries it.
 
 #![cfg(all(target_os = "linux", feature = "scx"))]
 
@@ -50,7 +53,8 @@ pub enum ScxError {
     Join(i32, io::Error),
 }
 
-/// Moves a thread of this or another process into the class. Until an [`Extension`] is loaded it runs as an ordinary thread.
+/// Moves a thread of this or another process into the class. Until an [`Extension`] is loaded it runs as an ordinary
+/// thread.
 pub fn join(thread: i32) -> Result<(), ScxError> {
     let param = libc::sched_param { sched_priority: 0 };
     // SAFETY: the call reads `param`, which lives until it returns, and changes nothing in this process's memory.
@@ -138,7 +142,8 @@ impl temponet_runtime::Carrier for Extension {
 
     fn renew(&mut self) -> Result<(), String> {
         Extension::renew(self).map_err(|error| error.to_string())?;
-        // Orders succeed even after the watchdog has thrown the scheduler out. Once per time of validity is soon enough to notice.
+        // Orders succeed even after the watchdog has thrown the scheduler out. Once per time of validity is soon enough
+        // to notice.
         if self.looked.elapsed() < self.valid {
             return Ok(());
         }

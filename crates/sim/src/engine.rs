@@ -74,7 +74,7 @@ use crate::chains::ChainMeter;
 use crate::deadline_queue::DeadlineQueue;
 use crate::metrics::{Count, End, Metrics};
 use crate::trace::{Observer, Unobserved};
-use crate::workload::{Release, Workload};
+use crate::workload::{ReleasedJob, Workload};
 pub use error::SimError;
 use sections::Sections;
 pub(crate) use waiting::Waiting;
@@ -210,7 +210,7 @@ fn idle_cores(system: &System, since: Time) -> Vec<Core> {
 }
 
 /// Creates the job that schedulers see at a release.
-fn new_job(release: &Release, system: &System) -> Job {
+fn new_job(release: &ReleasedJob, system: &System) -> Job {
     Job::new(release.task, release.time, release.deadline, release.wcet)
         .with_criticality(release.criticality)
         .with_fastest(system.machine().fastest(release.task))

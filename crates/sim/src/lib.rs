@@ -34,7 +34,7 @@ pub use seeds::{EVALUATION_SEEDS, is_for_evaluation, mixed_seed};
 pub use survival::Survival;
 pub use trace::{JobRecord, Observer, Recorder, Slice, Stretch, Unobserved};
 pub use windows::{WindowCounter, Windows};
-pub use workload::{Release, Workload};
+pub use workload::{ReleasedJob, Workload};
 
 /// The examples of the README, which are run with the tests.
 #[cfg(doctest)]

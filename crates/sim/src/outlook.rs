@@ -27,7 +27,7 @@ use temponet_task::{Arrival, Estimate, Event, Gap, Job, Precedence, System, Syst
 use crate::Engine;
 use crate::engine::Waiting;
 use crate::execution::{Sampler, draw_estimated};
-use crate::workload::{JobStream, Release, Workload, divided, draw_gap, drawn, random_stream};
+use crate::workload::{JobStream, ReleasedJob, Workload, divided, draw_gap, drawn, random_stream};
 
 /// Knowledge of an online scheduler about the coming jobs of a system.
 #[derive(Clone)]
@@ -173,7 +173,7 @@ impl Outlook {
         &self,
         view: &SystemView<'_>,
         seed: u64,
-        delayed: &[Release],
+        delayed: &[ReleasedJob],
         streams: &mut [JobStream],
     ) -> Option<Box<Waiting>> {
         let graph = self.graph.as_ref()?;
@@ -217,7 +217,13 @@ impl Outlook {
 
     /// Returns the next arrival of a task after `now`. Jobs that have arrived and are still delayed are added to
     /// `delayed`.
-    fn next_arrival(&self, id: TaskId, now: Time, stream: &mut JobStream, delayed: &mut Vec<Release>) -> Option<Time> {
+    fn next_arrival(
+        &self,
+        id: TaskId,
+        now: Time,
+        stream: &mut JobStream,
+        delayed: &mut Vec<ReleasedJob>,
+    ) -> Option<Time> {
         let (task, known) = (&self.set.tasks()[id], &self.tasks[id]);
         if let Arrival::Periodic { period } = task.arrival {
             let after = |(last, number): (Time, u64)| (last + period, number + 1);
@@ -248,9 +254,9 @@ impl Outlook {
 
 impl TaskOutlook {
     /// Draws a job of the task with this id.
-    fn job(&self, task: &Task, id: TaskId, number: u64, arrival: Time, release: Time, rng: &mut Pcg32) -> Release {
+    fn job(&self, task: &Task, id: TaskId, number: u64, arrival: Time, release: Time, rng: &mut Pcg32) -> ReleasedJob {
         let execution = self.sampler.draw(rng);
-        Release {
+        ReleasedJob {
             time: release,
             task: id,
             number,
@@ -265,7 +271,7 @@ impl TaskOutlook {
     }
 
     /// Draws coming jobs of a list of jobs from those that have been seen.
-    fn draw_listed(&self, id: TaskId, now: Time, horizon: Time, rng: &mut Pcg32, out: &mut Vec<Release>) {
+    fn draw_listed(&self, id: TaskId, now: Time, horizon: Time, rng: &mut Pcg32, out: &mut Vec<ReleasedJob>) {
         let (Some((last, number)), jobs) = (self.latest, &self.listed.released) else { return };
         if jobs.len() < 2 {
             return;
@@ -282,7 +288,7 @@ impl TaskOutlook {
             let execution = self.listed.execution(&fresh, rng);
             // The predictor is assumed to be as good as it said to be about the other job.
             let error = like.estimate.map(Estimate::error);
-            out.push(Release {
+            out.push(ReleasedJob {
                 time,
                 task: id,
                 number,

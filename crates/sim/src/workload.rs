@@ -24,7 +24,7 @@ use followers::Followers;
 
 /// A job at its release, including its true execution time.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Release {
+pub struct ReleasedJob {
     /// Release time. For a job that follows others, this is its arrival; the schedule decides on its release.
     pub time: Time,
     /// Index of the job's task.
@@ -70,7 +70,7 @@ pub struct Workload {
 
 /// A job that has arrived and whose release jitter delays. Ordered by release time, task index and job number.
 #[derive(Clone, Copy, PartialEq)]
-struct Delayed(Release);
+struct Delayed(ReleasedJob);
 
 impl Delayed {
     fn order(&self) -> (Time, TaskId, u64) {
@@ -133,7 +133,7 @@ impl JobStream {
 
 impl Workload {
     /// Returns every job of a run whose deadline is within the horizon. These are the jobs that metrics count.
-    pub fn counted(set: &TaskSet, seed: u64, horizon: Time) -> Vec<Release> {
+    pub fn counted(set: &TaskSet, seed: u64, horizon: Time) -> Vec<ReleasedJob> {
         let mut workload = Workload::until(set, seed, horizon);
         let mut counted = Vec::new();
         while workload.next_time() < horizon {
@@ -193,7 +193,7 @@ impl Workload {
         set: Arc<TaskSet>,
         streams: Vec<JobStream>,
         next: impl Iterator<Item = Option<Time>>,
-        delayed: impl Iterator<Item = Release>,
+        delayed: impl Iterator<Item = ReleasedJob>,
         horizon: Time,
     ) -> Workload {
         let next = (0..).map(TaskId).zip(next).filter_map(|(task, time)| Some(Reverse((time?, task))));
@@ -220,7 +220,7 @@ impl Workload {
 
     /// Removes and returns the jobs that are due by `horizon` but that jitter does not release before it, in the order
     /// of their releases. All releases before the horizon must have been taken.
-    pub fn still_delayed(&mut self, horizon: Time) -> Vec<Release> {
+    pub fn still_delayed(&mut self, horizon: Time) -> Vec<ReleasedJob> {
         let mut due: Vec<Delayed> = std::mem::take(&mut self.delayed).into_iter().map(|Reverse(job)| job).collect();
         due.retain(|Delayed(release)| release.deadline <= horizon);
         due.sort_unstable();
@@ -236,7 +236,7 @@ impl Workload {
     /// Removes and returns the next release.
     // For every job of the engine.
     #[inline(always)]
-    pub fn pop(&mut self) -> Option<Release> {
+    pub fn pop(&mut self) -> Option<ReleasedJob> {
         if self.is_plain {
             let Reverse((time, task)) = *self.arrivals.peek()?;
             let number = self.take_arrival(time, TaskId(task.0));
@@ -381,11 +381,11 @@ impl Workload {
 
     /// Creates the job with this number that arrives at `arrived` and is released at `time`.
     #[inline]
-    fn job(&mut self, index: TaskId, number: u64, arrived: Time, time: Time) -> Release {
+    fn job(&mut self, index: TaskId, number: u64, arrived: Time, time: Time) -> ReleasedJob {
         let task = &self.set.tasks()[index];
         if let Arrival::Listed(jobs) = &task.arrival {
             let job = &jobs[number as usize];
-            return Release {
+            return ReleasedJob {
                 time,
                 task: index,
                 number,
@@ -399,7 +399,7 @@ impl Workload {
             };
         }
         let stream = &mut self.streams[index];
-        let mut release = Release {
+        let mut release = ReleasedJob {
             time,
             task: index,
             number,

@@ -87,8 +87,8 @@ fn episode(
     Ok((earned, decisions))
 }
 
-/// Trains by a recipe without interruption, on one and on three threads, and once more for each phase, interrupted after
-/// it and continued. Returns the last checkpoint and the figures of all phases, or what differs.
+/// Trains by a recipe without interruption, on one and on three threads, and once more for each phase, interrupted
+/// after it and continued. Returns the last checkpoint and the figures of all phases, or what differs.
 pub fn check_resumption(recipe: &Recipe) -> Result<(Vec<u8>, Vec<PhaseFigures>), String> {
     let wrong = |error: TrainError| error.to_string();
     let whole = |threads: usize| {

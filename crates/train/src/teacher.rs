@@ -38,7 +38,7 @@ impl Hindsight {
     fn new(set: &TaskSet, seed: u64, horizon: Time) -> Hindsight {
         let releases = Workload::counted(set, seed, horizon);
         let weight = if set.has_values() { |value: f64| value } else { |_| 1.0 };
-        let job = |release: &temponet_sim::Release| OracleJob {
+        let job = |release: &temponet_sim::ReleasedJob| OracleJob {
             release: release.time,
             deadline: release.deadline,
             execution: release.execution,

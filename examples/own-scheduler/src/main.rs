@@ -8,7 +8,8 @@ use std::process::ExitCode;
 use temponet_sched::catalog::{self, Entry, Kind};
 use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, System, SystemView, Tie};
 
-/// Runs the jobs with the least slack in proportion to their remaining work. Jobs that would be late by their wcet come last.
+/// Runs the jobs with the least slack in proportion to their remaining work. Jobs that would be late by their wcet come
+/// last.
 struct SlackRatio {
     /// Part of its ratio, 0 to 1, that a running job is ahead of the others. It saves preemptions.
     hold: f64,

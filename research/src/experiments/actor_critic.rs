@@ -1,5 +1,6 @@
-//! Actor–critic as in the paper's appendix, beside Q-learning: a two-layer actor with masked logits over the same encoder, and critics with a Q-value for
-//! every token. All learn from the same number of decisions and run the same unseen sets.
+//! Actor–critic as in the paper's appendix, beside Q-learning: a two-layer actor with masked logits over the same
+//! encoder, and critics with a Q-value for every token. All learn from the same number of decisions and run the same
+//! unseen sets.
 
 use serde::Deserialize;
 use temponet_infer::Body;
@@ -70,7 +71,8 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     Ok(())
 }
 
-/// Sets the number of decisions in a phase. PPO makes them in rounds of its environments, and may make fewer by less than one decision of each.
+/// Sets the number of decisions in a phase. PPO makes them in rounds of its environments, and may make fewer by less
+/// than one decision of each.
 fn with_decisions(method: &mut StageMethod, steps: u64) {
     if let Some(DqnSettings { replay, .. }) = method.settings_mut() {
         replay.steps = steps;

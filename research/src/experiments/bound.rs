@@ -1,10 +1,11 @@
 //! The paper's bound on the loss from quantizing slack, checked on small decision problems that are solved exactly.
 //!
-//! Slack is a fine grid. Quantizing makes every state behave like the representative of its bin. There are two problems: a smooth one that
-//! resembles waiting and running, and a hard one in which slack decides between the best and the worst possible outcome.
+//! Slack is a fine grid. Quantizing makes every state behave like the representative of its bin. There are two
+//! problems: a smooth one that resembles waiting and running, and a hard one in which slack decides between the best
+//! and the worst possible outcome.
 //!
-//! Total variation is half the L1 distance. The difference between the expectations of a value of either sign is therefore up to twice its norm
-//! times the total variation. The paper leaves this factor of 2 out.
+//! Total variation is half the L1 distance. The difference between the expectations of a value of either sign is
+//! therefore up to twice its norm times the total variation. The paper leaves this factor of 2 out.
 
 use serde::Deserialize;
 
@@ -46,7 +47,8 @@ pub(super) struct Constants {
 }
 
 impl Problem {
-    /// Computes the optimal values by value iteration, until no value changes by 1e-12 or more. Every state behaves like its representative.
+    /// Computes the optimal values by value iteration, until no value changes by 1e-12 or more. Every state behaves
+    /// like its representative.
     pub fn solve(&self, gamma: f64, representative: impl Fn(usize) -> usize) -> Vec<f64> {
         let mut values = vec![0.0; self.slacks.len()];
         loop {
@@ -88,7 +90,8 @@ impl Problem {
         Constants { reward, transition, greatest }
     }
 
-    /// The smooth problem. Waiting loses slack; running loses less and earns more the later it begins. Both outcomes are random.
+    /// The smooth problem. Waiting loses slack; running loses less and earns more the later it begins. Both outcomes
+    /// are random.
     pub fn smooth(points: usize) -> Problem {
         let slacks: Vec<f64> = (0..points).map(|at| at as f64 / (points - 1) as f64).collect();
         let around = |centre: f64| {
@@ -106,7 +109,8 @@ impl Problem {
         Problem { rewards, transitions: vec![wait, work], slacks }
     }
 
-    /// The hard problem. A slack s leads to the best state forever with probability s, otherwise to the worst state forever.
+    /// The hard problem. A slack s leads to the best state forever with probability s, otherwise to the worst state
+    /// forever.
     pub fn hard(points: usize) -> Problem {
         let mut slacks: Vec<f64> = (0..points).map(|at| at as f64 / (points - 1) as f64).collect();
         // The two final states lie beyond the grid, at its last slack, where nothing is quantized.
@@ -134,7 +138,8 @@ fn allowed(constants: &Constants, gamma: f64, width: f64, factor: f64) -> f64 {
     width / (1.0 - gamma) * (reward + factor * gamma * transition * greatest / (1.0 - gamma))
 }
 
-/// Returns the loss in value from bins of `steps` grid steps. Only the first `points` states of the problem are quantized.
+/// Returns the loss in value from bins of `steps` grid steps. Only the first `points` states of the problem are
+/// quantized.
 fn gap(problem: &Problem, points: usize, gamma: f64, steps: usize) -> f64 {
     // Every state behaves like the first state of its bin.
     let representative = |state: usize| if state < points { state / steps * steps } else { state };

@@ -1,4 +1,5 @@
-//! The paper's two jobs on which SRPT misses a deadline that least slack meets, and the share of random pairs that behave alike.
+//! The paper's two jobs on which SRPT misses a deadline that least slack meets, and the share of random pairs that
+//! behave alike.
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;

@@ -57,7 +57,8 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     Ok(())
 }
 
-/// Runs 100 tasks at higher loads, at which success is not the same for all good schedulers. Returns a sentence about it.
+/// Runs 100 tasks at higher loads, at which success is not the same for all good schedulers. Returns a sentence about
+/// it.
 fn overloaded(context: &Context<'_>, findings: &mut Findings) -> Result<String, ReproduceError> {
     let (protocol, settings) = &context.protocol::<Settings>()?;
     let size = settings.overload;

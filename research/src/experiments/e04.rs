@@ -1,4 +1,5 @@
-//! E4: industrial software of mixed criticality on several cores: the share of critical jobs in time, and response times.
+//! E4: industrial software of mixed criticality on several cores: the share of critical jobs in time, and response
+//! times.
 
 use serde::Deserialize;
 
@@ -11,7 +12,8 @@ use temponet_lab::stats::percent;
 struct Settings {
     /// Runs in which late jobs are aborted.
     abort: Size,
-    /// Runs in which late jobs continue. Their backlog grows with the length of the run, and with it the time of a decision.
+    /// Runs in which late jobs continue. Their backlog grows with the length of the run, and with it the time of a
+    /// decision.
     #[serde(rename = "continue")]
     continuing: Size,
 }

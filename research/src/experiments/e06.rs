@@ -1,4 +1,5 @@
-//! E6: slack as a number instead of a token, in the Transformer and in a feed-forward network, with paired t-tests over the seeds.
+//! E6: slack as a number instead of a token, in the Transformer and in a feed-forward network, with paired t-tests over
+//! the seeds.
 //!
 //! A variant is compared with the tokens that tell the same: slack alone, or slack and remaining work.
 

@@ -1,10 +1,11 @@
-//! E7: sparse attention beside dense attention and two rivals, on this CPU. The paper's figures were measured on a GPU; `docs/gpu.md` has ours.
+//! E7: sparse attention beside dense attention and two rivals, on this CPU. The paper's figures were measured on a GPU;
+//! `docs/gpu.md` has ours.
 
 use serde::Deserialize;
 use temponet::Model;
 use temponet::stages::Tokenizer;
 
-use crate::{Better, Context, Estimate, Findings, FindingsTable, Line, ReproduceError, Unit};
+use crate::{Better, Context, Findings, FindingsTable, Line, RepeatedMean, ReproduceError, Unit};
 use temponet_bench::attention::{AttentionEffort, AttentionFigures, Method, MethodFigures, measure};
 use temponet_lab::stats::mean;
 use temponet_page::charts::bars;
@@ -89,13 +90,13 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
 /// Adds the figures of the judged number of jobs.
 fn add_lines(findings: &mut Findings, judged: &Measured, batch: f64) {
     let per_layer = |method| {
-        Estimate::of(&judged.all(method, |all, figures| batch * figures.ns_p50 / all.layers.max(1) as f64 / 1e6))
+        RepeatedMean::of(&judged.all(method, |all, figures| batch * figures.ns_p50 / all.layers.max(1) as f64 / 1e6))
     };
     // The methods of one repetition take turns, so their ratio depends less on the machine's speed than their times.
     let over = |method: Method| {
         let rival = judged.all(method, |_, figures| figures.ns_p50);
         let ours = judged.all(Method::Sparse, |_, figures| figures.ns_p50);
-        Estimate::of(&ours.iter().zip(&rival).map(|(ours, rival)| ours / rival).collect::<Vec<f64>>())
+        RepeatedMean::of(&ours.iter().zip(&rival).map(|(ours, rival)| ours / rival).collect::<Vec<f64>>())
     };
     let bytes = |method| mean(&judged.all(method, |_, figures| figures.bytes as f64));
     findings.add(Line::lower("latency_per_layer", Unit::Milliseconds, per_layer(Method::Sparse)));

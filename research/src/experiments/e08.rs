@@ -1,5 +1,6 @@
-//! E8: whether tasks with short deadlines fare worse where deadlines are heavy-tailed. The experiment reports the share of jobs in time by
-//! quartile of the deadlines, and a Kolmogorov–Smirnov test between the shortest and the longest quartile.
+//! E8: whether tasks with short deadlines fare worse where deadlines are heavy-tailed. The experiment reports the share
+//! of jobs in time by quartile of the deadlines, and a Kolmogorov–Smirnov test between the shortest and the longest
+//! quartile.
 
 use rayon::prelude::*;
 use serde::Deserialize;
@@ -16,7 +17,8 @@ struct Settings {
     size: Size,
 }
 
-/// Prefix of the figures and name of each workload: the paper's workload, and an overload in which some jobs must be missed.
+/// Prefix of the figures and name of each workload: the paper's workload, and an overload in which some jobs must be
+/// missed.
 const WORKLOADS: [(&str, &str); 2] = [("", "sets"), ("overload_", "overload")];
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {

@@ -1,7 +1,8 @@
 //! E10: mapping from Q-values to cores: greedy, by Sinkhorn's relaxation, and exact.
 //!
-//! The mappings are compared with the paper's own TempoNet, with the given model, and with models that clone a scheduler on sets of the same kind: one by single picks, deployed with
-//! the greedy mapping, and one through Sinkhorn's relaxation, deployed with it. No decision falls back to another scheduler.
+//! The mappings are compared with the paper's own TempoNet, with the given model, and with models that clone a
+//! scheduler on sets of the same kind: one by single picks, deployed with the greedy mapping, and one through
+//! Sinkhorn's relaxation, deployed with it. No decision falls back to another scheduler.
 
 use std::sync::Arc;
 
@@ -64,7 +65,8 @@ impl Settings {
     fn recipe(&self, recipe: &Recipe, matching: Option<MatchingSettings>) -> Recipe {
         let mut recipe = Recipe { network: self.network, ..recipe.clone() };
         recipe.validation.runs = self.validation;
-        // What the teacher looks at, and where a job has run; not what the teacher would do, which the full tokens tell.
+        // What the teacher looks at, and where a job has run; not what the teacher would do, which the full tokens
+        // tell.
         let features = vec![Feature::Remaining, Feature::Criticality, Feature::Core];
         recipe.tokens = Tokens::Custom(Box::new(Tokenizer { features, ..Tokenizer::full() }));
         for stage in &mut recipe.stage {

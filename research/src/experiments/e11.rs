@@ -1,7 +1,8 @@
 //! E11: six shapes of the reward, and a reward without a penalty for misses.
 //!
-//! All networks have the same heads: one for jobs and one for half speed, so that the energy-aware reward has a frequency to choose. Three regimes: the
-//! paper's (overload, late jobs are aborted), the same with late jobs that go on (`continue`), and a light load, where slowing down can be free.
+//! All networks have the same heads: one for jobs and one for half speed, so that the energy-aware reward has a
+//! frequency to choose. Three regimes: the paper's (overload, late jobs are aborted), the same with late jobs that go
+//! on (`continue`), and a light load, where slowing down can be free.
 
 use std::sync::Arc;
 
@@ -254,7 +255,8 @@ fn add_risk(findings: &mut Findings, ablation: &Ablation, bed: &TestBed<'_>) -> 
     Ok(())
 }
 
-/// Adds the share of jobs in time, lateness, energy index and stability of every reward. The energy index is relative to `base`.
+/// Adds the share of jobs in time, lateness, energy index and stability of every reward. The energy index is relative
+/// to `base`.
 fn add_lines(findings: &mut Findings, ablation: &Ablation, base: f64) {
     ablation.add_shares(findings);
     for result in &ablation.results {

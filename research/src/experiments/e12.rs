@@ -4,7 +4,7 @@ use serde::Deserialize;
 use temponet_infer::Kernel;
 
 use crate::plots::{Curve, log_panel};
-use crate::{Better, Context, Estimate, Findings, FindingsTable, Line, PAPER, ReproduceError, Unit};
+use crate::{Better, Context, Findings, FindingsTable, Line, PAPER, RepeatedMean, ReproduceError, Unit};
 use temponet_bench::decision::{DecisionFigures, TimingEffort, measure};
 
 #[derive(Deserialize)]
@@ -18,7 +18,8 @@ struct Settings {
     passes: u64,
 }
 
-/// Largest number of decisions that are timed with each kernel, the slowest of which is fifty times slower than the fastest.
+/// Largest number of decisions that are timed with each kernel, the slowest of which is fifty times slower than the
+/// fastest.
 const KERNEL_PASSES: u64 = 40;
 
 /// Time budget of a decision, in microseconds.
@@ -106,14 +107,14 @@ fn add_parts(findings: &mut Findings, prefix: &str, jobs: usize, figures: &Decis
     ];
     for (part, ns) in parts {
         let deviation = (part == "end_to_end").then_some(figures.end_to_end_ns_mad / 1e3);
-        let ours = Estimate { deviation, ..Estimate::single(ns / 1e3) };
+        let ours = RepeatedMean { deviation, ..RepeatedMean::single(ns / 1e3) };
         let line = Line::lower(format!("{prefix}{part}_{jobs}_jobs"), Unit::Microseconds, ours);
         findings.add(line.headline_if(part == "end_to_end" && prefix.is_empty()));
     }
 }
 
-/// Returns the number of jobs that the budget suffices for, interpolated between the points of a curve, and whether it is only a lower bound
-/// because the budget suffices for all points.
+/// Returns the number of jobs that the budget suffices for, interpolated between the points of a curve, and whether it
+/// is only a lower bound because the budget suffices for all points.
 fn fitting(curve: &[(f64, f64)]) -> (f64, bool) {
     for pair in curve.windows(2) {
         let [(fewer, below), (more, above)] = [pair[0], pair[1]];

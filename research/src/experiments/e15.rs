@@ -97,8 +97,8 @@ fn recipe(recipe: &Recipe, settings: &Settings) -> Recipe {
     recipe
 }
 
-/// Returns the number of episodes of Q-learning after which each training reaches `threshold`; none if it never does. The number is 0 if cloning
-/// alone suffices.
+/// Returns the number of episodes of Q-learning after which each training reaches `threshold`; none if it never does.
+/// The number is 0 if cloning alone suffices.
 fn episodes_to(result: &VariantResult, threshold: f64, per_phase: u64) -> Vec<Option<f64>> {
     let of_one = |trained: &crate::Trained| {
         let mut episodes = 0;

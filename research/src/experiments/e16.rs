@@ -33,7 +33,8 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         Variant { begin_with: Some(&base), ..Variant::new(format!("{cores} cores"), recipe) }
     };
     let adapted = context.train_variants(&WHERE.map(on), effort.seeds)?;
-    // Shares of jobs in time of the places: of the model without and with adaptation, of the best classical scheduler and of the optimum.
+    // Shares of jobs in time of the places: of the model without and with adaptation, of the best classical scheduler
+    // and of the optimum.
     let mut shares: Vec<[f64; 4]> = Vec::new();
     for ((cores, load), trained) in WHERE.into_iter().zip(adapted) {
         let bed = protocol.test_bed(format!("{cores} cores"), &format!("cores_{cores}_{load}"), effort.test)?;

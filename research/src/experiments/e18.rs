@@ -99,7 +99,8 @@ fn draw(findings: &mut Findings, curves: Vec<Curve>, legend: &[String]) {
     findings.plot("Miss rate over utilization", caption, panel("Jobs missed", "utilization", curves, y), legend);
 }
 
-/// Sets the verdict. `ours` and `best` are the numbers of loads at which our scheduler and the optimum miss less than the reference.
+/// Sets the verdict. `ours` and `best` are the numbers of loads at which our scheduler and the optimum miss less than
+/// the reference.
 fn conclude(findings: &mut Findings, ours: usize, best: usize, loads: usize) {
     let of = |name: &str| findings.line(name).map_or("–".into(), |line| line.shown());
     let beside = format!(

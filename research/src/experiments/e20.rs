@@ -204,7 +204,8 @@ impl Variant {
     }
 }
 
-/// Runs a case with every decision timed. The attention of every `look_every`-th decision is recomputed by the reference implementation.
+/// Runs a case with every decision timed. The attention of every `look_every`-th decision is recomputed by the
+/// reference implementation.
 fn inspect(variant: &Variant, case: &Case, settings: &Settings) -> Result<Inspected, ReproduceError> {
     let mut timed = Timed::new(variant.scheduler()?);
     let model = &variant.model;
@@ -276,7 +277,8 @@ fn look_inside(
     Ok(())
 }
 
-/// Runs the same where late jobs continue, and adds the 95th percentile of the lateness. The contest shows the gain from the mitigations there.
+/// Runs the same where late jobs continue, and adds the 95th percentile of the lateness. The contest shows the gain
+/// from the mitigations there.
 fn continuing(
     context: &Context<'_>,
     findings: &mut Findings,

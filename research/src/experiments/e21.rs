@@ -1,4 +1,5 @@
-//! E21: what the network attends to, the simple rule that best predicts its decisions, and how often EDF and SRPT decide alike.
+//! E21: what the network attends to, the simple rule that best predicts its decisions, and how often EDF and SRPT
+//! decide alike.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! E22: the paper's remaining pictures, measured here: bin width × network width, Q-values over utilization, attention entropy per layer, attention
-//! over tasks, and the correlation of attention with criticality.
+//! E22: the paper's remaining pictures, measured here: bin width × network width, Q-values over utilization, attention
+//! entropy per layer, attention over tasks, and the correlation of attention with criticality.
 
 use std::sync::Arc;
 
@@ -190,7 +190,8 @@ fn entropies(findings: &mut Findings, by_load: &[(f64, Vec<RunReport>)]) {
     }
 }
 
-/// Draws what the decision token attends to in the last layer, task by task, over the first `shown` decisions with several ready jobs.
+/// Draws what the decision token attends to in the last layer, task by task, over the first `shown` decisions with
+/// several ready jobs.
 fn attention(findings: &mut Findings, case: &Case, model: &Arc<Model>, shown: usize) -> Result<(), ReproduceError> {
     let mut scheduler = Learned::new(model.clone(), Options::default())?;
     let mut engine = Engine::new(&case.set, case.seed, case.horizon);

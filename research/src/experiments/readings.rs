@@ -1,8 +1,9 @@
 //! Other readings of E1, under which EDF and RM might both meet 11.67% of the jobs of the standard set.
 //!
-//! Preemptive RM cannot: its first task has the shortest period and so the highest priority, and is never held up. If its execution time fits
-//! its period, all its 15 jobs of a hyperperiod of 31 are in time, whatever the other execution times are; if it does not, the core never
-//! leaves it and no job is in time. [`least_of_rm`] counts this over execution times.
+//! Preemptive RM cannot: its first task has the shortest period and so the highest priority, and is never held up. If
+//! its execution time fits its period, all its 15 jobs of a hyperperiod of 31 are in time, whatever the other execution
+//! times are; if it does not, the core never leaves it and no job is in time. [`least_of_rm`] counts this over
+//! execution times.
 //!
 //! What is left are schedulers without preemption, and runs in which a miss stops a task or the whole run for good.
 
@@ -46,8 +47,8 @@ impl<S: Scheduler> temponet_task::Wrapper for NonPreemptive<S> {
     }
 }
 
-/// A scheduler under which a task that has missed a deadline never runs again: its later jobs are abandoned at their release. Late jobs must be
-/// aborted.
+/// A scheduler under which a task that has missed a deadline never runs again: its later jobs are abandoned at their
+/// release. Late jobs must be aborted.
 pub(super) struct TaskFailStop<S> {
     inner: S,
     has_failed: Vec<bool>,
@@ -132,8 +133,8 @@ impl Outcome {
     }
 }
 
-/// Least number of jobs of the first task in time, and least share of all jobs in time, of preemptive RM over one hyperperiod and both miss
-/// rules. Execution times go in steps of 5 ms up to the periods.
+/// Least number of jobs of the first task in time, and least share of all jobs in time, of preemptive RM over one
+/// hyperperiod and both miss rules. Execution times go in steps of 5 ms up to the periods.
 fn least_of_rm(context: &Context<'_>, case: &Case) -> Result<(usize, f64), ReproduceError> {
     const STEP: u64 = 5_000_000;
     const HYPERPERIOD: Time = Time(600_000_000);
@@ -158,7 +159,8 @@ fn least_of_rm(context: &Context<'_>, case: &Case) -> Result<(usize, f64), Repro
     Ok((least_first, least_share))
 }
 
-/// Adds the readings and the least share of RM. `claimed` is the paper's share of both schedulers. Returns a sentence about them.
+/// Adds the readings and the least share of RM. `claimed` is the paper's share of both schedulers. Returns a sentence
+/// about them.
 pub(super) fn add(
     context: &Context<'_>,
     findings: &mut Findings,

@@ -99,7 +99,8 @@ fn make_wild(rng: &mut Pcg64, task: &mut Task, unit: u64) {
     }
 }
 
-/// A small set that the tests cover, and the same with mode switches, with costs of deciding, and with listed jobs, which they do not.
+/// A small set that the tests cover, and the same with mode switches, with costs of deciding, and with listed jobs,
+/// which they do not.
 pub fn uncovered_sets() -> (TaskSet, [TaskSet; 3]) {
     let plain = set(&[(1, 10, 10), (2, 20, 20)], 1);
     let mut moded = plain.clone();

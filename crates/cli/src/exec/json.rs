@@ -1,7 +1,7 @@
 //! The results of `exec` as a JSON object. Rows have the fields of `compare --json`, and those that only a machine has.
 
 use serde::Serialize;
-use temponet_runtime::sheet::Sheet;
+use temponet_runtime::platform_sheet::PlatformSheet;
 use temponet_sim::labels;
 
 use super::outcome::{ExecResult, Measured};
@@ -97,8 +97,8 @@ impl<'a> ExecJson<'a> {
 }
 
 impl<'a> JsonSheet<'a> {
-    fn of(sheet: &'a Sheet) -> JsonSheet<'a> {
-        let timer = |timer: &temponet_runtime::sheet::TimerLatency| JsonTimer {
+    fn of(sheet: &'a PlatformSheet) -> JsonSheet<'a> {
+        let timer = |timer: &temponet_runtime::platform_sheet::TimerLatency| JsonTimer {
             cpu: timer.cpu,
             late_ns: JsonLatency::of(&timer.late_ns),
         };

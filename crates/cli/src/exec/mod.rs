@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use anyhow::{Result, anyhow, bail};
 use temponet_lab::comparison::report;
 use temponet_lab::progress::Progress;
-use temponet_runtime::sheet::{Sheet, usual_cpus};
+use temponet_runtime::platform_sheet::{PlatformSheet, usual_cpus};
 use temponet_runtime::trial::LinuxScheduler;
 use temponet_task::{OnMiss, TaskSet, Time};
 
@@ -168,8 +168,8 @@ impl Args {
 
 pub fn run(args: Args) -> Result<()> {
     if args.check {
-        let cpus: Vec<usize> = Sheet::of_this_machine(&[]).usable.into_iter().take(2).collect();
-        return output::print(&text::sheet(&Sheet::of_this_machine(&cpus)));
+        let cpus: Vec<usize> = PlatformSheet::of_this_machine(&[]).usable.into_iter().take(2).collect();
+        return output::print(&text::sheet(&PlatformSheet::of_this_machine(&cpus)));
     }
     let plan = args.plan()?;
     if !args.child.is_empty() {
@@ -179,14 +179,14 @@ pub fn run(args: Args) -> Result<()> {
     for name in plan.schedulers.iter().filter(|name| LinuxScheduler::from_name(name).is_none()) {
         roster.build(name)?;
     }
-    let sheet = Sheet::of_this_machine(&[plan.housekeeping, plan.cpus[0]]);
+    let sheet = PlatformSheet::of_this_machine(&[plan.housekeeping, plan.cpus[0]]);
     if let Some(problem) = sheet.problem() {
         bail!("{problem}; `temponet exec --check` says more");
     }
     let outputs = files::Outputs::claim(&args)?;
     let report_file = Output::wanted(args.report.as_deref(), Kind::Page, args.force)?;
     let _throttle = args.unthrottled.then(undo::unthrottled).transpose()?.flatten();
-    let sheet = Sheet { throttling: Sheet::of_this_machine(&[]).throttling, ..sheet };
+    let sheet = PlatformSheet { throttling: PlatformSheet::of_this_machine(&[]).throttling, ..sheet };
     let instance = args.trace.as_ref().map(|_| undo::trace_instance()).transpose()?;
     let (schedulers, seconds) = (plan.schedulers.len() as u64, args.duration.as_secs_f64());
     let minutes = seconds * (args.runs * schedulers) as f64 / 60.0;

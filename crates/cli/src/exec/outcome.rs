@@ -5,7 +5,7 @@ use temponet_lab::clairvoyant::clairvoyant;
 use temponet_lab::comparison::{Comparison, ComparisonPlan, ComparisonRow, picture_window, ranking, report};
 use temponet_lab::progress::Progress;
 use temponet_lab::roster::{Roster, is_shielded};
-use temponet_runtime::sheet::Sheet;
+use temponet_runtime::platform_sheet::PlatformSheet;
 use temponet_runtime::trial::LinuxScheduler;
 use temponet_runtime::wire::Wire;
 use temponet_runtime::{Counts, Latencies, Report};
@@ -56,7 +56,7 @@ pub struct ExecResult {
     pub comparison: Comparison,
     /// What was measured besides, in the order of the rows.
     pub measured: Vec<Measured>,
-    pub sheet: Sheet,
+    pub sheet: PlatformSheet,
     pub notes: Vec<String>,
     /// Length of the picture.
     pub window: Time,
@@ -67,7 +67,7 @@ pub fn gather(
     args: &Args,
     plan: ExecPlan,
     roster: Roster,
-    sheet: Sheet,
+    sheet: PlatformSheet,
     instance: Option<&Instance>,
     progress: &Progress,
 ) -> Result<ExecResult> {
@@ -141,9 +141,9 @@ pub fn gather(
 }
 
 /// What the page says of the set: its description, and the machine that it ran on.
-fn described(set: &TaskSet, sheet: &Sheet) -> String {
+fn described(set: &TaskSet, sheet: &PlatformSheet) -> String {
     let before = if set.description.is_empty() { String::new() } else { format!("{}; ", set.description) };
-    let Sheet { kernel, machine, preemption, throttling, clock, .. } = sheet;
+    let PlatformSheet { kernel, machine, preemption, throttling, clock, .. } = sheet;
     let ticks = sheet.hz.map_or(String::new(), |hz| format!("{hz} ticks a second, "));
     format!(
         "{before}measured on real threads of {kernel} ({machine}, {ticks}preemption {preemption}, clock {clock}, throttling: {throttling})"

@@ -2,7 +2,7 @@
 
 use temponet_lab::comparison::ComparisonRow;
 use temponet_lab::stats::{percent, points};
-use temponet_runtime::sheet::Sheet;
+use temponet_runtime::platform_sheet::PlatformSheet;
 use temponet_sim::Histogram;
 use temponet_sim::labels;
 use temponet_task::Measure;
@@ -23,7 +23,7 @@ fn quantiles(histogram: &Histogram) -> String {
 }
 
 /// The platform sheet: what a reader has to know of the machine, and what would work.
-pub fn sheet(sheet: &Sheet) -> String {
+pub fn sheet(sheet: &PlatformSheet) -> String {
     let mut out = facts(sheet);
     out += "\n";
     for ability in &sheet.abilities {
@@ -35,7 +35,7 @@ pub fn sheet(sheet: &Sheet) -> String {
     out
 }
 
-fn facts(sheet: &Sheet) -> String {
+fn facts(sheet: &PlatformSheet) -> String {
     let mut out = String::new();
     let mut line = |name: &str, value: &str| out += &format!("{name:<22} {value}\n");
     line("kernel", &format!("{}, {}", sheet.kernel, sheet.machine));

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use temponet_oracle::STEPS_PER_SECOND;
 use temponet_sched::Kind;
 use temponet_sim::generate::GenerateError;
-use temponet_sim::{Release, SimError, Unobserved, simulate};
+use temponet_sim::{ReleasedJob, SimError, Unobserved, simulate};
 use temponet_task::{Aim, Costs, Scheduler};
 
 pub use cases::Case;
@@ -103,7 +103,7 @@ pub fn possible(aim: Aim, seconds: f64, case: &Case) -> OptimumRange {
         return OptimumRange { lower: 0.0, upper: 1.0 };
     }
     let highest = releases.iter().map(|release| release.criticality).max().unwrap_or_default();
-    let weight = |release: &Release| match aim {
+    let weight = |release: &ReleasedJob| match aim {
         Aim::Critical => f64::from(u8::from(release.criticality > 0 && release.criticality == highest)),
         Aim::Value => release.value,
         _ => 1.0,

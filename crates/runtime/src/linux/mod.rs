@@ -3,7 +3,7 @@
 mod guard;
 pub mod kernel;
 pub mod launch;
-pub mod sheet;
+pub mod platform_sheet;
 pub mod synthetic;
 mod sys;
 mod threads;

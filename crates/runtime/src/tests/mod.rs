@@ -20,7 +20,7 @@ fn ms(n: u64) -> Time {
 }
 
 /// Jobs that a set releases before the horizon.
-fn drawn(set: &TaskSet, seed: u64, horizon: Time) -> Vec<temponet_sim::Release> {
+fn drawn(set: &TaskSet, seed: u64, horizon: Time) -> Vec<temponet_sim::ReleasedJob> {
     let mut workload = Workload::until(set, seed, horizon);
     std::iter::from_fn(|| (workload.next_time() < horizon).then(|| workload.pop()).flatten()).collect()
 }

@@ -127,7 +127,8 @@ impl Arrivals {
         let (next, together) = (&mut self.next[job.task], &mut self.together[job.task]);
         // A job with a later deadline than its task promises may have arrived at its release.
         let latest = job.deadline.saturating_sub(task.deadline).min(job.release);
-        // In a mode that lengthens deadlines, it may have arrived before. Whole nanoseconds are rounded, so one is added.
+        // In a mode that lengthens deadlines, it may have arrived before. Whole nanoseconds are rounded, so one is
+        // added.
         let longer = Time((task.deadline.0 as f64 * self.stretch) as u64 + 1);
         let stretched = if self.stretch > 1.0 { longer } else { task.deadline };
         let earliest = job.deadline.saturating_sub(stretched).min(latest).max(now.saturating_sub(task.jitter));

@@ -6,7 +6,7 @@ use temponet_task::{CoreId, Event, JobId, OnMiss, Speed, Time};
 use super::{Engine, Hidden, MOST_READY, new_job};
 use crate::metrics::End;
 use crate::trace::{Observer, Unobserved};
-use crate::workload::Release;
+use crate::workload::ReleasedJob;
 
 impl Engine {
     /// Advances to the next decision point. Returns `false` at the end of the run.
@@ -133,7 +133,7 @@ impl Engine {
     // Left to itself, the compiler calls it for each job, because jobs that wait are released elsewhere; a few percent
     // of a run.
     #[inline(always)]
-    pub(super) fn release(&mut self, release: Release, observer: &mut impl Observer) {
+    pub(super) fn release(&mut self, release: ReleasedJob, observer: &mut impl Observer) {
         let job = new_job(&release, &self.known);
         let hidden =
             Hidden { execution: release.execution, fraction: 0, assigned: 0, first_start: Time::NEVER, removal: None };

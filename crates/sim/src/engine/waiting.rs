@@ -14,7 +14,7 @@ use temponet_task::{JobId, OnMiss, Precedence, SystemView, Task, TaskId, Time};
 use super::{Engine, new_job};
 use crate::metrics::End;
 use crate::trace::Observer;
-use crate::workload::Release;
+use crate::workload::ReleasedJob;
 
 /// Jobs that wait for others.
 #[derive(Clone)]
@@ -25,13 +25,13 @@ pub(crate) struct Waiting {
     /// Jobs of each task by their number, from the first that a predecessor or the job itself has announced.
     jobs: Vec<BTreeMap<u64, WaitingJob>>,
     /// Jobs that are to be released in this instant.
-    ripe: Vec<Release>,
+    ripe: Vec<ReleasedJob>,
 }
 
 #[derive(Clone, Copy, Default)]
 struct WaitingJob {
     /// The job; `None` before its arrival and once it is released or lost.
-    arrived: Option<Release>,
+    arrived: Option<ReleasedJob>,
     /// Predecessors that have completed.
     done: u32,
     /// Predecessors that have left without completing, or that are lost themselves.
@@ -57,9 +57,9 @@ impl Waiting {
     pub fn resumed(
         tasks: &[Task],
         view: &SystemView<'_>,
-        delayed: &[Release],
+        delayed: &[ReleasedJob],
         next: &[u64],
-        mut job: impl FnMut(TaskId, u64, Time) -> Release,
+        mut job: impl FnMut(TaskId, u64, Time) -> ReleasedJob,
     ) -> Option<Box<Waiting>> {
         let mut waiting = Waiting::of(tasks)?;
         // Arrival of every job that is active or delayed, or waits behind such a one.
@@ -104,14 +104,14 @@ impl Waiting {
     }
 
     /// Takes a job that has arrived.
-    fn arrive(&mut self, release: Release, lost: &mut Vec<Release>) {
+    fn arrive(&mut self, release: ReleasedJob, lost: &mut Vec<ReleasedJob>) {
         let (task, number) = (release.task, release.number);
         self.jobs[task].entry(number).or_default().arrived = Some(release);
         self.settle(task, number, lost);
     }
 
     /// Takes note that a job has left. Jobs that are never released because of that are added to `lost`.
-    fn left(&mut self, task: TaskId, number: u64, has_completed: bool, lost: &mut Vec<Release>) {
+    fn left(&mut self, task: TaskId, number: u64, has_completed: bool, lost: &mut Vec<ReleasedJob>) {
         for at in 0..self.graph.successors(task).len() {
             let next = self.graph.successors(task)[at];
             let job = self.jobs[next].entry(number).or_default();
@@ -124,7 +124,7 @@ impl Waiting {
     }
 
     /// Releases or loses a job if that is decided, and forgets it once nothing more will be reported of it.
-    fn settle(&mut self, task: TaskId, number: u64, lost: &mut Vec<Release>) {
+    fn settle(&mut self, task: TaskId, number: u64, lost: &mut Vec<ReleasedJob>) {
         let needed = self.needed[task];
         let Some(job) = self.jobs[task].get_mut(&number) else { return };
         let (is_lost, is_ripe) = (job.lost > 0, job.done == needed);
@@ -144,9 +144,9 @@ impl Waiting {
     }
 
     /// Removes and returns the jobs that have arrived and have not been released, by task and number.
-    fn rest(&mut self) -> Vec<Release> {
+    fn rest(&mut self) -> Vec<ReleasedJob> {
         let waiting = self.jobs.iter_mut().flat_map(std::mem::take).filter_map(|(_, job)| job.arrived);
-        let mut rest: Vec<Release> = self.ripe.drain(..).chain(waiting).collect();
+        let mut rest: Vec<ReleasedJob> = self.ripe.drain(..).chain(waiting).collect();
         rest.sort_by_key(|release| (release.task, release.number));
         rest
     }
@@ -159,7 +159,7 @@ impl Engine {
     /// Lets an arriving job be released in this instant, or wait for its predecessors.
     #[cold]
     #[inline(never)]
-    pub(super) fn release_or_wait(&mut self, release: Release, observer: &mut impl Observer) {
+    pub(super) fn release_or_wait(&mut self, release: ReleasedJob, observer: &mut impl Observer) {
         let mut lost = Vec::new();
         match &mut self.waiting {
             Some(waiting) if waiting.needed[release.task] > 0 => waiting.arrive(release, &mut lost),
@@ -178,7 +178,7 @@ impl Engine {
         let mut ripe = std::mem::take(&mut waiting.ripe);
         ripe.sort_by_key(|release| (release.task, release.number));
         for release in ripe.drain(..) {
-            self.release(Release { time: self.now, ..release }, observer);
+            self.release(ReleasedJob { time: self.now, ..release }, observer);
         }
         if let Some(waiting) = &mut self.waiting {
             waiting.ripe = ripe;
@@ -198,7 +198,7 @@ impl Engine {
     }
 
     /// Counts jobs that are never released.
-    fn lose(&mut self, lost: Vec<Release>, observer: &mut impl Observer) {
+    fn lose(&mut self, lost: Vec<ReleasedJob>, observer: &mut impl Observer) {
         for release in lost {
             let job = new_job(&release, &self.known);
             if job.deadline <= self.horizon {

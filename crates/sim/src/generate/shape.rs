@@ -14,8 +14,8 @@ use super::Graphs;
 pub struct Shape {
     /// Exponent of the wcet in the values: a task is worth `(wcet / shortest wcet)^exponent`.
     pub value_exponent: Option<f64>,
-    /// Whether first releases are aligned on a grid: the task with index i first arrives i shortest periods later, within
-    /// its own period.
+    /// Whether first releases are aligned on a grid: the task with index i first arrives i shortest periods later,
+    /// within its own period.
     pub aligned: bool,
     /// Criticality labels that the tasks get in turn. Training draws labels of 1 to 9.
     pub levels: Vec<u8>,
@@ -57,8 +57,8 @@ pub struct Shared {
 pub struct Bound {
     /// Share of the tasks that are bound, 0 to 1, evenly spread over the set.
     pub share: f64,
-    /// Least and greatest number of cores that a bound task may use, in turn. They are consecutive, and the first one moves
-    /// on from task to task.
+    /// Least and greatest number of cores that a bound task may use, in turn. They are consecutive, and the first one
+    /// moves on from task to task.
     pub cores: [usize; 2],
 }
 

@@ -52,9 +52,9 @@ mod tests {
     use temponet_task::{ExecutionModel, TaskSet};
 
     use super::*;
-    use crate::{Release, Workload};
+    use crate::{ReleasedJob, Workload};
 
-    fn jobs(error: Option<f64>) -> Vec<Release> {
+    fn jobs(error: Option<f64>) -> Vec<ReleasedJob> {
         let ms = Time::from_ms;
         let model = ExecutionModel::Lognormal { median: ms(4), sigma: 0.5 };
         let task =
@@ -69,7 +69,7 @@ mod tests {
         let plain = jobs(None);
         assert!(plain.iter().all(|job| job.estimate.is_none()));
         for error in [0.0, 0.3, 4.0] {
-            let estimated = jobs(Some(error)).into_iter().map(|job| Release { estimate: None, ..job });
+            let estimated = jobs(Some(error)).into_iter().map(|job| ReleasedJob { estimate: None, ..job });
             assert!(estimated.eq(plain.iter().copied()), "{error}");
         }
     }
@@ -77,13 +77,13 @@ mod tests {
     #[test]
     fn half_of_the_jobs_exceed_the_median_and_a_tenth_the_ninth_decile() {
         let jobs = jobs(Some(0.4));
-        let share = |exceeds: &dyn Fn(&Release, Estimate) -> bool| {
+        let share = |exceeds: &dyn Fn(&ReleasedJob, Estimate) -> bool| {
             jobs.iter().filter(|job| exceeds(job, job.estimate.unwrap())).count() as f64 / jobs.len() as f64
         };
         assert!((share(&|job, estimate| job.execution > estimate.median()) - 0.5).abs() < 0.03);
         assert!((share(&|job, estimate| job.execution > estimate.high()) - 0.1).abs() < 0.02);
         let exact = self::jobs(Some(0.0));
-        let is_exact = |job: &Release| job.estimate == Estimate::new(job.execution, job.execution);
+        let is_exact = |job: &ReleasedJob| job.estimate == Estimate::new(job.execution, job.execution);
         assert!(exact.iter().all(is_exact));
     }
 }

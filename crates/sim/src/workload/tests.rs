@@ -3,7 +3,7 @@
 use super::*;
 use temponet_task::{Mode, TaskId};
 
-fn releases(set: &TaskSet, seed: u64, until: Time) -> Vec<Release> {
+fn releases(set: &TaskSet, seed: u64, until: Time) -> Vec<ReleasedJob> {
     let mut workload = Workload::new(set, seed);
     std::iter::from_fn(|| if workload.next_time() < until { workload.pop() } else { None }).collect()
 }

@@ -9,7 +9,7 @@ pub mod sets;
 
 use std::collections::HashMap;
 
-use temponet_sim::{End, JobRecord, Release, Stretch, Workload};
+use temponet_sim::{End, JobRecord, ReleasedJob, Stretch, Workload};
 use temponet_task::{CoreId, OnMiss, Preemption, Task, TaskId, TaskSet, Time};
 
 use rules::Rule;
@@ -50,7 +50,7 @@ pub struct NaiveJob {
 }
 
 impl NaiveJob {
-    fn released(set: &TaskSet, now: i64, release: &Release) -> NaiveJob {
+    fn released(set: &TaskSet, now: i64, release: &ReleasedJob) -> NaiveJob {
         let task = &set.tasks()[release.task];
         let nanoseconds = |time: Time| time.0 as i64;
         NaiveJob {

@@ -1,5 +1,5 @@
-//! Who takes part: TempoNet as it ships and as the paper has it, the rivals that learned, those that search, and the classical
-//! schedulers.
+//! Who takes part: TempoNet as it ships and as the paper has it, the rivals that learned, those that search, and the
+//! classical schedulers.
 
 use std::sync::Arc;
 
@@ -11,36 +11,36 @@ use crate::contest::model_entrant;
 use crate::rivals::{LEARNED, Ready, SEARCHING};
 use crate::{Context, Entrant, PAPER, ReproduceError};
 
-/// Kind of a competitor.
+/// CompetitorKind of a competitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum CompetitorKind {
     TempoNet,
     Learned,
     Search,
     Classical,
 }
 
-impl Kind {
+impl CompetitorKind {
     /// Name in tables.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::TempoNet => "TempoNet",
-            Kind::Learned => "learned",
-            Kind::Search => "search",
-            Kind::Classical => "classical",
+            CompetitorKind::TempoNet => "TempoNet",
+            CompetitorKind::Learned => "learned",
+            CompetitorKind::Search => "search",
+            CompetitorKind::Classical => "classical",
         }
     }
 
     /// Whether it is one that the paper's TempoNet is held against.
     pub fn is_rival(self) -> bool {
-        matches!(self, Kind::Learned | Kind::Search)
+        matches!(self, CompetitorKind::Learned | CompetitorKind::Search)
     }
 }
 
 /// One who takes part, or would if it were trained.
 pub struct Competitor<'a> {
     pub name: String,
-    pub kind: Kind,
+    pub kind: CompetitorKind,
     pub source: &'static str,
     /// The scheduler; none if there is no model of it.
     pub entrant: Option<Entrant<'a>>,
@@ -55,7 +55,7 @@ pub struct Competitor<'a> {
 impl Competitor<'_> {
     /// Whether it has a row of its own. Of the classical schedulers only EDF has.
     pub fn is_shown(&self) -> bool {
-        self.kind != Kind::Classical || self.name == "edf"
+        self.kind != CompetitorKind::Classical || self.name == "edf"
     }
 }
 
@@ -65,10 +65,11 @@ impl Context<'_> {
         let mut field = vec![self.shipped()?, paper()?];
         for rival in LEARNED {
             let ready = rival.ready(self)?;
-            let learned = ready.map(|ready| of_model(rival.name, Kind::Learned, rival.source, ready)).transpose()?;
+            let learned =
+                ready.map(|ready| of_model(rival.name, CompetitorKind::Learned, rival.source, ready)).transpose()?;
             field.push(learned.unwrap_or_else(|| Competitor {
                 name: rival.name.into(),
-                kind: Kind::Learned,
+                kind: CompetitorKind::Learned,
                 source: rival.source,
                 entrant: None,
                 key: String::new(),
@@ -80,7 +81,7 @@ impl Context<'_> {
         for entrant in self.entrants(classical) {
             field.push(Competitor {
                 name: entrant.name.clone(),
-                kind: Kind::Classical,
+                kind: CompetitorKind::Classical,
                 source: "",
                 key: entrant.name.clone(),
                 entrant: Some(entrant),
@@ -99,7 +100,7 @@ impl Context<'_> {
             entrant.iter_mut().for_each(|entrant| entrant.name = name.to_string());
             Competitor {
                 name: name.to_string(),
-                kind: Kind::Search,
+                kind: CompetitorKind::Search,
                 source,
                 entrant,
                 key: spec,
@@ -115,7 +116,7 @@ impl Context<'_> {
         let model = self.model()?;
         Ok(Competitor {
             name: self.roster.label(SHIELDED),
-            kind: Kind::TempoNet,
+            kind: CompetitorKind::TempoNet,
             source: "this project",
             entrant: self.entrants(&[SHIELDED.to_string()]).pop(),
             key: model_key(model)? + &options_key(&self.roster.options),
@@ -128,14 +129,15 @@ impl Context<'_> {
 /// The paper's own TempoNet.
 fn paper() -> Result<Competitor<'static>, ReproduceError> {
     let model = PAPER.model()?;
-    let competitor = of_model(PAPER.name, Kind::TempoNet, "the paper", Ready { model, seed: None, seconds: None })?;
+    let competitor =
+        of_model(PAPER.name, CompetitorKind::TempoNet, "the paper", Ready { model, seed: None, seconds: None })?;
     Ok(Competitor { training: "docs/results/paper-model.md".into(), ..competitor })
 }
 
 /// A model that runs without a shield.
 fn of_model(
     name: &str,
-    kind: Kind,
+    kind: CompetitorKind,
     source: &'static str,
     Ready { model, seed, seconds }: Ready,
 ) -> Result<Competitor<'static>, ReproduceError> {

@@ -1,8 +1,8 @@
-//! All rivals: every learned and every search baseline that the paper names, beside TempoNet, EDF, the best classical scheduler and the
-//! optimum, on the loads of E1 to E4 and on four scenarios of the arena.
+//! All rivals: every learned and every search baseline that the paper names, beside TempoNet, EDF, the best classical
+//! scheduler and the optimum, on the loads of E1 to E4 and on four scenarios of the arena.
 
 mod field;
-mod heats;
+mod scores;
 
 use serde::Deserialize;
 use temponet_lab::latency::Timed;
@@ -12,11 +12,11 @@ use temponet_task::Time;
 
 use crate::plots::{Curve, share_panel};
 use crate::{
-    Baselines, Context, Estimate, Findings, FindingsTable, Line, PAPER, ReproduceError, RunFigures, Size, TimedSize,
-    Unit, Verdict,
+    Baselines, Context, Findings, FindingsTable, Line, PAPER, RepeatedMean, ReproduceError, RunFigures, Size,
+    TimedSize, Unit, Verdict,
 };
-use field::{Competitor, Kind};
-use heats::{Column, Heat, HeatResult, scenario_cases};
+use field::{Competitor, CompetitorKind};
+use scores::{Column, Heat, HeatResult, scenario_cases};
 use temponet_lab::clairvoyant::OptimumRange;
 use temponet_page::plot::Panel;
 
@@ -50,7 +50,7 @@ pub struct Settings {
 struct Scored {
     column: Column,
     /// Estimate of each competitor, or why there is none.
-    estimates: Vec<Result<Estimate, String>>,
+    estimates: Vec<Result<RepeatedMean, String>>,
     baselines: Baselines,
 }
 
@@ -92,12 +92,12 @@ fn scored(context: &Context<'_>, heat: &Heat, field: &[Competitor<'_>]) -> Resul
         let estimate = |result: &Option<HeatResult>| match result {
             Some(HeatResult::Runs(runs)) => {
                 let values: Vec<f64> = runs.iter().filter_map(column.of).collect();
-                if values.is_empty() { Err("no such jobs".into()) } else { Ok(Estimate::of(&values)) }
+                if values.is_empty() { Err("no such jobs".into()) } else { Ok(RepeatedMean::of(&values)) }
             }
             Some(HeatResult::NotApplicable(why)) => Err(why.clone()),
             None => Err("not trained".into()),
         };
-        let estimates: Vec<Result<Estimate, String>> = results.iter().map(estimate).collect();
+        let estimates: Vec<Result<RepeatedMean, String>> = results.iter().map(estimate).collect();
         let baselines = baselines(field, &estimates, column.has_optimum.then_some(&bounds));
         Scored { column: *column, estimates, baselines }
     };
@@ -107,11 +107,11 @@ fn scored(context: &Context<'_>, heat: &Heat, field: &[Competitor<'_>]) -> Resul
 /// Returns EDF, the best classical scheduler and the optimum.
 fn baselines(
     field: &[Competitor<'_>],
-    estimates: &[Result<Estimate, String>],
+    estimates: &[Result<RepeatedMean, String>],
     bounds: Option<&Vec<OptimumRange>>,
 ) -> Baselines {
     let means = || field.iter().zip(estimates).filter_map(|(who, estimate)| Some((who, estimate.as_ref().ok()?.mean)));
-    let classical = means().filter(|(who, _)| who.kind == Kind::Classical);
+    let classical = means().filter(|(who, _)| who.kind == CompetitorKind::Classical);
     let best = classical.reduce(|best, next| if next.1 > best.1 { next } else { best });
     let optimum = bounds.map(|bounds| {
         let upper: Vec<f64> = bounds.iter().map(|range| range.upper).collect();
@@ -174,7 +174,7 @@ fn score_table(findings: &Findings, title: &str, columns: &[Scored], field: &[Co
         rows.push([who.name.clone()].into_iter().chain(cells).collect());
     }
     let classical = |scored: &Scored| {
-        let Some(at) = best(scored, field, |who| who.kind == Kind::Classical) else { return "–".into() };
+        let Some(at) = best(scored, field, |who| who.kind == CompetitorKind::Classical) else { return "–".into() };
         let name = &field[at].name;
         let star = if is_first(scored, field, at) && name != "edf" { "★ " } else { "" };
         let mean = scored.estimates[at].as_ref().map_or(f64::NAN, |estimate| estimate.mean);
@@ -224,8 +224,8 @@ fn field_table(
     })
 }
 
-/// Returns the median and the 99th percentile of the decision latency on the last run of a heat, in microseconds; `None` if the
-/// scheduler cannot run there.
+/// Returns the median and the 99th percentile of the decision latency on the last run of a heat, in microseconds;
+/// `None` if the scheduler cannot run there.
 fn latency(who: &Competitor<'_>, heat: &Heat, seconds: f64) -> Result<Option<[f64; 2]>, ReproduceError> {
     let (Some(entrant), Some(case)) = (&who.entrant, heat.cases.last()) else { return Ok(None) };
     let mut timed = Timed::new(entrant.scheduler()?);
@@ -264,7 +264,7 @@ fn draw_curve(
     };
     let (mut names, mut curves): (Vec<String>, Vec<Curve>) = (Vec::new(), Vec::new());
     let ends = [settings.curve.first(), settings.curve.last()].map(|end| end.copied().unwrap_or(1) as f64);
-    let flat = |who: &&Competitor<'_>| who.kind == Kind::TempoNet || who.name == "edf";
+    let flat = |who: &&Competitor<'_>| who.kind == CompetitorKind::TempoNet || who.name == "edf";
     for who in field.iter().filter(flat) {
         if let Some(share) = share(who)? {
             names.push(who.name.clone());

@@ -1,7 +1,8 @@
 //! The paper's numbered statements, each held against a small problem that is solved exactly.
 //!
-//! A [`Check`] has what was measured and what the statement allows. Statements whose constants are not given cannot be refuted by a single
-//! number; there the growth is checked, which no constant can mend. `docs/paper-notes.md` lists every statement, those without a check included.
+//! A [`Check`] has what was measured and what the statement allows. Statements whose constants are not given cannot be
+//! refuted by a single number; there the growth is checked, which no constant can mend. `docs/paper-notes.md` lists
+//! every statement, those without a check included.
 
 mod regret;
 mod selection;

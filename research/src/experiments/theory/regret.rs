@@ -1,4 +1,5 @@
-//! Statements about regret: its decomposition into Bellman residuals, the price of exploration, and the constant in front of √T.
+//! Statements about regret: its decomposition into Bellman residuals, the price of exploration, and the constant in
+//! front of √T.
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -60,7 +61,8 @@ impl Episodic {
         steps
     }
 
-    /// Value of following the best actions by `f`, and the sum over the steps of the expected residual of `f` along the way.
+    /// Value of following the best actions by `f`, and the sum over the steps of the expected residual of `f` along the
+    /// way.
     fn follow(&self, f: &StepValues) -> (f64, f64) {
         let mut at = [0.0; STATES];
         at[0] = 1.0;
@@ -113,8 +115,9 @@ fn decomposition(settings: &Settings) -> Check {
     }
 }
 
-/// A learner that knows the optimum and explores with a constant probability, the floor of the paper's own schedule. In the good state one
-/// action earns 1 and stays; the other leads to a bad state, which earns nothing and is left with a probability of one tenth.
+/// A learner that knows the optimum and explores with a constant probability, the floor of the paper's own schedule. In
+/// the good state one action earns 1 and stays; the other leads to a bad state, which earns nothing and is left with a
+/// probability of one tenth.
 fn exploration(settings: &Settings) -> Check {
     const EPSILON: f64 = 0.05;
     const RETURN: f64 = 0.1;
@@ -143,7 +146,8 @@ fn exploration(settings: &Settings) -> Check {
 /// Probability of error that the bound is taken at.
 const DELTA: f64 = 0.05;
 
-/// Tabular Q-learning on a chain: one action leads a state further, the other back to the start, and only the last state pays.
+/// Tabular Q-learning on a chain: one action leads a state further, the other back to the start, and only the last
+/// state pays.
 struct Chain {
     length: usize,
     gamma: f64,

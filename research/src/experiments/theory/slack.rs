@@ -24,9 +24,10 @@ fn greatest(figures: impl Iterator<Item = f64>) -> f64 {
     figures.fold(f64::NEG_INFINITY, f64::max)
 }
 
-/// Two jobs that take one unit each, with slacks drawn evenly from 0 to 2. The job that runs second is in time if its slack is at least 1.
-/// Running the job with less slack first is optimal, and follows from a Q-value of −s, whose Lipschitz constant is 1. A policy that sees only
-/// bins cannot tell two jobs of the same bin apart, and errs in half of the cases in which one order is right.
+/// Two jobs that take one unit each, with slacks drawn evenly from 0 to 2. The job that runs second is in time if its
+/// slack is at least 1. Running the job with less slack first is optimal, and follows from a Q-value of −s, whose
+/// Lipschitz constant is 1. A policy that sees only bins cannot tell two jobs of the same bin apart, and errs in half
+/// of the cases in which one order is right.
 fn expressivity(settings: &Settings) -> Check {
     let slacks: Vec<f64> = (0..settings.points).map(|at| 2.0 * (at as f64 + 0.5) / settings.points as f64).collect();
     let pairs = (slacks.len() * slacks.len()) as f64;
@@ -165,12 +166,14 @@ fn expected_sum(count: usize) -> f64 {
     2.0 * half as f64 * (1..=half).map(|at| 1.0 - 0.5 / at as f64).product::<f64>()
 }
 
-/// Rademacher complexity of functions that are constant on bins and at most `bound` in size, for these numbers of samples in the bins.
+/// Rademacher complexity of functions that are constant on bins and at most `bound` in size, for these numbers of
+/// samples in the bins.
 fn rademacher(counts: &[usize], bound: f64) -> f64 {
     bound * counts.iter().map(|count| expected_sum(*count)).sum::<f64>() / counts.iter().sum::<usize>() as f64
 }
 
-/// Regression of a wave over slack, with noise, by one value for each bin: the empirical minimizer of the squared error.
+/// Regression of a wave over slack, with noise, by one value for each bin: the empirical minimizer of the squared
+/// error.
 fn risk(settings: &Settings) -> Check {
     const BOUND: f64 = 1.5;
     const FINE: usize = 2_000;
@@ -248,7 +251,8 @@ fn one_step_value(settings: &Settings) -> Check {
     }
 }
 
-/// With unlimited samples only the bias is left: the fixed point of Bellman's operator followed by the mean of each bin.
+/// With unlimited samples only the bias is left: the fixed point of Bellman's operator followed by the mean of each
+/// bin.
 fn concentration_bias(settings: &Settings) -> Check {
     let gamma = settings.gamma;
     let problems = [Problem::smooth(settings.points), Problem::hard(settings.points)];

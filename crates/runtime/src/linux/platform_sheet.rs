@@ -10,7 +10,7 @@ use super::launch::{is_permitted, lock_memory};
 use super::sys::{self, Policy};
 use super::threads::DISPATCHER;
 use super::{monotonic_ns, pin, usable_cpus};
-use crate::sheet::{Ability, Sheet, TimerLatency};
+use crate::platform_sheet::{Ability, PlatformSheet, TimerLatency};
 
 /// Number of sleeps whose lateness is measured on each processor, and their length in nanoseconds.
 const SLEEPS: usize = 400;
@@ -22,7 +22,7 @@ fn read(path: &str) -> Option<String> {
 }
 
 /// Fills in the sheet. Takes about half a second for each processor named.
-pub fn sheet(cpus: &[usize]) -> Sheet {
+pub fn platform_sheet(cpus: &[usize]) -> PlatformSheet {
     let name = rustix::system::uname();
     let words = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
     let version = words(name.version());
@@ -48,7 +48,7 @@ pub fn sheet(cpus: &[usize]) -> Sheet {
     let able = |what: &'static str, answer: Result<(), String>| Ability { what, problem: answer.err() };
     let usable = usable_cpus();
     let two = if usable.len() >= 2 { Ok(()) } else { Err(format!("this process may use processors {usable:?} only")) };
-    Sheet {
+    PlatformSheet {
         kernel: format!("{} {}", words(name.sysname()), words(name.release())),
         machine: words(name.machine()),
         hz,

@@ -22,7 +22,7 @@ pub struct Ability {
 
 /// The machine in words.
 #[derive(Clone, Debug)]
-pub struct Sheet {
+pub struct PlatformSheet {
     /// Name and release of the kernel.
     pub kernel: String,
     /// Architecture.
@@ -47,18 +47,18 @@ pub struct Sheet {
     pub abilities: Vec<Ability>,
 }
 
-impl Sheet {
+impl PlatformSheet {
     /// Looks at the machine. Measures timers on the processors named, about half a second each; an empty list measures
     /// none.
-    pub fn of_this_machine(cpus: &[usize]) -> Sheet {
+    pub fn of_this_machine(cpus: &[usize]) -> PlatformSheet {
         #[cfg(target_os = "linux")]
-        return crate::linux::sheet::sheet(cpus);
+        return crate::linux::platform_sheet::platform_sheet(cpus);
         #[cfg(not(target_os = "linux"))]
         {
             let _ = cpus;
             let unknown = || "unknown".to_string();
             let problem = Some("running threads needs Linux".into());
-            Sheet {
+            PlatformSheet {
                 kernel: std::env::consts::OS.into(),
                 machine: std::env::consts::ARCH.into(),
                 hz: None,

@@ -1,5 +1,5 @@
-//! The workloads that everyone runs, and what each one scores there. Every result is kept in the cache by itself, so that an
-//! interrupted run goes on where it stopped, and a new rival runs alone.
+//! The workloads that everyone runs, and what each one scores there. Every result is kept in the cache by itself, so
+//! that an interrupted run goes on where it stopped, and a new rival runs alone.
 
 use serde::{Deserialize, Serialize};
 use temponet_lab::arena::{Case, Scenario, scenario};

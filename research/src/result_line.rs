@@ -1,7 +1,7 @@
 //! One figure of an experiment: ours beside the paper's and beside the same figure of other schedulers.
 //!
-//! A [`Line`] also decides how our figure stands against the paper's, and whether it rests on enough repetitions. The verdict over all lines is
-//! derived in `findings`.
+//! A [`Line`] also decides how our figure stands against the paper's, and whether it rests on enough repetitions. The
+//! verdict over all lines is derived in `findings`.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,51 +9,52 @@ use temponet_lab::stats;
 
 /// Mean of a repeated measurement, with its spread.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Estimate {
+pub struct RepeatedMean {
     /// Mean, or the only value.
     pub mean: f64,
     /// Standard deviation over the repetitions.
     pub deviation: Option<f64>,
     /// Half the width of the 95% confidence interval of the mean.
     pub ci95: Option<f64>,
-    /// Number of repetitions; none where nothing is random, or where the figure belongs to the whole experiment (a fit, a test).
+    /// Number of repetitions; none where nothing is random, or where the figure belongs to the whole experiment (a fit,
+    /// a test).
     pub count: Option<usize>,
 }
 
-impl Estimate {
+impl RepeatedMean {
     /// Estimates a figure from its repetitions.
-    pub fn of(values: &[f64]) -> Estimate {
+    pub fn of(values: &[f64]) -> RepeatedMean {
         let deviation = (values.len() > 1).then(|| stats::deviation(values));
-        Estimate { mean: stats::mean(values), deviation, ci95: stats::ci95(values), count: Some(values.len()) }
+        RepeatedMean { mean: stats::mean(values), deviation, ci95: stats::ci95(values), count: Some(values.len()) }
     }
 
     /// A figure with a single value and no spread.
-    pub fn single(value: f64) -> Estimate {
-        Estimate { mean: value, deviation: None, ci95: None, count: None }
+    pub fn single(value: f64) -> RepeatedMean {
+        RepeatedMean { mean: value, deviation: None, ci95: None, count: None }
     }
 }
 
-impl From<f64> for Estimate {
-    fn from(value: f64) -> Estimate {
-        Estimate::single(value)
+impl From<f64> for RepeatedMean {
+    fn from(value: f64) -> RepeatedMean {
+        RepeatedMean::single(value)
     }
 }
 
-impl From<&[f64]> for Estimate {
-    fn from(values: &[f64]) -> Estimate {
-        Estimate::of(values)
+impl From<&[f64]> for RepeatedMean {
+    fn from(values: &[f64]) -> RepeatedMean {
+        RepeatedMean::of(values)
     }
 }
 
-impl From<&Vec<f64>> for Estimate {
-    fn from(values: &Vec<f64>) -> Estimate {
-        Estimate::of(values)
+impl From<&Vec<f64>> for RepeatedMean {
+    fn from(values: &Vec<f64>) -> RepeatedMean {
+        RepeatedMean::of(values)
     }
 }
 
-impl From<Vec<f64>> for Estimate {
-    fn from(values: Vec<f64>) -> Estimate {
-        Estimate::of(&values)
+impl From<Vec<f64>> for RepeatedMean {
+    fn from(values: Vec<f64>) -> RepeatedMean {
+        RepeatedMean::of(&values)
     }
 }
 
@@ -99,7 +100,8 @@ impl Unit {
         }
     }
 
-    /// Greatest difference that counts as equal where the protocol sets none: one percentage point, or 5% of the paper's figure.
+    /// Greatest difference that counts as equal where the protocol sets none: one percentage point, or 5% of the
+    /// paper's figure.
     fn tolerance(self, paper: f64) -> f64 {
         match self {
             Unit::Share => 0.01,
@@ -137,7 +139,8 @@ pub enum Better {
 pub struct Reference {
     /// Column of the table: `edf`, `best classical`, `optimum` or the name of a scheduler.
     pub column: String,
-    /// Qualifier shown before the value: the scheduler's name where the column does not tell it, or `at most` for a bound.
+    /// Qualifier shown before the value: the scheduler's name where the column does not tell it, or `at most` for a
+    /// bound.
     pub who: Option<String>,
     /// Value, in the unit of the line.
     pub value: f64,
@@ -178,7 +181,7 @@ pub struct Line {
     /// Whether the verdict rests on this figure.
     pub is_headline: bool,
     /// Our figure.
-    pub ours: Estimate,
+    pub ours: RepeatedMean,
     /// The paper's figure, if it has one.
     pub paper: Option<f64>,
     /// Greatest difference from the paper that counts as equal; none: the default of the unit.
@@ -194,7 +197,8 @@ pub enum Standing {
     Same,
     /// Better by more than both tolerance and interval.
     Better,
-    /// Worse (or different, where neither direction is better) by more than the tolerance but by less than the interval.
+    /// Worse (or different, where neither direction is better) by more than the tolerance but by less than the
+    /// interval.
     Undecided,
     /// Worse (or different, where neither direction is better) by more than both tolerance and interval.
     Worse,
@@ -202,7 +206,7 @@ pub enum Standing {
 
 impl Line {
     /// A line with our figure only.
-    pub fn new(name: impl Into<String>, unit: Unit, better: Better, ours: impl Into<Estimate>) -> Line {
+    pub fn new(name: impl Into<String>, unit: Unit, better: Better, ours: impl Into<RepeatedMean>) -> Line {
         Line {
             name: name.into(),
             unit,
@@ -216,17 +220,17 @@ impl Line {
     }
 
     /// A share of which more is better, such as the share of jobs in time.
-    pub fn share(name: impl Into<String>, ours: impl Into<Estimate>) -> Line {
+    pub fn share(name: impl Into<String>, ours: impl Into<RepeatedMean>) -> Line {
         Line::new(name, Unit::Share, Better::Higher, ours)
     }
 
     /// A figure of which less is better.
-    pub fn lower(name: impl Into<String>, unit: Unit, ours: impl Into<Estimate>) -> Line {
+    pub fn lower(name: impl Into<String>, unit: Unit, ours: impl Into<RepeatedMean>) -> Line {
         Line::new(name, unit, Better::Lower, ours)
     }
 
     /// A figure of which neither more nor less is better.
-    pub fn neither(name: impl Into<String>, unit: Unit, ours: impl Into<Estimate>) -> Line {
+    pub fn neither(name: impl Into<String>, unit: Unit, ours: impl Into<RepeatedMean>) -> Line {
         Line::new(name, unit, Better::Neither, ours)
     }
 
@@ -294,7 +298,7 @@ pub(crate) mod tests {
     use super::*;
 
     pub fn line(mean: f64, ci95: Option<f64>, count: usize, paper: f64) -> Line {
-        let ours = Estimate { mean, deviation: None, ci95, count: Some(count) };
+        let ours = RepeatedMean { mean, deviation: None, ci95, count: Some(count) };
         Line { paper: Some(paper), ..Line::share("x", ours) }
     }
 
@@ -329,7 +333,7 @@ pub(crate) mod tests {
         assert_eq!(line(0.85, Some(0.07), 9, 0.79).noise(), Some(Noise::Wide));
         assert_eq!(line(0.85, Some(0.01), 9, 0.79).noise(), None);
         assert_eq!(line(0.85, Some(0.01), 3, 0.79).noise(), Some(Noise::Few));
-        assert_eq!(Line::share("x", Estimate::single(0.5)).noise(), None);
+        assert_eq!(Line::share("x", RepeatedMean::single(0.5)).noise(), None);
     }
 
     #[test]
