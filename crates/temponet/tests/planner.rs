@@ -69,7 +69,7 @@ fn what_is_hidden_changes_no_decision() {
 
 #[test]
 fn options_are_checked() {
-    assert!(named("").is_ok());
+    assert!(named("").is_err(), "a colon announces an option");
     assert!(named("base=mh-edf:futures=8:horizon=10:exchanges=4:seed=3").is_ok());
     assert!(named("base=mh-edf,futures=8").is_ok());
     let error = |text: &str| named(text).err().unwrap_or_default();

@@ -12,10 +12,24 @@ pub(crate) fn quantum(given: Option<Time>, system: &System) -> Time {
     let power_of_ten = |time: u64| Time(10u64.pow(time.max(1).ilog10()));
     match (given, shortest) {
         (Some(given), _) => given,
-        (None, Some(shortest)) if shortest < USUAL => power_of_ten(shortest.0 / 10),
+        (None, Some(shortest)) if shortest < USUAL => {
+            let least = mean_work(system) / MOST_COMPARISONS;
+            power_of_ten(shortest.0 / 10).max(power_of_ten(least as u64))
+        }
         (None, Some(shortest)) if shortest > Time::from_secs(10) => power_of_ten(shortest.0 / 1_000),
         _ => USUAL,
     }
+}
+
+/// Number of comparisons in the execution of a job, on average, that the default quantum does not exceed by much. One
+/// deadline of a nanosecond would otherwise let every scheduler decide at each nanosecond of all other jobs.
+const MOST_COMPARISONS: f64 = 10_000.0;
+
+/// Mean wcet of the jobs that recur, in nanoseconds.
+fn mean_work(system: &System) -> f64 {
+    let recurring = system.tasks().iter().filter_map(|task| Some((task.wcet.0 as f64, 1.0 / task.period()?.0 as f64)));
+    let (work, rate) = recurring.fold((0.0, 0.0), |(work, sum), (wcet, rate)| (work + wcet * rate, sum + rate));
+    if rate > 0.0 { work / rate } else { 0.0 }
 }
 
 #[cfg(test)]
@@ -30,6 +44,9 @@ mod tests {
         assert_eq!(of(Time::from_ms(1)), USUAL);
         assert_eq!(of(Time::from_secs(10)), USUAL);
         assert_eq!(of(Time::from_us(150)), Time::from_us(10));
+        // A deadline that nothing can meet does not set the pace of long jobs.
+        let hopeless = Task::periodic("a", Time::from_ms(40), Time::from_ms(5)).with_deadline(Time(1));
+        assert_eq!(quantum(None, &TaskSet::new("s", vec![hopeless], 1).system), Time(100));
         assert_eq!(of(Time::from_secs(3_600)), Time::from_secs(1));
         assert_eq!(of(Time(3)), Time(1));
     }
