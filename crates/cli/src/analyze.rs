@@ -12,6 +12,7 @@ use temponet_task::Time;
 use temponet_wording::counted;
 
 use crate::compare::chosen;
+use crate::hints::with_flags;
 use crate::setup::{ModelArgs, SetupArgs};
 use crate::{guarantee, output, table};
 
@@ -94,7 +95,7 @@ fn text(analysis: &Analysis) -> String {
         });
         out += &section(&["99% met up to", "times the work", "load per core", "met"], cells.collect(), 1);
         for (name, why) in skipped {
-            out += &format!("not run: {name} ({why})\n");
+            out += &format!("not run: {name} ({})\n", with_flags(why));
         }
     }
     out

@@ -10,6 +10,7 @@ use temponet_lab::stats::{percent, points};
 use temponet_sched::Kind as SchedulerKind;
 
 use crate::compare::chosen;
+use crate::hints::with_flags;
 use crate::output;
 use crate::paths::{Kind, Output};
 use crate::setup::ModelArgs;
@@ -149,7 +150,7 @@ fn scenario_text(outcome: &ScenarioResult) -> String {
     let mut out = format!("{}: {}\n{}\n\n", outcome.scenario.name, outcome.scenario.description, outcome.facts());
     out += &table::render(&header, &rows);
     for (name, why) in &outcome.skipped {
-        out += &format!("not run: {name} ({why})\n");
+        out += &format!("not run: {name} ({})\n", with_flags(why));
     }
     if let Some(sets) = outcome.sets_with_fewer_critical() {
         out += &format!(

@@ -14,6 +14,7 @@ mod exec;
 mod explain;
 mod generate;
 mod guarantee;
+mod hints;
 mod interrupt;
 mod listing;
 mod model;

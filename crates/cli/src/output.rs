@@ -14,6 +14,7 @@ use serde::Serialize;
 use temponet_formats::is_pipe;
 use temponet_wording::{visible, visible_lines};
 
+use crate::hints::with_flags;
 use crate::interrupt::Unfinished;
 
 /// Escape sequences that begin and end bold text on a terminal.
@@ -51,9 +52,10 @@ pub fn print_json(value: &impl Serialize) -> Result<()> {
     print_bytes(out.as_bytes())
 }
 
-/// Prints one line to stderr. Errors are ignored, because stderr may be closed.
+/// Prints one line to stderr, with flags where a library speaks of what they set. Errors are ignored, because stderr
+/// may be closed.
 pub fn say(message: &str) {
-    let _ = writeln!(std::io::stderr(), "{}", visible(message));
+    let _ = writeln!(std::io::stderr(), "{}", visible(&with_flags(message)));
 }
 
 /// Longest time to wait for a reader of a pipe.

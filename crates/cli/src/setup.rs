@@ -136,7 +136,7 @@ impl SetupArgs {
         });
         let horizon = self.horizon.unwrap_or_else(|| default_horizon(&set));
         if let Some(note) = uncounted(&set, horizon) {
-            eprintln!("note: {note}");
+            output::say(&format!("note: {note}"));
             notes.push(note);
         }
         Ok((set, horizon, notes))

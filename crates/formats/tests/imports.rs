@@ -82,7 +82,7 @@ fn threads_of_rt_app_become_tasks_and_the_rest_is_named() {
         "40: task \"spinner\": is left out: it runs without a pause",
         "41: task \"uneven\": is left out: it has several periods, such as 2ms and 3ms",
         "49: \"global\": calibration, logdir concern rt-app itself",
-        "50: \"duration\" is not part of a task set: --horizon 6s",
+        "50: \"duration\" is not part of a task set: a horizon of 6s",
         "54: \"global\": unknown key \"zeal\" is ignored",
         "names 2 CPUs, so cores = 2",
         "SCHED_DEADLINE: the scheduler edf comes closest",
@@ -226,7 +226,7 @@ fn a_simulation_of_simso_becomes_a_set_and_the_rest_is_named() {
     assert_eq!((set.cores(), set.on_miss()), (2, OnMiss::Abort));
     assert_eq!(*set.costs(), Costs { context_switch: Time(1_200), migration: us(3), decision: Time::ZERO });
     for note in [
-        "2: \"duration\" is not part of a task set: --horizon 420ms",
+        "2: \"duration\" is not part of a task set: a horizon of 420ms",
         "3: the scheduler simso.schedulers.EDF is edf here",
         "3: \"overhead\" = 2us is not represented",
         "4: <caches> are not represented",

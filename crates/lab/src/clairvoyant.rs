@@ -286,7 +286,7 @@ pub fn clairvoyant(set: &TaskSet, horizon: Time, seed: u64, runs: u64, seconds: 
     let most = most_jobs(steps);
     if count(set, seed, horizon, most).is_none() {
         return Err(format!(
-            "not computed: a run has more than {most} jobs, the most for an --oracle-budget of {seconds} s and {}",
+            "not computed: a run has more than {most} jobs, the most for an effort of {seconds} s and {}",
             if runs == 1 { "1 run".into() } else { format!("{runs} runs") }
         ));
     }

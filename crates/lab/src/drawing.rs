@@ -11,7 +11,7 @@ pub enum DrawError {
     #[error(transparent)]
     Generate(#[from] GenerateError),
     /// Rounding that changes the utilization: granularity, total and wanted utilization.
-    #[error("rounding to {0} makes the total utilization {1:.4}, not {2}; try a finer --granularity or longer periods")]
+    #[error("rounding to {0} makes the total utilization {1:.4}, not {2}; try a finer granularity or longer periods")]
     Rounding(Time, f64, f64),
     /// Mode whose execution times would be out of range: its name and factor.
     #[error("mode {0:?} would have execution times {1} times as long; a thousand times, or a thousandth, is the most")]

@@ -96,7 +96,7 @@ pub fn uncounted(set: &TaskSet, horizon: Time) -> Option<String> {
         (some, others) => format!("tasks {} and {others} more", some.join(", ")),
     };
     Some(format!(
-        "no job of {names} counts: the first deadline is beyond the horizon of {horizon}; --horizon {longest} is about {:.0} jobs",
+        "no job of {names} counts: the first deadline is beyond the horizon of {horizon}; a horizon of {longest} is about {:.0} jobs",
         expected_jobs(set, longest)
     ))
 }

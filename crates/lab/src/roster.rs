@@ -65,7 +65,7 @@ fn entries() -> [Entry; 4] {
 /// Returns the roster of a request, and its model.
 fn of_model<'a>(request: &'a Request<'_>) -> Result<(&'a Roster, Arc<Model>), String> {
     let found = request.context::<Roster>().and_then(|roster| Some((roster, roster.model.clone()?)));
-    found.ok_or_else(|| "needs a model: --model FILE or --model random:SEED".into())
+    found.ok_or_else(|| "needs a model: a file or random:SEED".into())
 }
 
 /// Adds the schedulers of this module to the catalog. Everything here does that by itself.

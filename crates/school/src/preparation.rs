@@ -24,7 +24,7 @@ use temponet_lab::roster::{Roster, is_baseline};
 #[derive(Debug, thiserror::Error)]
 pub enum PreparationError {
     /// Model to begin with, and what is wrong with it.
-    #[error("--begin-with {0}: {1}")]
+    #[error("the model to begin with, {0}: {1}")]
     BeginWith(String, String),
     /// Name that does not lead to a model.
     #[error(transparent)]

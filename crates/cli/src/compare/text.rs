@@ -13,6 +13,7 @@ use temponet_task::Measure;
 use temponet_wording::counted;
 
 use crate::chains;
+use crate::hints::with_flags;
 use crate::output::BOLD;
 use crate::setup::heading;
 use crate::table;
@@ -50,7 +51,7 @@ pub fn text(comparison: &Comparison, is_whole: bool) -> String {
     }
     if is_whole {
         for (name, why) in &comparison.skipped {
-            out += &format!("not run: {name} ({why})\n");
+            out += &format!("not run: {name} ({})\n", with_flags(why));
         }
     } else if !comparison.skipped.is_empty() {
         let names: Vec<&str> = comparison.skipped.iter().map(|(name, _)| name.as_str()).collect();
@@ -78,7 +79,7 @@ pub fn text(comparison: &Comparison, is_whole: bool) -> String {
         };
     }
     out += &chains::table(&plan.set, folded.shown.iter().copied(), true, is_whole);
-    out + &format!("\n{}\n", comparison.verdict())
+    out + &format!("\n{}\n", with_flags(&comparison.verdict()))
 }
 
 fn bold_row(table: &str, name: &str) -> String {

@@ -9,6 +9,7 @@ use temponet_task::Measure;
 use temponet_wording::counted;
 
 use super::outcome::{ExecResult, Measured};
+use crate::hints::with_flags;
 use crate::setup::heading;
 use crate::table;
 
@@ -29,7 +30,7 @@ pub fn sheet(sheet: &PlatformSheet) -> String {
     for ability in &sheet.abilities {
         out += &match &ability.problem {
             None => format!("works: {}\n", ability.what),
-            Some(why) => format!("missing: {}: {why}\n", ability.what),
+            Some(why) => format!("missing: {}: {}\n", ability.what, with_flags(why)),
         };
     }
     out
@@ -100,13 +101,13 @@ pub fn text(result: &ExecResult) -> String {
     out += "latencies: p50 / p99 / p99.9 / max; release to start: of jobs that were put on a core at once; switch: of jobs that took the core from another one;\n";
     out += "dispatcher: share of one core\n";
     for (name, why) in &comparison.skipped {
-        out += &format!("not run: {name} ({why})\n");
+        out += &format!("not run: {name} ({})\n", with_flags(why));
     }
     for note in &result.notes {
-        out += &format!("note: {note}\n");
+        out += &format!("note: {}\n", with_flags(note));
     }
     out += &comparison.shield_line().map_or(String::new(), |line| line + "\n");
-    out + &format!("\n{}\n", comparison.verdict())
+    out + &format!("\n{}\n", with_flags(&comparison.verdict()))
 }
 
 fn cells(result: &ExecResult, others: &[Measure], row: &ComparisonRow, measured: &Measured) -> Vec<String> {

@@ -112,7 +112,7 @@ fn global(node: &Node, notes: &mut Notes) -> Result<(LinuxPolicy, Protocol), Pro
     if let Some(node) = fields.take("duration") {
         let seconds = node.integer("duration", i64::from(i32::MIN), i64::from(i32::MAX))?;
         if seconds > 0 {
-            let message = format!("\"duration\" is not part of a task set: --horizon {seconds}s runs as long");
+            let message = format!("\"duration\" is not part of a task set: a horizon of {seconds}s runs as long");
             notes.add(node.line, message);
         }
     }
@@ -151,9 +151,11 @@ fn cpus(threads: &[Thread], notes: &mut Notes) -> Vec<i64> {
         notes.whole_file(format!("CPU {} are the cores 0 to {} here", names.join(", "), all.len() - 1));
     }
     match all.len() {
-        0 => notes.whole_file("does not say how many cores there are: 1 is taken; --cores changes it"),
+        0 => {
+            notes.whole_file("does not say how many cores there are: 1 is taken; another number of cores can be given")
+        }
         count if threads.iter().any(|thread| thread.cpus.is_none()) => {
-            notes.whole_file(format!("names {count} CPUs, so cores = {count}; --cores changes it"));
+            notes.whole_file(format!("names {count} CPUs, so cores = {count}; another number of cores can be given"));
         }
         _ => {}
     }

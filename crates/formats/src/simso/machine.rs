@@ -166,7 +166,7 @@ pub(super) fn scheduler(
         let Some(node) = fields.take(key) else { continue };
         let time = clock.time(node, key)?;
         if time > Time::ZERO {
-            notes.add(node.line, format!("{key:?} = {time} is not represented: --decision-cost comes close"));
+            notes.add(node.line, format!("{key:?} = {time} is not represented: a cost of decisions comes close"));
         }
     }
     for child in section.children().filter(Element::is_element) {

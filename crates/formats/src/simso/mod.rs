@@ -141,7 +141,7 @@ fn simulation(locator: Locator<'_>, root: Element<'_, '_>, notes: &mut Notes) ->
     let clock = Clock { cycles_per_ms };
     if let Some(node) = fields.take("duration") {
         let time = clock.time(node, "duration")?;
-        notes.add(node.line, format!("\"duration\" is not part of a task set: --horizon {time} runs as long"));
+        notes.add(node.line, format!("\"duration\" is not part of a task set: a horizon of {time} runs as long"));
     }
     let (etm, use_wcet) = (fields.take("etm"), fields.take("use_wcet"));
     let (name, line) = match (etm, use_wcet) {
@@ -157,8 +157,8 @@ fn simulation(locator: Locator<'_>, root: Element<'_, '_>, notes: &mut Notes) ->
             notes.add(line, format!("etm = \"cache\" is not represented: jobs take their WCET, without {parts}"));
         }
         "fixedpenalty" => {
-            let message = "the penalties of etm = \"fixedpenalty\" are not represented: --switch-cost and --migration-cost \
-                           come close";
+            let message = "the penalties of etm = \"fixedpenalty\" are not represented: costs of switches and \
+                           migrations come close";
             notes.add(line, message);
         }
         other => notes.add(line, format!("the execution-time model etm = {other:?} is unknown: jobs take their WCET")),

@@ -50,7 +50,7 @@ impl Comparison {
         ];
         let mut text = sentences.into_iter().flatten().collect::<Vec<_>>().join(" ");
         if self.plan.runs == 1 && self.plan.set.is_random() {
-            text += " One run of a random set tells little: --runs 10 gives intervals.";
+            text += " One run of a random set tells little: ten runs give intervals.";
         }
         text
     }

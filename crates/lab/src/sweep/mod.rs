@@ -86,9 +86,7 @@ pub enum SweepError {
     #[error(transparent)]
     Run(#[from] CompareError),
     /// Clairvoyant optimum with too many jobs for its effort.
-    #[error(
-        "the sets have too many jobs for the clairvoyant optimum: fewer --jobs, a larger --oracle-budget or --no-oracle"
-    )]
+    #[error("the sets have too many jobs for the clairvoyant optimum: fewer jobs, a larger effort or no optimum")]
     TooManyJobs,
 }
 

@@ -152,7 +152,8 @@ fn refusal(scheduler: LinuxScheduler, trial: &Trial<'_>, error: std::io::Error) 
         }
         (LinuxScheduler::Deadline, Some(libc::EPERM)) => format!(
             "refused by the kernel: a thread with SCHED_DEADLINE must be free to use every processor of its root domain while admission control is on. \
-             Admission would give 0.95 of each of {} cores; the set asks for {needs:.2}. --unthrottled turns admission control off for the run",
+             Admission would give 0.95 of each of {} cores; the set asks for {needs:.2}; \
+             without admission control it is allowed",
             trial.cpus.len()
         ),
         _ => format!("the kernel refuses the policy: {error}"),

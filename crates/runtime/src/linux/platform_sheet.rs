@@ -80,7 +80,7 @@ fn pinned_deadline() -> Result<(), String> {
         sys::set_policy(0, Policy::Deadline { runtime: 10_000, deadline: 10_000_000, period: 10_000_000 })
     });
     let result = probe.join().map_err(|_| "the probe panicked".to_string())?;
-    result.map_err(|error| format!("{error}; --unthrottled, which turns admission control off, allows it"))
+    result.map_err(|error| format!("{error}; without admission control it is allowed"))
 }
 
 /// How late a thread with the dispatcher's priority wakes up on a processor.

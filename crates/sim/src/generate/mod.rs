@@ -162,7 +162,7 @@ pub enum GenerateError {
         draws: usize,
     },
     /// Times that contradict the method.
-    #[error("waters2015 has periods and execution times of its own: leave --periods, --wcets and --bcet out")]
+    #[error("waters2015 has periods and execution times of its own: leave periods, wcets and bcet out")]
     OwnTimes,
     /// Another contradiction in the specification.
     #[error("{0}")]
