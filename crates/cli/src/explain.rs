@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use temponet::Tuning;
 use temponet_lab::explain::ModelRun;
 use temponet_lab::explain::decision::{ExplainedDecision, explain_at, facts, json, page};
@@ -50,6 +50,9 @@ pub struct Args {
 
 pub fn run(args: Args) -> Result<()> {
     let (set, horizon, _) = args.setup.prepare(args.set.as_deref())?;
+    if !args.run && args.at >= horizon {
+        bail!("--at {} is beyond the horizon of {horizon}; --horizon sets a later one", args.at);
+    }
     let mut roster = args.model.roster()?;
     // The network is explained, so it is the network that decides.
     roster.options.tuning = Tuning::Off;

@@ -117,10 +117,15 @@ impl Program {
         self
     }
 
-    /// Carries out the command that the program was called with, and returns its exit code.
+    /// Carries out the command that the program was called with, and returns its exit code. A program that has given a
+    /// scheduler of its own a name of TempoNet's (`temponet`, `tuned`, …) ends with an error.
     pub fn main(&self) -> ExitCode {
         if let Err(error) = interrupt::listen() {
             output::say(&format!("warning: an interruption may leave temporary files behind: {error}"));
+        }
+        if let Err(error) = temponet_lab::roster::register() {
+            output::say(&format!("error: {} has a scheduler under a name of TempoNet's own: {error}", self.name));
+            return ExitCode::from(2);
         }
         match self.run(&self.matches()) {
             Ok(()) => ExitCode::SUCCESS,
@@ -142,7 +147,7 @@ impl Program {
         let add = |line: clap::Command, extra: &Extra| {
             line.mut_subcommand(extra.name, |_| (extra.options)(clap::Command::new(extra.name)))
         };
-        self.extras.iter().fold(Cli::command().name(self.name), add)
+        with_negative_numbers(self.extras.iter().fold(Cli::command().name(self.name), add))
     }
 
     /// Parses the command line. A wrong call ends the program here; control characters in it do not reach the terminal.
@@ -204,6 +209,13 @@ impl Program {
             }
         }
     }
+}
+
+/// Lets all options take negative numbers, so that the range of the option is what such a number violates.
+fn with_negative_numbers(command: clap::Command) -> clap::Command {
+    let takes_values = |arg: &clap::Arg| !arg.is_positional() && arg.get_action().takes_values();
+    let of_option = |arg: clap::Arg| if takes_values(&arg) { arg.allow_negative_numbers(true) } else { arg };
+    command.mut_args(of_option).mut_subcommands(with_negative_numbers)
 }
 
 /// Whether a text contains characters that are escaped when shown.

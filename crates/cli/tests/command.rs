@@ -258,3 +258,45 @@ fn lists_and_manuals_print() {
         assert!(folder.stdout(&[command, "--help"]).contains("Example"), "{command}");
     }
 }
+
+#[test]
+fn a_negative_number_is_out_of_the_range_of_its_option() {
+    let folder = Folder::new("negative");
+    let drawn = ["generate", "--tasks", "4", "-o", "a.toml", "--utilization"];
+    let cases = [
+        ([&drawn[..], &["-1"]].concat(), "--utilization"),
+        ([&drawn[..], &["-1e-3"]].concat(), "--utilization"),
+        ([&drawn[..], &["1", "--seed", "-1"]].concat(), "--seed"),
+        (vec!["compare", "--seed", "-1"], "--seed"),
+        (vec!["compare", "--runs", "-2"], "--runs"),
+        (vec!["compare", "--oracle-budget", "-1"], "--oracle-budget"),
+    ];
+    for (call, option) in cases {
+        let error = folder.error(&call);
+        assert!(error.contains(option) && !error.contains("unexpected argument"), "{call:?}: {error}");
+    }
+    assert!(folder.error(&["compare", "-1"]).contains("unexpected argument '-1'"), "no option takes it");
+    assert!(folder.files().is_empty());
+}
+
+/// Tells the process that a test starts from its own program to be the program with the wrong scheduler.
+const AS_PROGRAM: &str = "TEMPONET_TEST_AS_PROGRAM";
+
+#[test]
+fn a_program_cannot_give_its_scheduler_a_name_of_temponets() {
+    use temponet_sched::catalog::{self, Entry};
+    // The catalog is that of the whole process, so the program has one of its own.
+    if std::env::var_os(AS_PROGRAM).is_some() {
+        let own = Entry::new("tuned", "a test's", "this test", |_| Ok(catalog::global_edf()));
+        catalog::register(own).unwrap();
+        let code = temponet_cli::Program::named("mine").main();
+        std::process::exit(if code == std::process::ExitCode::from(2) { 2 } else { 1 });
+    }
+    let mut program = std::process::Command::new(std::env::current_exe().unwrap());
+    let test = "command::a_program_cannot_give_its_scheduler_a_name_of_temponets";
+    let output = program.args(["--exact", test, "--nocapture"]).env(AS_PROGRAM, "").output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    let expected =
+        "error: mine has a scheduler under a name of TempoNet's own: there is a scheduler \"tuned\" already\n";
+    assert_eq!((output.status.code(), text.as_str()), (Some(2), expected));
+}

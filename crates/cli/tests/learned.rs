@@ -20,6 +20,8 @@ fn a_run_of_the_learned_scheduler_is_explained() {
     let page = String::from_utf8(folder.bytes("run.html")).unwrap();
     assert!(page.contains("<svg") && !page.contains("NaN") && page.contains("layer 2"));
     assert!(folder.error(&["explain", "--model", "random:1", "--run", "--at", "5ms"]).contains("cannot be used with"));
+    let beyond = folder.error(&["explain", "standard-125", "--horizon", "3s", "--at", "999999s"]);
+    assert!(beyond.starts_with("error: --at 999999s is beyond the horizon of 3s"), "{beyond}");
 }
 
 #[test]

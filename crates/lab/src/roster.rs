@@ -1,14 +1,14 @@
 //! The schedulers of the lab: the catalog of `temponet-sched`, to which this module adds the learned scheduler, the tuned portfolio and the planner, and
 //! what these are built with.
 
-use std::sync::{Arc, Once};
+use std::sync::{Arc, OnceLock};
 
 use temponet::planner;
 use temponet::stages::Learned;
 use temponet::tuning::{Choices, Portfolio, Settings};
 use temponet::{Model, Options, Temponet};
 use temponet_sched::SpecError;
-use temponet_sched::catalog::{self, Entry, Kind, Mark, Request, Spec};
+use temponet_sched::catalog::{self, Entry, Kind, Mark, RegisterError, Request, Spec};
 use temponet_task::Scheduler;
 
 /// Name of the learned scheduler with its shield.
@@ -29,7 +29,7 @@ fn entries() -> [Entry; 4] {
         Entry::new(
             SHIELDED,
             "the learned scheduler behind its shield: no deadline that is proved safe is missed",
-            "uncertain execution times, several cores, bursts, values; --model names other weights",
+            "uncertain execution times, several cores, bursts, values; any model can give the weights",
             |request| {
                 let (roster, model) = of_model(request)?;
                 let learned = Temponet::new(model, roster.options).map_err(|error| error.to_string())?;
@@ -69,19 +69,22 @@ fn of_model<'a>(request: &'a Request<'_>) -> Result<(&'a Roster, Arc<Model>), St
 }
 
 /// Adds the schedulers of this module to the catalog. Everything here does that by itself.
-pub fn register() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        for entry in entries() {
-            // A program that has taken one of the names before keeps it.
-            let _ = catalog::register(entry);
-        }
-    });
+///
+/// A program that has registered a scheduler of its own under one of these names before keeps it. The error, which
+/// every call returns, names the first of them.
+pub fn register() -> Result<(), RegisterError> {
+    static REGISTERED: OnceLock<Result<(), RegisterError>> = OnceLock::new();
+    REGISTERED.get_or_init(|| entries().map(catalog::register).into_iter().collect()).clone()
+}
+
+/// Adds the schedulers of this module to the catalog, whoever has taken their names.
+fn ensure_registered() {
+    let _ = register();
 }
 
 /// Returns all entries of the catalog, those of this module among them.
 pub fn all() -> Vec<&'static Entry> {
-    register();
+    ensure_registered();
     catalog::all()
 }
 
@@ -93,7 +96,7 @@ pub fn is_baseline(name: &str) -> bool {
 /// Returns the kind of the scheduler that a name, with or without options and shield, stands for. A name that is not in the catalog is that of the
 /// embedding program.
 pub fn kind(spec: &str) -> Kind {
-    register();
+    ensure_registered();
     Spec::entry_of(spec, &[]).map_or(Kind::User, |entry| entry.kind)
 }
 
@@ -164,7 +167,7 @@ impl Roster {
 
     /// Builds the scheduler with the given name and options.
     pub fn build(&self, spec: &str) -> Result<Box<dyn Scheduler>, SpecError> {
-        register();
+        ensure_registered();
         let named = Spec::parse(spec, &self.own).map_err(|error| match error {
             SpecError::Unknown(name, _) if OF_THE_PAPER.contains(&name.as_str()) => {
                 let why = "is one of temponet-paper's: cargo build --release -p temponet-paper builds the program that has it";
