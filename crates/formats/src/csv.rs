@@ -4,8 +4,8 @@
 //! many countries write them, by semicolons or tabs. Lines that begin with `#` are comments. Empty cells are absent
 //! keys.
 
-use crate::keys::{JOB, Kind, NAME, Spec, Specs, TASK};
-use crate::node::{Node, Table, Value};
+use crate::keys::{JOB, Kind, NAME, Need, Spec, Specs, TASK};
+use crate::node::{Node, Table, Value, cut, hint};
 use crate::{Lines, Problem, one_line};
 
 /// Returns the separator of cells: the one that is most frequent in the header, the first line that is not a comment.
@@ -18,10 +18,13 @@ pub(super) fn delimiter(text: &str) -> u8 {
 
 /// Parses a CSV text into a root table with the list `task`.
 pub(super) fn parse(text: &str) -> Result<Node, Problem> {
-    let mut rows = Rows::of(text)?;
+    let mut rows = Rows::of(text)?.only(&TASK)?;
     let mut tasks = Vec::new();
     while let Some(row) = rows.next_row()? {
         tasks.push(row);
+    }
+    if tasks.is_empty() {
+        return Err(Problem::whole_file("has no tasks: write at least one row below the header"));
     }
     let tasks = Node { line: 1, value: Value::List(tasks) };
     Ok(Node { line: 1, value: Value::Table(Table { entries: vec![(TASK.what.into(), tasks)] }) })
@@ -35,6 +38,10 @@ pub(super) struct Rows<'a> {
     columns: Vec<Column>,
     record: ::csv::StringRecord,
     delimiter: u8,
+    /// Line of the header.
+    header_line: usize,
+    /// Whether a column without a name must be empty.
+    is_strict: bool,
 }
 
 /// A column of a CSV.
@@ -63,22 +70,47 @@ impl<'a> Rows<'a> {
         builder.comment(Some(b'#')).trim(::csv::Trim::All).delimiter(delimiter);
         let reader = builder.from_reader(text.as_bytes());
         let record = ::csv::StringRecord::new();
-        let mut rows = Rows { text, lines: Lines::of(text), reader, columns: Vec::new(), record, delimiter };
+        let (lines, columns) = (Lines::of(text), Vec::new());
+        let mut rows = Rows { text, lines, reader, columns, record, delimiter, header_line: 1, is_strict: false };
         let headers = rows.reader.headers().map_err(|error| broken(&error))?.clone();
         if headers.is_empty() {
             return Err(Problem::whole_file("is empty: a header such as name,period,wcet is expected"));
         }
+        rows.header_line = rows.line_of(&headers);
         for header in &headers {
             let units = [("_ns", "ns"), ("_us", "us"), ("_ms", "ms"), ("_s", "s")];
             let unit = units.iter().find_map(|(ending, unit)| Some((header.strip_suffix(ending)?, *unit)));
             let unit = unit.filter(|(key, _)| holds_times(key));
             let (key, unit) = unit.map_or((header, None), |(key, unit)| (key, Some(unit)));
             if rows.columns.iter().any(|column| column.key == key) {
-                return Err(Problem::at(rows.line_of(&headers), format!("column {key:?} stands twice")));
+                return Err(Problem::at(rows.header_line, format!("column {key:?} stands twice")));
             }
             rows.columns.push(Column { header: header.to_string(), key: key.to_string(), unit });
         }
         Ok(rows)
+    }
+
+    /// Refuses columns other than those of `table`, and a header without those that every row needs. A column without a
+    /// name, as spreadsheets leave it behind, must be empty.
+    pub fn only(mut self, table: &dyn Specs) -> Result<Rows<'a>, Problem> {
+        let specs = table.specs();
+        let known: Vec<&str> = specs.iter().filter_map(|spec| spec.column()).collect();
+        let is_unknown = |column: &&Column| !column.key.is_empty() && !known.contains(&column.key.as_str());
+        if let Some(column) = self.columns.iter().find(is_unknown) {
+            let (header, hint) = (cut(&column.header), hint(&column.header, &known));
+            return Err(Problem::at(self.header_line, format!("unknown column {header:?}{hint}")));
+        }
+        let has = |name: &str| self.columns.iter().any(|column| column.key == name);
+        let is_missing = |spec: &&&Spec| match spec.need {
+            Need::Required => !has(spec.name),
+            Need::Unless(other) => !has(spec.name) && !has(other),
+            _ => false,
+        };
+        if let Some(spec) = specs.iter().find(is_missing) {
+            return Err(Problem::at(self.header_line, format!("the header has no column {:?}", spec.name)));
+        }
+        self.is_strict = true;
+        Ok(self)
     }
 
     /// Reads the next row as a table; `None` at the end.
@@ -95,6 +127,9 @@ impl<'a> Rows<'a> {
                     line,
                     format!("{header} = {cell} has a decimal comma: write a point, {}", cell.replace(',', ".")),
                 ));
+            }
+            if self.is_strict && column.key.is_empty() && !cell.is_empty() {
+                return Err(Problem::at(line, format!("the column of {:?} has no name in the header", cut(cell))));
             }
             if !cell.is_empty() {
                 entries.push((column.key.clone(), Node { line, value: Value::Cell(column.with_unit(cell)) }));

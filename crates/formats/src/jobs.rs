@@ -21,7 +21,7 @@ pub(super) fn is_job_list(text: &str) -> bool {
 
 /// Parses a list of jobs into a task set.
 pub(super) fn parse(text: &str, name: String) -> ReadResult {
-    let mut rows = Rows::of(text)?;
+    let mut rows = Rows::of(text)?.only(&JOB)?;
     let mut tasks: Vec<(String, Vec<ListedJob>)> = Vec::new();
     // Limit on preemption of each task and the line that states it.
     let mut limits: Vec<Option<(Preemption, usize)>> = Vec::new();
@@ -57,7 +57,7 @@ pub(super) fn parse(text: &str, name: String) -> ReadResult {
         }
     }
     if tasks.is_empty() {
-        return Err(Problem::whole_file("has no jobs"));
+        return Err(Problem::whole_file("has no jobs: write at least one row below the header"));
     }
     if !states_wcets {
         tasks.iter_mut().flat_map(|(_, jobs)| jobs).for_each(|job| job.bcet = job.wcet);

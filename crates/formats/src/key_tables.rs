@@ -1,8 +1,6 @@
 //! The keys of task-set files as tables in Markdown, for `docs/task-sets.md`.
 
-use crate::keys::{
-    BURST, CHAIN, CORE, COSTS, Csv, JOB, Kind, MODE, MODELS, Need, SECTION, SERVER, SET, Spec, Specs, TASK,
-};
+use crate::keys::{BURST, CHAIN, CORE, COSTS, JOB, Kind, MODE, MODELS, Need, SECTION, SERVER, SET, Spec, Specs, TASK};
 
 /// Returns the key tables by name: `file`, `task`, … and the models of `execution`.
 pub fn key_tables() -> Vec<(&'static str, String)> {
@@ -54,12 +52,9 @@ fn default(spec: &Spec) -> String {
     }
 }
 
-/// Returns the name of the CSV column of a key.
+/// Returns the name of the CSV column of a key, or a dash.
 fn column(spec: &Spec) -> String {
-    match (spec.csv, spec.kind) {
-        (Csv::Refused(_) | Csv::Omitted, _) | (_, Kind::Models(_)) => "–".into(),
-        (Csv::Column(_), _) => format!("`{}`", spec.alias.unwrap_or(spec.name)),
-    }
+    spec.column().map_or("–".into(), |name| format!("`{name}`"))
 }
 
 /// Returns the table of the models of execution times.

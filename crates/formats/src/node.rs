@@ -1,6 +1,6 @@
 //! Values with their lines, and strict reading of tables: the common form of all file formats.
 
-use temponet_task::{Time, TimeUnit};
+use temponet_task::{Time, TimeUnit, without_separators};
 use temponet_wording::did_you_mean;
 
 use crate::Problem;
@@ -23,6 +23,8 @@ pub(super) enum Value {
     Text(String),
     /// A CSV cell, which is read as a number, a text or a boolean depending on its key.
     Cell(String),
+    /// A date or a time of day, which no key has.
+    Date(String),
     Bool(bool),
     List(Vec<Node>),
     Table(Table),
@@ -35,11 +37,22 @@ pub(super) struct Table {
 }
 
 /// Shortens a long text for messages.
-fn cut(text: &str) -> String {
+pub(super) fn cut(text: &str) -> String {
     const LONGEST: usize = 60;
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_string(),
+    }
+}
+
+/// Returns the end of the message about an unknown key: the known key that was probably meant, or all of them.
+pub(super) fn hint(key: &str, known: &[&str]) -> String {
+    // The name of a CSV column may carry a unit.
+    let without_unit = key.rsplit_once('_').filter(|(_, unit)| TimeUnit::from_name(unit).is_some()).map(|(key, _)| key);
+    let mut hints = [Some(key), without_unit].into_iter().flatten().map(|key| did_you_mean(key, known.iter().copied()));
+    match hints.find(|hint| !hint.is_empty()).unwrap_or_default() {
+        hint if hint.is_empty() => format!("; known are {}", known.join(", ")),
+        hint => hint,
     }
 }
 
@@ -54,6 +67,7 @@ impl Node {
         match &self.value {
             Value::Number(text) | Value::Cell(text) if !text.contains(char::is_control) => cut(text),
             Value::Number(text) | Value::Cell(text) | Value::Text(text) => format!("{:?}", cut(text)),
+            Value::Date(date) => date.clone(),
             Value::Bool(value) => value.to_string(),
             Value::List(_) => "a list".into(),
             Value::Table(_) => "a table".into(),
@@ -109,7 +123,9 @@ impl Node {
     /// Returns a finite number from `least` to `most`.
     pub fn number(&self, key: &str, least: f64, most: f64) -> Result<f64, Problem> {
         let parsed = match &self.value {
-            Value::Number(text) | Value::Cell(text) => text.trim().replace('_', "").parse::<f64>().ok(),
+            Value::Number(text) | Value::Cell(text) => {
+                without_separators(text.trim()).and_then(|text| text.parse::<f64>().ok())
+            }
             _ => None,
         };
         match parsed {
@@ -134,7 +150,9 @@ impl Node {
     /// Returns a whole number from `least` to `most`.
     pub fn integer(&self, key: &str, least: i64, most: i64) -> Result<i64, Problem> {
         let parsed = match &self.value {
-            Value::Number(text) | Value::Cell(text) => text.trim().replace('_', "").parse::<i64>().ok(),
+            Value::Number(text) | Value::Cell(text) => {
+                without_separators(text.trim()).and_then(|text| text.parse::<i64>().ok())
+            }
             _ => None,
         };
         parsed.filter(|number| (least..=most).contains(number)).ok_or_else(|| {
@@ -179,16 +197,7 @@ impl<'a> Fields<'a> {
 
     /// Creates the error for an unknown key, with the known key that was probably meant.
     fn unknown(&self, key: &str, node: &Node, known: &[&str]) -> Problem {
-        // The name of a CSV column may carry a unit.
-        let without_unit =
-            key.rsplit_once('_').filter(|(_, unit)| TimeUnit::from_name(unit).is_some()).map(|(key, _)| key);
-        let mut hints =
-            [Some(key), without_unit].into_iter().flatten().map(|key| did_you_mean(key, known.iter().copied()));
-        let hint = match hints.find(|hint| !hint.is_empty()).unwrap_or_default() {
-            hint if hint.is_empty() => format!("; known are {}", known.join(", ")),
-            hint => hint,
-        };
-        Problem::at(node.line, format!("{}: unknown key {:?}{hint}", self.what, cut(key)))
+        Problem::at(node.line, format!("{}: unknown key {:?}{}", self.what, cut(key), hint(key, known)))
     }
 
     /// Returns the line of the table.

@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 use crate::keys::{Kind, Need, SET, Spec, Specs};
 
 /// A number with or without a unit.
-const TIME: &str = r"^\s*\+?([0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)([eE][+-]?[0-9]+)?\s*(ns|us|µs|ms|s)?\s*$";
+const TIME: &str =
+    r"^\s*\+?([0-9]+(_[0-9]+)*\.?([0-9]+(_[0-9]+)*)?|\.[0-9]+(_[0-9]+)*)([eE][+-]?[0-9]+)?\s*(ns|us|µs|ms|s)?\s*$";
 /// The number zero, with or without a unit.
 const ZERO: &str = r"^\s*\+?[0_]*\.?[0_]*([eE][+-]?[0-9]+)?\s*(ns|us|µs|ms|s)?\s*$";
 /// Printable text.

@@ -1,12 +1,15 @@
 //! Settings in TOML, such as recipes and scenarios: any type that serde reads, with the position of a mistake.
 //!
-//! It reads what `toml::from_str` reads, with its messages. That function is compiled anew for each type, with all its cases of spans and
-//! dates; a recipe takes ten thousand lines of assembly there. Here a type costs little more than serde's own code for it. Dates are refused.
+//! It reads what `toml::from_str` reads, with its messages, except that a key that stands twice is named. That function
+//! is compiled anew for each type, with all its cases of spans and dates; a recipe takes ten thousand lines of assembly
+//! there. Here a type costs little more than serde's own code for it. Dates are refused.
 
 use ::toml::Spanned;
 use ::toml::de::{DeString, DeTable, DeValue};
 use serde::de::value::StrDeserializer;
 use serde::de::{self, DeserializeOwned, DeserializeSeed, Deserializer, IntoDeserializer, Visitor};
+
+use crate::toml::message;
 
 /// A mistake in settings.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -55,7 +58,7 @@ pub fn read_settings<T: DeserializeOwned>(text: &str) -> Result<T, SettingsError
 /// Parses the text into a table with positions.
 fn parsed(text: &str) -> Result<Spanned<DeValue<'_>>, SettingsError> {
     let root = DeTable::parse(text)
-        .map_err(|error| SettingsError { message: error.message().into(), at: error.span().map(|span| span.start) })?;
+        .map_err(|error| SettingsError { message: message(text, &error), at: error.span().map(|span| span.start) })?;
     Ok(Spanned::new(root.span(), DeValue::Table(root.into_inner())))
 }
 
@@ -323,7 +326,6 @@ mod tests {
             "count = 1\nmethod = [{ wide = { low = 1 } }]\n",
             "count = 1\nmethod = [{ named = 1 }]\n",
             "count = 1\nothers = { a = 1 }\n",
-            "count = 1\ncount = 2\n",
             "count = \n",
         ];
         for text in wrong {
@@ -333,6 +335,9 @@ mod tests {
             assert_eq!(ours.at, theirs.span().map(|span| span.start), "{text}");
         }
         let error = read_settings::<Settings>("count = 1\nshar = 2\n").unwrap_err();
+        let twice = "count = 1\ncount = 2\n";
+        let named = read_settings::<Settings>(twice).unwrap_err().in_text(twice);
+        assert_eq!(named, "line 2: key \"count\" stands twice", "the message of the crate does not name it");
         assert!(error.in_text("count = 1\nshar = 2\n").starts_with("line 2: unknown field `shar`"), "{error}");
     }
 

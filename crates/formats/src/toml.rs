@@ -12,9 +12,19 @@ pub(super) fn parse(text: &str) -> Result<Node, Problem> {
     let root = DeTable::parse(text).map_err(|error| Problem {
         file: None,
         line: error.span().map(|span| lines.at(span.start)),
-        message: one_line(error.message()),
+        message: one_line(&message(text, &error)),
     })?;
     Ok(Node { line: 1, value: Value::Table(table(&lines, root.get_ref())) })
+}
+
+/// Returns what is wrong with a text that is not TOML. A key that stands twice is named.
+pub(super) fn message(text: &str, error: &::toml::de::Error) -> String {
+    match error.span().and_then(|span| text.get(span)) {
+        Some(key) if error.message() == "duplicate key" => {
+            format!("key {:?} stands twice", key.trim_matches(['"', '\'']))
+        }
+        _ => error.message().into(),
+    }
 }
 
 fn table(lines: &Lines, entries: &DeTable<'_>) -> Table {
@@ -33,7 +43,7 @@ fn node(lines: &Lines, spanned: &Spanned<DeValue<'_>>) -> Node {
         },
         DeValue::Float(number) => Value::Number(number.as_str().to_string()),
         DeValue::Boolean(value) => Value::Bool(*value),
-        DeValue::Datetime(date) => Value::Text(date.to_string()),
+        DeValue::Datetime(date) => Value::Date(date.to_string()),
         DeValue::Array(items) => Value::List(items.iter().map(|item| node(lines, item)).collect()),
         DeValue::Table(entries) => Value::Table(table(lines, entries)),
     };

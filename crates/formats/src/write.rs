@@ -112,7 +112,9 @@ fn csv(set: &TaskSet) -> Result<String, NotRepresentable> {
             cells[at] = match key.csv {
                 Csv::Refused(what) => return Err(refuse(format!("{what} of {:?}", task.name))),
                 Csv::Omitted => String::new(),
-                Csv::Column(between) => cell(value, between).map_err(|why| refuse(format!("{}{why}", key.name)))?,
+                Csv::Column(between) => {
+                    cell(value, between).map_err(|why| refuse(format!("{} of {:?} with {why}", key.name, task.name)))?
+                }
             };
         }
         table.push(cells);
@@ -120,7 +122,7 @@ fn csv(set: &TaskSet) -> Result<String, NotRepresentable> {
     Ok(csv_text(&table))
 }
 
-/// Returns a value as a CSV cell, or what it is that a cell cannot be.
+/// Returns a value as a CSV cell, or what it has that a cell cannot have.
 fn cell(value: &Out, between: &str) -> Result<String, &'static str> {
     Ok(match value {
         Out::Text(text) => text.clone(),
@@ -129,14 +131,14 @@ fn cell(value: &Out, between: &str) -> Result<String, &'static str> {
         Out::List(items) => {
             let is_split = |item: &Out| matches!(item, Out::Text(text) if text.contains(';') || text.trim() != text);
             if items.iter().any(is_split) {
-                return Err(" = a name with a semicolon or an outer space");
+                return Err("a semicolon or an outer space in a name");
             }
             items.iter().map(|item| cell(item, between)).collect::<Result<Vec<_>, _>>()?.join(between)
         }
         // A table with a single value is that value.
         Out::Table(entries) => match &entries[..] {
             [(_, value)] => cell(value, between)?,
-            _ => return Err(" with parameters"),
+            _ => return Err("parameters"),
         },
     })
 }

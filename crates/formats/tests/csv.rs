@@ -16,7 +16,7 @@ fn csv_reads_tasks_with_units_in_cells_or_headers() {
     let error = |text| read(text, Format::Csv).unwrap_err();
     assert_eq!(error("name,period,wcet\na,10,1\nb,0,1\n"), "set.csv:3: period = 0 must be greater than zero");
     assert!(error("name,period,wcet\na,10\n").contains("set.csv:2: 2 cells where the header has 3"));
-    assert!(error("name,period,wcet,colour\na,10,1,red\n").contains("unknown key \"colour\""));
+    assert!(error("name,period,wcet,colour\na,10,1,red\n").starts_with("set.csv:1: unknown column \"colour\""));
     assert!(error("").contains("set.csv: is empty"));
     // A quote that is never closed swallows lines. The message is still one short line.
     let open = format!("name,period,wcet\na,\"1\n{}", "b,2,1\n".repeat(100));
@@ -38,7 +38,7 @@ fn csv_has_a_column_for_the_guarantee_of_tasks_but_not_of_listed_jobs() {
         assert_eq!(error, format!("set.csv:3: guarantee = {cell} must be true or false"));
     }
     let error = read("name,release,execution,deadline,guarantee\na,0,1,5,true\n", Format::Csv).unwrap_err();
-    assert!(error.starts_with("set.csv:2: job \"a\": unknown key \"guarantee\""), "{error}");
+    assert!(error.starts_with("set.csv:1: unknown column \"guarantee\""), "{error}");
 }
 
 #[test]
@@ -92,6 +92,52 @@ fn csv_says_what_it_cannot_hold() {
     assert!(write(&set, Format::Csv).unwrap_err().to_string().contains("\"cores\""));
     set.system.set_cores(1);
     assert!(write(&set, Format::Csv).unwrap().starts_with("name,period,wcet\na,10ms,2ms\n"));
+}
+
+#[test]
+fn a_mistake_in_the_header_has_its_line_and_speaks_of_columns() {
+    let error = |text: &str| read(text, Format::Csv).expect_err("must be refused");
+    assert_eq!(error("name,period,period_us,wcet\na,1,1,1\n"), "set.csv:1: column \"period\" stands twice");
+    assert_eq!(error("name,wcet\na,1\n"), "set.csv:1: the header has no column \"period\"");
+    assert_eq!(error("# one\n\nperiod,wcet\n9,1\n"), "set.csv:3: the header has no column \"name\"");
+    assert_eq!(error("name,release,deadline\na,0,1\n"), "set.csv:1: the header has no column \"execution\"");
+    let unknown = error("# one\n\nname,period,wcet,zzz\na,10,1,2\n");
+    assert!(unknown.starts_with("set.csv:3: unknown column \"zzz\"; known are name, period, wcet, "), "{unknown}");
+    let known: Vec<&str> = unknown.split("known are ").nth(1).unwrap().split(", ").collect();
+    assert!(known.contains(&"execution") && known.contains(&"estimate_error"), "{unknown}");
+    for other in ["gap", "section", "estimate"] {
+        assert!(!known.contains(&other), "{unknown}");
+        let refused = error(&format!("name,period,wcet,{other}\na,10,1,\n"));
+        assert!(refused.starts_with(&format!("set.csv:1: unknown column {other:?}")), "{refused}");
+    }
+    assert_eq!(error("name,period,wcet\n"), "set.csv: has no tasks: write at least one row below the header");
+    // An empty column without a name is what a spreadsheet leaves behind.
+    assert!(read("name,period,wcet,\na,10,1,\n", Format::Csv).is_ok());
+    let unnamed = "set.csv:3: the column of \"x\" has no name in the header";
+    assert_eq!(error("name,period,wcet,\na,10,1,\nb,10,1,x\n"), unnamed);
+    assert_eq!(error("name,period,wcet,skip\na,10,1,_4\n").split(" must").next(), Some("set.csv:2: skip = _4"));
+}
+
+#[test]
+fn models_with_their_default_parameters_survive_csv_and_others_are_named() {
+    let header = "name,period,wcet,bcet,acet,kind,execution\n";
+    for model in ["weibull", "pareto", "uniform"] {
+        let set = read(&format!("{header}a,10,4,1,2,sporadic,{model}\n"), Format::Csv).unwrap().set;
+        for format in [Format::Csv, Format::Toml, Format::Json] {
+            let text = write(&set, format).unwrap();
+            assert_eq!(read(&text, format).unwrap().set.tasks(), set.tasks(), "{text}");
+        }
+    }
+    let refused = |more: &str| {
+        let text = format!("[[task]]\nname = \"a\"\nperiod = 10\nwcet = 4\nbcet = 1\nacet = 2\n{more}\n");
+        write(&read(&text, Format::Toml).unwrap().set, Format::Csv).unwrap_err().to_string()
+    };
+    for model in ["\"weibull\", exceed = 0.01", "\"pareto\", shape = 2.5", "\"normal\", deviation = 1"] {
+        let expected = "execution of \"a\" with parameters cannot be written as CSV: use TOML or JSON";
+        assert_eq!(refused(&format!("execution = {{ model = {model} }}")), expected);
+    }
+    let gap = refused("kind = \"sporadic\"\ngap = { model = \"uniform\", max = 21 }");
+    assert_eq!(gap, "gap of \"a\" with parameters cannot be written as CSV: use TOML or JSON");
 }
 
 #[test]

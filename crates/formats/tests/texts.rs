@@ -85,6 +85,13 @@ fn every_error_is_one_line_with_file_line_and_value() {
         (with_line("wcet = 1e40"), "set.toml:4: wcet = 1e40 is too large"),
         (with_line("wcet = 99999999999999999999"), "set.toml:4:"),
         (with_line("wcet = true"), "set.toml:4: wcet must be a time, not true"),
+        (with_line("wcet = \"_1ms\""), "set.toml:4: wcet = \"_1ms\" is not a time"),
+        (with_line("wcet = 3\nwcet = 4"), "set.toml:5: key \"wcet\" stands twice"),
+        (with_line("wcet = 3\n\"wcet\" = 4"), "set.toml:5: key \"wcet\" stands twice"),
+        (with_line("wcet = 1979-05-27"), "set.toml:4: wcet must be a time, not 1979-05-27"),
+        (with_line("wcet = 3\nkind = 07:32:00"), "set.toml:5: kind must be a text, not 07:32:00"),
+        ("[[task]]\nname = 1979-05-27\n".into(), "set.toml:2: name must be a text, not 1979-05-27"),
+        ("[[task]]\nname = 5\n".into(), "set.toml:2: name must be a text, not 5"),
         (with_line("offset = 3"), "set.toml:1: task \"a\" has no wcet"),
         (
             with_line("wcet = 3\ncolour = \"red\""),
@@ -143,7 +150,7 @@ fn a_misspelt_key_is_named_with_its_task_and_the_key_that_was_meant() {
         assert_eq!(toml_error(&text), expected);
     }
     let column = read("name,perod_ms,wcet\na,1,2\n", Format::Csv).expect_err("must be refused");
-    assert_eq!(column, "set.csv:2: task \"a\": unknown key \"perod_ms\"; did you mean \"period\"?");
+    assert_eq!(column, "set.csv:1: unknown column \"perod_ms\"; did you mean \"period\"?");
 }
 
 #[test]

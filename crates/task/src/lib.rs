@@ -69,7 +69,7 @@ pub use sections::{Protocol, Section, SectionProblem, ceilings, preemption_level
 pub use set::{Costs, Mode, OnMiss, Server, TaskSet};
 pub use system::{System, TasksMut};
 pub use task::{Arrival, ExecutionModel, Gap, ListedJob, Preemption, Task};
-pub use time::{Time, TimeError, TimeUnit};
+pub use time::{Time, TimeError, TimeUnit, without_separators};
 pub use view::{Event, Job, JobId, SystemView, Tie};
 pub use wrapper::Wrapper;
 

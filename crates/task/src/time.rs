@@ -177,7 +177,7 @@ impl Time {
 
     /// Parses `number` × 10^`shift` nanoseconds, rounded to the nearest nanosecond.
     fn from_decimal(number: &str, shift: i32) -> Result<Time, TimeError> {
-        let number: String = number.chars().filter(|c| *c != '_').collect();
+        let number = without_separators(number).ok_or(TimeError::NotATime)?;
         let (mantissa, exponent) = match number.split_once(['e', 'E']) {
             Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().map_err(|_| TimeError::NotATime)?),
             None => (number.as_str(), 0),
@@ -221,6 +221,15 @@ impl Time {
             _ => Err(TimeError::TooLarge),
         }
     }
+}
+
+/// Returns a number without the underscores that group its digits, as in `1_000`; none if an underscore does not stand
+/// between two digits.
+pub fn without_separators(number: &str) -> Option<String> {
+    let bytes = number.as_bytes();
+    let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
+    let is_between = |at: usize| at > 0 && is_digit(at - 1) && is_digit(at + 1);
+    number.match_indices('_').all(|(at, _)| is_between(at)).then(|| number.replace('_', ""))
 }
 
 impl From<core::time::Duration> for Time {
@@ -289,6 +298,7 @@ mod tests {
         assert_eq!(ms("400 us"), Ok(Time::from_us(400)));
         assert_eq!(ms("400µs"), Ok(Time::from_us(400)));
         assert_eq!(ms("1_000"), Ok(Time::from_secs(1)));
+        assert_eq!(ms("1_0.2_5"), Ok(Time::from_us(10_250)));
         assert_eq!(ms("1e3"), Ok(Time::from_secs(1)));
         assert_eq!(ms("1.5e-3"), Ok(Time(1_500)));
         assert_eq!(ms("0.1"), Ok(Time::from_us(100)));
@@ -303,7 +313,7 @@ mod tests {
     #[test]
     fn says_what_is_wrong() {
         let ms = |text| Time::parse(text, TimeUnit::Ms);
-        for text in ["", "ms", "nan", "inf", "1.2.3", "--4", "1-2"] {
+        for text in ["", "ms", "nan", "inf", "1.2.3", "--4", "1-2", "_1ms", "1_ms", "1__0", "1_.5", "1._5", "-_4"] {
             assert_eq!(ms(text), Err(TimeError::NotATime), "{text}");
         }
         assert_eq!(ms("4 sec"), Err(TimeError::UnknownUnit));

@@ -38,7 +38,7 @@ pub(crate) use models::gap;
 pub(crate) use sections::{SECTION, SECTIONS};
 use set::COMMUNICATION;
 pub(crate) use set::{COSTS, SERVER, SET, SetDraft, TIME_UNIT, unknown_server};
-pub(crate) use task::{DEADLINE, GUARANTEE, OFFSET, OWN_NAME, PERIOD, PRIORITY, TASK, TaskDraft};
+pub(crate) use task::{DEADLINE, GUARANTEE, OFFSET, OWN_NAME, PERIOD, PRIORITY, TASK, TaskDraft, default_gap};
 
 /// Largest number of cores.
 pub(crate) const MOST_CORES: i64 = System::MOST_CORES as i64;
@@ -168,6 +168,14 @@ impl Spec {
     /// Returns the names by which files have the key.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         [Some(self.name), self.alias].into_iter().flatten()
+    }
+
+    /// Returns the name of its column in CSV, if it has one.
+    pub fn column(&self) -> Option<&'static str> {
+        match (self.csv, self.kind) {
+            (Csv::Refused(_) | Csv::Omitted, _) | (_, Kind::Models(_)) => None,
+            (Csv::Column(_), _) => Some(self.alias.unwrap_or(self.name)),
+        }
     }
 }
 

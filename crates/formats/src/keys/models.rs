@@ -5,7 +5,7 @@ use temponet_task::{Gap, Time};
 use super::{Context, Given, Key, Kind, Need, Read, Spec, Specs, Subject, Table, put};
 use crate::Problem;
 use crate::node::{Node, Value};
-use crate::out::{Out, text, time};
+use crate::out::{Entries, Out, text, time};
 
 /// Name of the model.
 pub(super) const MODEL: Spec = Spec::new("model", Kind::Name, "").required();
@@ -79,15 +79,19 @@ pub(super) fn find<T: Subject, M>(
     })
 }
 
-/// Returns the value of a key with models: the name of the model if it has no parameters, otherwise a table.
+/// Returns the value of a key with models: the name of the model if all its parameters have their defaults, otherwise a
+/// table of the others.
 pub(super) fn write<T: Subject, M>(models: &'static [Model<T, M>], source: &T::Source) -> Option<Out> {
     let (model, values) = models.iter().find_map(|model| Some((model, (model.values)(source)?)))?;
-    let name = text(model.name);
-    if values.is_empty() {
-        return Some(name);
-    }
     let keys = model.table.keys.iter().map(|key| &key.spec);
-    Some(Out::Table(keys.zip(std::iter::once(name).chain(values)).collect()))
+    let given = keys.skip(1).zip(values).filter(|(spec, value)| !is_default(spec, value));
+    let entries: Entries = std::iter::once((&model.table.keys[0].spec, text(model.name))).chain(given).collect();
+    Some(if entries.len() == 1 { text(model.name) } else { Out::Table(entries) })
+}
+
+/// Returns whether a parameter has the number that holds without it.
+fn is_default(spec: &Spec, value: &Out) -> bool {
+    matches!((spec.need, value), (Need::Default(text), Out::Number(number)) if text == format!("`{number}`"))
 }
 
 /// Names and keys of models.

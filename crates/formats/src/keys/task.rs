@@ -225,7 +225,9 @@ pub(crate) static TASK: Table<OfTask> = Table {
                 draft.arrives_by(given);
                 put(&mut draft.gap, Ok(given.node))
             },
-            |_, task| write_gap(sporadic_gap(task)?),
+            |_, task| {
+                write_gap(sporadic_gap(task).filter(|gap| **gap != default_gap(task.period().unwrap_or_default()))?)
+            },
         ),
         Row::new(
             Spec::new("bcet", Kind::PositiveTime, "best-case execution time").default("the wcet").lost(VARIATION),
@@ -326,6 +328,11 @@ pub(crate) static TASK: Table<OfTask> = Table {
 /// Returns a time that a task states for itself, unless it is zero or the task arrives with others.
 fn own_time(task: &Task, value: Time) -> Option<Out> {
     (value > Time::ZERO && task.after.is_empty()).then(|| time(value))
+}
+
+/// Returns the gaps of a sporadic task that states none.
+pub(crate) fn default_gap(period: Time) -> Gap {
+    Gap::Uniform { max: period + period }
 }
 
 /// Returns the gaps of a sporadic task that does not arrive with others.

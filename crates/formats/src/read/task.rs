@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use temponet_task::{Arrival, CoreId, ExecutionModel, Gap, Preemption, ResourceId, Section, Speed, Task, Time};
+use temponet_task::{Arrival, CoreId, ExecutionModel, Preemption, ResourceId, Section, Speed, Task, Time};
 
 use super::precedence::Links;
 use super::{Names, hopeless};
 use crate::Problem;
 use crate::keys::{BURST, Bounds, Context, Measured, TASK, TaskDraft};
-use crate::keys::{default_model, gap, model, named_model, samples};
+use crate::keys::{default_gap, default_model, gap, model, named_model, samples};
 use crate::node::Node;
 
 /// Reader of the `[[task]]` and `[[burst]]` tables of a file.
@@ -92,7 +92,7 @@ impl<'a> TaskReader<'a> {
         match (draft.is_sporadic, draft.gap) {
             (false, None) => Ok(Arrival::Periodic { period }),
             (false, Some(node)) => Err(Problem::at(node.line, "gap belongs to kind = \"sporadic\"")),
-            (true, None) => Ok(Arrival::Sporadic { minimum: period, gap: Gap::Uniform { max: period + period } }),
+            (true, None) => Ok(Arrival::Sporadic { minimum: period, gap: default_gap(period) }),
             (true, Some(node)) => Ok(Arrival::Sporadic { minimum: period, gap: gap(node, period, self.with)? }),
         }
     }
