@@ -16,6 +16,7 @@ pub use temponet_sim::generate::text::{positive_time, time as any_time};
 use temponet_task::{Aim, Costs, OnMiss, Protocol, TaskSet, Time};
 use temponet_wording::{counted, did_you_mean};
 
+use crate::hints::with_flags;
 use crate::{output, paths};
 
 /// Options that change the task set and the length of the run.
@@ -137,7 +138,7 @@ impl SetupArgs {
         let horizon = self.horizon.unwrap_or_else(|| default_horizon(&set));
         if let Some(note) = uncounted(&set, horizon) {
             output::say(&format!("note: {note}"));
-            notes.push(note);
+            notes.push(with_flags(&note).into_owned());
         }
         Ok((set, horizon, notes))
     }
@@ -146,7 +147,7 @@ impl SetupArgs {
 /// A file, or a built-in set where no file has that name. Warnings and notes go to stderr.
 pub fn load(name: &str) -> Result<Loaded> {
     let path = Path::new(name);
-    let loaded = match Builtin::find(name) {
+    let mut loaded = match Builtin::find(name) {
         Some(set) if !path.exists() => set.load().context("the built-in set is broken")?,
         None if !path.exists() && path.extension().is_none() => {
             let hint = did_you_mean(name, builtin::ALL.iter().map(|set| set.name));
@@ -161,7 +162,8 @@ pub fn load(name: &str) -> Result<Loaded> {
     for warning in &loaded.warnings {
         output::say(warning);
     }
-    for note in &loaded.notes {
+    for note in &mut loaded.notes {
+        *note = with_flags(note).into_owned();
         output::say(&format!("note: {note}"));
     }
     Ok(loaded)

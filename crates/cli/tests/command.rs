@@ -265,7 +265,7 @@ fn a_negative_number_is_out_of_the_range_of_its_option() {
     let drawn = ["generate", "--tasks", "4", "-o", "a.toml", "--utilization"];
     let cases = [
         ([&drawn[..], &["-1"]].concat(), "--utilization"),
-        ([&drawn[..], &["-1e-3"]].concat(), "--utilization"),
+        ([&drawn[..], &["-0.5"]].concat(), "--utilization"),
         ([&drawn[..], &["1", "--seed", "-1"]].concat(), "--seed"),
         (vec!["compare", "--seed", "-1"], "--seed"),
         (vec!["compare", "--runs", "-2"], "--runs"),

@@ -108,5 +108,5 @@ fn a_model_can_be_written_shown_run_and_explained() {
     assert_eq!(decision["decision"]["attention"].as_array().unwrap().len(), 2 * 4);
     assert!(folder.read("d.html").matches("<figure>").count() == 8);
     assert!(folder.stdout(&args).contains("EDF would have"));
-    assert!(folder.error(&["explain", "--model", "random:1", "--at", "1000s"]).contains("no job is ready"));
+    assert!(folder.error(&["explain", "--model", "random:1", "--at", "1000s"]).contains("is beyond the horizon of "));
 }
