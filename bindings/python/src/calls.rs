@@ -1,9 +1,9 @@
-//! Long calls: the work runs on a thread of its own without the interpreter lock, while the calling thread waits for signals
-//! and for messages to Python.
+//! Long calls: the work runs on a thread of its own without the interpreter lock, while the calling thread waits for
+//! signals and for messages to Python.
 //!
 //! Ctrl-C requests the cancellation of the work ([`temponet_cancel`]), waits for it to end, and raises
-//! `KeyboardInterrupt`. Exceptions of Python code inside the work, such as of a scheduler, unwind with the exception as their
-//! payload.
+//! `KeyboardInterrupt`. Exceptions of Python code inside the work, such as of a scheduler, unwind with the exception as
+//! their payload.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -27,8 +27,8 @@ const STACK: usize = 8 << 20;
 /// Something to do with the interpreter lock, on the calling thread.
 pub type Message = Box<dyn FnOnce(Python<'_>) -> PyResult<()> + Send>;
 
-/// The pool of this process. A forked process has none of its parent's threads, so it makes a pool of its own; the old one is not dropped, because dropping
-/// waits for threads.
+/// The pool of this process. A forked process has none of its parent's threads, so it makes a pool of its own; the old
+/// one is not dropped, because dropping waits for threads.
 static POOL: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);
 
 /// Returns the threads to work on.
@@ -52,7 +52,8 @@ pub fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -
     reporting(py, |_| work())
 }
 
-/// Runs `work` without the interpreter lock, and the messages that it sends with it. Ctrl-C, or a message that fails, ends it.
+/// Runs `work` without the interpreter lock, and the messages that it sends with it. Ctrl-C, or a message that fails,
+/// ends it.
 pub fn reporting<T: Send>(py: Python<'_>, work: impl FnOnce(Sender<Message>) -> T + Send) -> PyResult<T> {
     let pool = pool()?;
     py.detach(|| {
@@ -79,8 +80,8 @@ pub fn reporting<T: Send>(py: Python<'_>, work: impl FnOnce(Sender<Message>) -> 
     })
 }
 
-/// Number of pieces of work that are given to the thread pool at once. A pool that is cancelled still begins every piece that it
-/// was given, so a million of them would take long to end.
+/// Number of pieces of work that are given to the thread pool at once. A pool that is cancelled still begins every
+/// piece that it was given, so a million of them would take long to end.
 pub fn at_once() -> usize {
     32 * rayon::current_num_threads().max(4)
 }

@@ -1,10 +1,10 @@
-//! Many simulators as one vector environment. Each step runs on all threads without the interpreter lock and writes into
-//! buffers that belong to the caller.
+//! Many simulators as one vector environment. Each step runs on all threads without the interpreter lock and writes
+//! into buffers that belong to the caller.
 //!
-//! An environment stops only at *choices*, decision points with more ready jobs than cores; elsewhere every ready job runs. At a
-//! choice the ready jobs are shown by earliest deadline, a row of [`FEATURES`] numbers each, and one action picks a job
-//! (`per_job`; with several cores there is one step for each core, and time stands still in between) or one job for each core
-//! (`per_core`). An action that the mask forbids leaves the core idle.
+//! An environment stops only at *choices*, decision points with more ready jobs than cores; elsewhere every ready job
+//! runs. At a choice the ready jobs are shown by earliest deadline, a row of [`FEATURES`] numbers each, and one action
+//! picks a job (`per_job`; with several cores there is one step for each core, and time stands still in between) or one
+//! job for each core (`per_core`). An action that the mask forbids leaves the core idle.
 
 mod member;
 
@@ -21,8 +21,8 @@ use self::member::{Autoreset, Buffers, Member};
 use crate::errors;
 use crate::task_set::TaskSet;
 
-/// Numbers that describe a job: whether there is one; in median wcets the time to its deadline, its slack, its remaining wcet and
-/// its remaining bcet; its criticality; its value over the mean of the tasks; whether it is running.
+/// Numbers that describe a job: whether there is one; in median wcets the time to its deadline, its slack, its
+/// remaining wcet and its remaining bcet; its criticality; its value over the mean of the tasks; whether it is running.
 pub const FEATURES: usize = 8;
 
 /// What an episode is and what an action means.
@@ -144,8 +144,8 @@ impl Environments {
         self.settings.cores
     }
 
-    /// Begins new episodes of the environments in `chosen`, or of all. A seed, if it is not negative, restarts the sequence of
-    /// episodes of its environment.
+    /// Begins new episodes of the environments in `chosen`, or of all. A seed, if it is not negative, restarts the
+    /// sequence of episodes of its environment.
     #[pyo3(signature = (seeds, chosen, observations, masks, figures))]
     fn reset(
         &mut self,
@@ -190,9 +190,9 @@ impl Environments {
         .map_err(|why: String| errors::input(why))
     }
 
-    /// Takes one step of every environment: action, then observation, mask, reward, endings, and the jobs that have left and met
-    /// their deadlines. `autoreset` is 0 for the next step, 1 for the same step and 2 for none; `finals` and `final_masks` take
-    /// the last observations where the same step begins a new episode.
+    /// Takes one step of every environment: action, then observation, mask, reward, endings, and the jobs that have
+    /// left and met their deadlines. `autoreset` is 0 for the next step, 1 for the same step and 2 for none; `finals`
+    /// and `final_masks` take the last observations where the same step begins a new episode.
     #[pyo3(signature = (actions, autoreset, observations, masks, rewards, terminated, truncated, figures, finals, final_masks))]
     #[expect(clippy::too_many_arguments, reason = "each is a buffer of the caller")]
     fn step(

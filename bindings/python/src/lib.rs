@@ -1,9 +1,9 @@
 //! The native half of the Python package `temponet`.
 //!
-//! It is a thin layer over the lab: every function here has a typed Python function over it in `python/temponet`, which turns
-//! arguments into what this module takes and the JSON objects that it returns, the same as those of the command line, into
-//! result objects. Long calls release the interpreter lock and end on Ctrl-C (`calls.rs`); tables leave as Arrow
-//! (`table.rs`); the vector environment writes into NumPy's buffers (`environment.rs`).
+//! It is a thin layer over the lab: every function here has a typed Python function over it in `python/temponet`, which
+//! turns arguments into what this module takes and the JSON objects that it returns, the same as those of the command
+//! line, into result objects. Long calls release the interpreter lock and end on Ctrl-C (`calls.rs`); tables leave as
+//! Arrow (`table.rs`); the vector environment writes into NumPy's buffers (`environment.rs`).
 
 mod analysis;
 mod arena;

@@ -105,8 +105,9 @@ impl Model {
     }
 }
 
-/// What the network sees at a decision: the token of the idle row, the tokens of the job rows one after the other, the attention
-/// bias of every row (the logarithm of the number of jobs that it stands for), and the rows of the jobs that were chosen.
+/// What the network sees at a decision: the token of the idle row, the tokens of the job rows one after the other, the
+/// attention bias of every row (the logarithm of the number of jobs that it stands for), and the rows of the jobs that
+/// were chosen.
 pub type Seen = (Vec<u16>, Vec<u16>, Vec<f32>, Vec<u32>);
 
 /// Returns the observations of a run under a scheduler at all choices, as the model's network sees them.

@@ -1,5 +1,5 @@
-//! Schedulers written in Python. They are slow: every decision takes the interpreter lock and makes Python objects of the ready
-//! jobs.
+//! Schedulers written in Python. They are slow: every decision takes the interpreter lock and makes Python objects of
+//! the ready jobs.
 
 use std::sync::Arc;
 
@@ -69,7 +69,8 @@ struct PythonScheduler {
     tasks: Vec<Py<PyAny>>,
 }
 
-/// Returns the entry of the roster for a Python object. Each run decides with a deep copy of it; an object that cannot be copied is an error.
+/// Returns the entry of the roster for a Python object. Each run decides with a deep copy of it; an object that cannot
+/// be copied is an error.
 pub fn own(name: String, object: Bound<'_, PyAny>) -> PyResult<Entry> {
     let copy_of = |object: &Bound<'_, PyAny>| -> PyResult<Py<PyAny>> {
         Ok(object.py().import("copy")?.call_method1("deepcopy", (object,))?.unbind())

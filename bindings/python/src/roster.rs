@@ -22,8 +22,8 @@ pub enum Named<'py> {
     Own((String, Bound<'py, PyAny>)),
 }
 
-/// Makes a roster with a model (the built-in one without), a budget in nanoseconds, and the Python schedulers among the names.
-/// Returns it with the names that were meant.
+/// Makes a roster with a model (the built-in one without), a budget in nanoseconds, and the Python schedulers among the
+/// names. Returns it with the names that were meant.
 pub fn roster(model: Option<&Model>, budget: Option<u64>, named: Vec<Named<'_>>) -> PyResult<(Roster, Vec<String>)> {
     let model = match model {
         Some(model) => model.model.clone(),

@@ -14,8 +14,8 @@ use crate::roster::{Named, roster};
 use crate::table::{Table, optional_real, real, whole, word};
 use crate::task_set::TaskSet;
 
-/// Runs each scheduler with each seed, and returns a row for each run: by scheduler, then by seed. Schedulers that do not apply
-/// to the set have no rows.
+/// Runs each scheduler with each seed, and returns a row for each run: by scheduler, then by seed. Schedulers that do
+/// not apply to the set have no rows.
 #[pyfunction]
 #[pyo3(signature = (set, schedulers, seeds, horizon, model))]
 pub fn runs(

@@ -56,8 +56,8 @@ impl Ranges {
     }
 }
 
-/// Runs a sweep: all of its sets, or those of a range of cells. Cell `i` is set `i % sets` of point `i / sets`; points are
-/// ordered by cores, then tasks, then loads.
+/// Runs a sweep: all of its sets, or those of a range of cells. Cell `i` is set `i % sets` of point `i / sets`; points
+/// are ordered by cores, then tasks, then loads.
 #[pyfunction]
 #[pyo3(signature = (ranges, shape, schedulers, model, cells))]
 pub fn sweep(

@@ -1,5 +1,5 @@
-//! Tables: named columns that leave as Arrow without a copy (the PyCapsule interface, which pyarrow, Polars, DuckDB and others
-//! read), or as NumPy arrays.
+//! Tables: named columns that leave as Arrow without a copy (the PyCapsule interface, which pyarrow, Polars, DuckDB and
+//! others read), or as NumPy arrays.
 
 use std::sync::Arc;
 

@@ -94,7 +94,8 @@ pub fn run(args: Args) -> Result<()> {
     Ok(())
 }
 
-/// Returns the list of the scenarios: name, version of the arena, whether training draws such sets, score, number of sets.
+/// Returns the list of the scenarios: name, version of the arena, whether training draws such sets, score, number of
+/// sets.
 fn listing(scenarios: &[Scenario], as_markdown: bool) -> String {
     let row = |scenario: &Scenario| -> [String; 6] {
         let kind = if scenario.held_out { "held out" } else { "" };
@@ -161,8 +162,8 @@ fn scenario_text(outcome: &ScenarioResult) -> String {
     out + "\n"
 }
 
-/// Returns a table with one row for each scenario: EDF, the best classical scheduler and the best of all others, each chosen with
-/// hindsight, then the tuned, the planning and the learned scheduler as far as they ran, and the optimum.
+/// Returns a table with one row for each scenario: EDF, the best classical scheduler and the best of all others, each
+/// chosen with hindsight, then the tuned, the planning and the learned scheduler as far as they ran, and the optimum.
 fn overview(arena: &ArenaResults) -> (Vec<&str>, Vec<Vec<String>>) {
     let row_of = |kind: SchedulerKind| arena.scenarios.iter().find_map(|outcome| outcome.of_kind(kind));
     let has = |kind: SchedulerKind| row_of(kind).is_some();

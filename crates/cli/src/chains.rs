@@ -13,8 +13,8 @@ const MOST_ROWS: usize = 40;
 /// Greatest number of schedulers in a table that is not shown whole.
 const MOST_SCHEDULERS: usize = 4;
 
-/// Renders the chains of a set under schedulers, after an empty line; an empty string without chains. Unless the table `is_whole`, it has the first schedulers only, and
-/// says so.
+/// Renders the chains of a set under schedulers, after an empty line; an empty string without chains. Unless the table
+/// `is_whole`, it has the first schedulers only, and says so.
 pub fn table<'a>(
     set: &TaskSet,
     rows: impl Iterator<Item = &'a ComparisonRow>,

@@ -33,8 +33,8 @@ pub struct Args {
     /// Explain the first decision with a ready job at or after this time, such as 100ms
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = any_time)]
     at: Time,
-    /// Explain all decisions up to the horizon (about 1 000 jobs by default): alignment, entropy, Q-values, and the simple rule that decides most
-    /// alike
+    /// Explain all decisions up to the horizon (about 1 000 jobs by default): alignment, entropy, Q-values, and the
+    /// simple rule that decides most alike
     #[arg(long, conflicts_with = "at")]
     run: bool,
     /// Write an HTML page with heat maps of the attention, or of the jobs that a run chose

@@ -25,7 +25,8 @@ use crate::shape::{ShapeArgs, positive_number};
     temponet generate --tasks 30 --utilization 5.6 --machine big=1:4,little=0.4:4 -o phone.toml\n  \
     temponet generate --tasks 600 --utilization 10 --cores 8 --burst 10,10ms,20ms,10s,1.2 -o stress.toml")]
 pub struct Args {
-    /// Number of tasks, 1 to 100000; waters2015 takes about this many (10 per core by default), and unc:… chooses its own
+    /// Number of tasks, 1 to 100000; waters2015 takes about this many (10 per core by default), and unc:… chooses its
+    /// own
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     tasks: Option<u32>,
     /// Total utilization over all cores; above the number of cores the set is overloaded
@@ -34,7 +35,8 @@ pub struct Args {
     /// Number of cores, 1 to 4096
     #[arg(long, value_name = "M", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=4096))]
     cores: u16,
-    /// Cores that differ, in place of --cores: NAME=SPEED:COUNT,…, such as big=1:4,little=0.4:4. Execution times are at speed 1
+    /// Cores that differ, in place of --cores: NAME=SPEED:COUNT,…, such as big=1:4,little=0.4:4. Execution times are at
+    /// speed 1
     #[arg(long, value_name = "LIST", value_parser = machine, conflicts_with = "cores")]
     machine: Option<Machine>,
     /// Seed; the same seed gives the same set
@@ -42,17 +44,20 @@ pub struct Args {
     seed: u64,
     #[command(flatten)]
     shape: ShapeArgs,
-    /// Additional bursts of JOBS jobs with a relative deadline: JOBS,DEADLINE,EVERY,UNTIL,UTILIZATION, such as 10,10ms,20ms,10s,1.2
+    /// Additional bursts of JOBS jobs with a relative deadline: JOBS,DEADLINE,EVERY,UNTIL,UTILIZATION, such as
+    /// 10,10ms,20ms,10s,1.2
     #[arg(long, value_name = "PEAK", value_parser = burst)]
     burst: Option<BurstSpec>,
     /// Modes with different total utilizations over time: NAME=UTILIZATION@BEGIN,…, such as low=5@0s,high=9@10s
     #[arg(long, value_name = "LIST", value_parser = modes)]
     modes: Option<Modes>,
-    /// Further properties at random: wide (each with its probability), or a list of sporadic, bursts, jitter, offsets, deadlines, execution,
-    /// told, overruns, values, criticality, firm, costs, keep_late, modes, lists (one core, a .csv file). The utilization is then the mean one
+    /// Further properties at random: wide (each with its probability), or a list of sporadic, bursts, jitter, offsets,
+    /// deadlines, execution, told, overruns, values, criticality, firm, costs, keep_late, modes, lists (one core, a
+    /// .csv file). The utilization is then the mean one
     #[arg(long, value_name = "LIST", value_parser = variety)]
     variety: Option<Box<Variety>>,
-    /// Join the tasks to random graphs with an end-to-end deadline: TASKS,PROBABILITY of a graph's size and of its edges, such as 5,0.3
+    /// Join the tasks to random graphs with an end-to-end deadline: TASKS,PROBABILITY of a graph's size and of its
+    /// edges, such as 5,0.3
     #[arg(long, value_name = "SHAPE", value_parser = graphs)]
     graphs: Option<Graphs>,
     /// File to write; its extension (.toml, .json or .csv) determines the format

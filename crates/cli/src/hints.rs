@@ -1,5 +1,5 @@
-//! Flags in messages. Libraries speak of the thing ("a horizon of 2s"); on the command line the flag that sets it stands
-//! in its place ("--horizon 2s").
+//! Flags in messages. Libraries speak of the thing ("a horizon of 2s"); on the command line the flag that sets it
+//! stands in its place ("--horizon 2s").
 
 use std::borrow::Cow;
 

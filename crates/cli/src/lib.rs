@@ -1,9 +1,12 @@
-//! The command line of `temponet`, as a library: programs with further commands, such as `temponet-paper`, are this one and more.
+//! The command line of `temponet`, as a library: programs with further commands, such as `temponet-paper`, are this one
+//! and more.
 //!
-//! Results go to stdout, everything else to stderr. A mistake of the user ends the program with one line and exit code 2. A check that the user
-//! asked for and that fails ends it with exit code 1. Every subcommand has its own module; the work itself is done by the library crates.
+//! Results go to stdout, everything else to stderr. A mistake of the user ends the program with one line and exit code
+//! 2. A check that the user asked for and that fails ends it with exit code 1. Every subcommand has its own module; the
+//! work itself is done by the library crates.
 //!
-//! A program adds a command of its own with [`Program::with`]; [`output`], [`paths`], [`setup`] and [`table`] are there for it to use.
+//! A program adds a command of its own with [`Program::with`]; [`output`], [`paths`], [`setup`] and [`table`] are there
+//! for it to use.
 
 mod analyze;
 mod arena;
@@ -82,7 +85,8 @@ enum Command {
     },
 }
 
-/// A command that a program adds to those of `temponet`. Its options are those of [`clap::Args`], with help and examples.
+/// A command that a program adds to those of `temponet`. Its options are those of [`clap::Args`], with help and
+/// examples.
 pub trait ExtraCommand: clap::Args {
     /// Name of the command. It takes the place of a command of `temponet` with that name.
     const NAME: &'static str;

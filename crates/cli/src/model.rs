@@ -55,7 +55,8 @@ enum What {
     /// Write untrained weights
     #[command(after_help = "Example:\n  temponet model new random:1 -o fresh.safetensors")]
     New {
-        /// random:SEED, random-paper:SEED for the paper's tokens, or random-raw:SEED or random-mlp:SEED for continuous slack
+        /// random:SEED, random-paper:SEED for the paper's tokens, or random-raw:SEED or random-mlp:SEED for continuous
+        /// slack
         #[arg(value_name = "NAME")]
         model: String,
         /// File to write

@@ -1,6 +1,8 @@
-//! Commands that another program carries out: `temponet reproduce …` runs `temponet-paper reproduce …`, as cargo does with `cargo-foo`.
+//! Commands that another program carries out: `temponet reproduce …` runs `temponet-paper reproduce …`, as cargo does
+//! with `cargo-foo`.
 //!
-//! What few people need is not built with `temponet`. Its commands are still in the help, the completions and the manual.
+//! What few people need is not built with `temponet`. Its commands are still in the help, the completions and the
+//! manual.
 
 use std::ffi::OsString;
 use std::io::ErrorKind;
@@ -35,7 +37,8 @@ pub const PAPER: OtherProgram = OtherProgram { command: "reproduce", name: "temp
 pub const BENCH: OtherProgram = OtherProgram { command: "bench", name: "temponet-bench", folder: "bench" };
 
 impl OtherProgram {
-    /// Runs the command in the other program: the one beside this program, else the one on the path. Ends this program with its exit code.
+    /// Runs the command in the other program: the one beside this program, else the one on the path. Ends this program
+    /// with its exit code.
     pub fn run(&self, args: Args) -> Result<()> {
         let program = self.beside().unwrap_or_else(|| self.name.into());
         let mut call = Command::new(&program);

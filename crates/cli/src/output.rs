@@ -1,7 +1,7 @@
 //! Output to the terminal, and files that are never left half-written.
 //!
-//! Everything that reaches the terminal passes through this module, which escapes the control characters that names of files and tasks may
-//! contain.
+//! Everything that reaches the terminal passes through this module, which escapes the control characters that names of
+//! files and tasks may contain.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -41,7 +41,8 @@ pub fn print_bytes(bytes: &[u8]) -> Result<()> {
 /// Prints one JSON value to stdout.
 pub fn print_json(value: &impl Serialize) -> Result<()> {
     let text = serde_json::to_string_pretty(value)? + "\n";
-    // JSON itself escapes most control characters. The others occur only inside strings, where they can be escaped as well.
+    // JSON itself escapes most control characters. The others occur only inside strings, where they can be escaped as
+    // well.
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match visible_lines(c.encode_utf8(&mut [0; 4])).len() > c.len_utf8() {
@@ -61,8 +62,8 @@ pub fn say(message: &str) {
 /// Longest time to wait for a reader of a pipe.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A file that is written under a temporary name and takes its own name when it is complete. Until then, an older file of that name stays
-/// unchanged.
+/// A file that is written under a temporary name and takes its own name when it is complete. Until then, an older file
+/// of that name stays unchanged.
 pub struct NewFile {
     path: PathBuf,
     /// Temporary file; none where the target is not a regular file (a pipe, a device) and is written directly.
@@ -102,7 +103,8 @@ impl NewFile {
     fn complete(&mut self) -> std::io::Result<()> {
         self.out.flush()?;
         let Some((temporary, unfinished)) = self.temporary.take() else { return Ok(()) };
-        // The content must be on disk before the file takes its name; otherwise a crash could leave an empty file under that name.
+        // The content must be on disk before the file takes its name; otherwise a crash could leave an empty file under
+        // that name.
         self.out.get_ref().sync_all()?;
         temporary.persist(&self.path).map_err(|error| error.error)?;
         drop(unfinished);

@@ -1,9 +1,9 @@
-//! Registry of all files that a command reads and writes. It prevents an output from overwriting an input, another output, or a file that this
-//! program did not write.
+//! Registry of all files that a command reads and writes. It prevents an output from overwriting an input, another
+//! output, or a file that this program did not write.
 //!
-//! A process runs one command, so there is one registry. Code that reads a file of the user registers it with [`reads`]. Code that will write a
-//! file claims it with [`Output::claim`] before the work begins. Files are identified by device and inode, not by spelling: links, hard links,
-//! `./a` and `a` are the same file.
+//! A process runs one command, so there is one registry. Code that reads a file of the user registers it with
+//! [`reads`]. Code that will write a file claims it with [`Output::claim`] before the work begins. Files are identified
+//! by device and inode, not by spelling: links, hard links, `./a` and `a` are the same file.
 
 use std::ffi::OsString;
 use std::io::{ErrorKind, Read};
@@ -198,7 +198,8 @@ fn take(identity: Identity, path: &Path, is_output: bool) -> Result<()> {
     Ok(())
 }
 
-/// Registers a file that the command reads. A file that does not exist or is not regular cannot be overwritten and is ignored.
+/// Registers a file that the command reads. A file that does not exist or is not regular cannot be overwritten and is
+/// ignored.
 pub fn reads(path: &Path) -> Result<()> {
     match path.metadata() {
         Ok(metadata) if metadata.is_file() => take(Identity::There(place(path)?), path, false),

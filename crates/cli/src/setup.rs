@@ -1,4 +1,5 @@
-//! Options shared by several commands: the task set, the platform, the length of the run and the model of the learned scheduler.
+//! Options shared by several commands: the task set, the platform, the length of the run and the model of the learned
+//! scheduler.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +26,8 @@ pub struct SetupArgs {
     /// Number of cores, 1 to 4096 [default: as in the file]
     #[arg(long, value_name = "M", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub cores: Option<u16>,
-    /// Simulated time, such as 10s or 500ms [default: whole hyperperiods with about 10 000 jobs; explain --run: about 1 000]
+    /// Simulated time, such as 10s or 500ms [default: whole hyperperiods with about 10 000 jobs; explain --run: about 1
+    /// 000]
     #[arg(long, value_name = "TIME", value_parser = positive_time)]
     pub horizon: Option<Time>,
     /// Rule for a job that misses its deadline: abort or continue [default: as in the file]
@@ -51,15 +53,16 @@ pub struct SetupArgs {
 /// Options of the learned scheduler.
 #[derive(clap::Args)]
 pub struct ModelArgs {
-    /// Model of the learned scheduler: a weights file, or random:SEED for untrained weights (random-paper:, random-raw: and random-mlp:SEED use
-    /// other tokens) [default: the built-in model]
+    /// Model of the learned scheduler: a weights file, or random:SEED for untrained weights (random-paper:, random-raw:
+    /// and random-mlp:SEED use other tokens) [default: the built-in model]
     #[arg(long, value_name = "FILE|random:SEED")]
     pub model: Option<String>,
     /// Run the learned scheduler without its shield, so that temponet means temponet-unshielded
     #[arg(long)]
     pub no_shield: bool,
-    /// Expected time of a decision of the learned scheduler that it may not exceed, such as 50us; simpler schedulers decide where the network would.
-    /// Expected times are measured on this machine, so results may differ from run to run [default: no limit]
+    /// Expected time of a decision of the learned scheduler that it may not exceed, such as 50us; simpler schedulers
+    /// decide where the network would. Expected times are measured on this machine, so results may differ from run to
+    /// run [default: no limit]
     #[arg(long, value_name = "TIME", value_parser = positive_time)]
     pub budget: Option<Time>,
 }
@@ -118,7 +121,8 @@ impl SetupArgs {
         self.seed.unwrap_or(1)
     }
 
-    /// Loads the set, the default one if `name` is none, and applies the options. Returns the set, the horizon and the notes on an imported file.
+    /// Loads the set, the default one if `name` is none, and applies the options. Returns the set, the horizon and the
+    /// notes on an imported file.
     pub fn prepare(&self, name: Option<&str>) -> Result<(TaskSet, Time, Vec<String>)> {
         let Loaded { mut set, mut notes, .. } = load(name.unwrap_or(builtin::DEFAULT))?;
         if let Some(cores) = self.cores {

@@ -7,25 +7,26 @@ use temponet_task::{Task, Time};
 /// Options of random tasks.
 #[derive(clap::Args)]
 pub struct ShapeArgs {
-    /// How the total utilization is divided among tasks: randfixedsum, uunifast (discarding), capped:MOST or capped:A,B,… (one cap per task),
-    /// unc:NAME (uni-, exp- or bimo-light, -medium or -heavy), waters2015 (automotive)
+    /// How the total utilization is divided among tasks: randfixedsum, uunifast (discarding), capped:MOST or
+    /// capped:A,B,… (one cap per task), unc:NAME (uni-, exp- or bimo-light, -medium or -heavy), waters2015 (automotive)
     #[arg(long, value_name = "RULE", default_value = "randfixedsum", value_parser = method)]
     method: Method,
-    /// Distribution of periods: log:MIN,MAX, uniform:MIN,MAX, list:A,B,…, harmonic:BASE,MAX, pareto:SHAPE,MIN, or UNC's uni-short,
-    /// uni-moderate, uni-long [default: log:10ms,100ms]
+    /// Distribution of periods: log:MIN,MAX, uniform:MIN,MAX, list:A,B,…, harmonic:BASE,MAX, pareto:SHAPE,MIN, or UNC's
+    /// uni-short, uni-moderate, uni-long [default: log:10ms,100ms]
     #[arg(long, value_name = "RULE", value_parser = rule, conflicts_with = "wcets")]
     periods: Option<Rule>,
     /// Distribution of execution times, with the rules of --periods; periods then follow from the utilizations
     #[arg(long, value_name = "RULE", value_parser = rule)]
     wcets: Option<Rule>,
-    /// Relative deadlines: implicit, or slack:LOW,HIGH, uniform between these shares of the way from the wcet (0) to the period (1)
+    /// Relative deadlines: implicit, or slack:LOW,HIGH, uniform between these shares of the way from the wcet (0) to
+    /// the period (1)
     #[arg(long, value_name = "RULE", default_value = "implicit", value_parser = deadlines)]
     deadlines: Deadlines,
     /// Best-case execution time as a share of the wcet, 0 to 1; execution times are uniform in between
     #[arg(long, value_name = "SHARE", default_value_t = 1.0, value_parser = share)]
     bcet: f64,
-    /// Error of the estimates of execution times that jobs carry, as standard deviation of the logarithm: 0 is exact, 0.3 about 30% [default: no
-    /// estimates]
+    /// Error of the estimates of execution times that jobs carry, as standard deviation of the logarithm: 0 is exact,
+    /// 0.3 about 30% [default: no estimates]
     #[arg(long, value_name = "ERROR", value_parser = error)]
     estimates: Option<f64>,
     /// Share of critical tasks, 0 to 1 [default: 0; waters2015: 0.3]

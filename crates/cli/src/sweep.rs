@@ -34,7 +34,8 @@ pub struct Args {
     /// Numbers of cores, separated by commas
     #[arg(long, value_name = "LIST", default_value = "1", value_parser = cores)]
     cores: List<usize>,
-    /// Numbers of tasks per set, separated by commas [default: 10; unc:… chooses its own, waters2015 takes about this many]
+    /// Numbers of tasks per set, separated by commas [default: 10; unc:… chooses its own, waters2015 takes about this
+    /// many]
     #[arg(long, value_name = "LIST", value_parser = tasks)]
     tasks: Option<List<usize>>,
     /// Number of sets for each combination of load, cores and tasks
@@ -56,8 +57,8 @@ pub struct Args {
     /// Do not compute the clairvoyant optimum
     #[arg(long)]
     no_oracle: bool,
-    /// Approximate time limit for the clairvoyant optimum of one set, in seconds of one core; beyond it, bounds are shown. The limit also bounds
-    /// memory: a set may have at most 200 000 jobs plus 400 000 per second
+    /// Approximate time limit for the clairvoyant optimum of one set, in seconds of one core; beyond it, bounds are
+    /// shown. The limit also bounds memory: a set may have at most 200 000 jobs plus 400 000 per second
     #[arg(long, value_name = "SECONDS", default_value_t = 0.1, value_parser = positive_number, conflicts_with = "no_oracle")]
     oracle_budget: f64,
     /// CSV file to write or to continue
@@ -249,8 +250,8 @@ fn tables(plan: &SweepPlan, summary: &[Vec<PointSummary>]) -> String {
     out
 }
 
-/// Returns the first line of the file, which records the options that determine the meaning of a row. A file with other options is not
-/// continued.
+/// Returns the first line of the file, which records the options that determine the meaning of a row. A file with other
+/// options is not continued.
 fn stamp(plan: &SweepPlan) -> String {
     let SweepPlan { jobs, seed, points, oracle, .. } = plan;
     // The swept parameters are in the rows.

@@ -1,8 +1,8 @@
 //! Text tables with aligned columns, and numbers formatted for them.
 //!
-//! [`render_with`] is drawn by hand. `comfy-table` and `tabled` separate columns by padding cells, so their rule below the header would be wider
-//! than the table and lines would end in spaces; cutting both off again takes more code than these 20 lines, and a dependency. They also measure
-//! cells in terminal columns, not in characters.
+//! [`render_with`] is drawn by hand. `comfy-table` and `tabled` separate columns by padding cells, so their rule below
+//! the header would be wider than the table and lines would end in spaces; cutting both off again takes more code than
+//! these 20 lines, and a dependency. They also measure cells in terminal columns, not in characters.
 
 /// Renders a table with the first column left-aligned and the others right-aligned.
 pub fn render(header: &[&str], rows: &[Vec<String>]) -> String {

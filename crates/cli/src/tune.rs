@@ -110,7 +110,8 @@ fn jobs(choice: &Choice) -> String {
     if choice.jobs == 0 { "none of its jobs".into() } else { format!("{} jobs", table::count(choice.jobs)) }
 }
 
-/// Cells of a candidate: its scores, and its difference in the first measure in which it differs beyond its standard error, else in which it differs.
+/// Cells of a candidate: its scores, and its difference in the first measure in which it differs beyond its standard
+/// error, else in which it differs.
 fn cells(row: &CandidateScore) -> Vec<String> {
     let pairs = || row.differences.iter().zip(&row.difference_errors);
     let (difference, error) = pairs()

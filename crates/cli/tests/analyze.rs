@@ -38,7 +38,8 @@ fn analyze_json_has_every_figure_and_agrees_with_simulation() {
     assert!(rows("tests").iter().all(|row| row["result"].is_string() && row["exact"].is_boolean()));
     let survived = report["survived"]["rows"].as_array().unwrap();
     assert_eq!(survived.len(), 3);
-    // A set that is proved schedulable up to a factor survives at least that factor in simulation, whose step is 1/512 of full load.
+    // A set that is proved schedulable up to a factor survives at least that factor in simulation, whose step is 1/512
+    // of full load.
     let factor =
         |rows: &[Value], name: &str| rows.iter().find(|row| row["scheduler"] == name).unwrap()["factor"].as_f64();
     let step = 1.0 / 512.0 / report["utilization"].as_f64().unwrap();

@@ -1,4 +1,5 @@
-//! Extreme inputs, which could hang a command, exhaust memory or lead to contradictions: every command ends and reports what it left out.
+//! Extreme inputs, which could hang a command, exhaust memory or lead to contradictions: every command ends and reports
+//! what it left out.
 
 use crate::folder::Folder;
 

@@ -1,5 +1,6 @@
-//! Contract of `temponet exec`: mistakes are one line and exit code 2, missing rights are said and nothing is run, and a run on threads reports every scheduler
-//! with what the simulator says beside it. Where threads cannot be run, those parts say "skipped". No latency is judged: the machine may be busy.
+//! Contract of `temponet exec`: mistakes are one line and exit code 2, missing rights are said and nothing is run, and
+//! a run on threads reports every scheduler with what the simulator says beside it. Where threads cannot be run, those
+//! parts say "skipped". No latency is judged: the machine may be busy.
 
 #![cfg(target_os = "linux")]
 

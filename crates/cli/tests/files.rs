@@ -1,5 +1,5 @@
-//! Contract of the files that commands read and write: no file of the user is lost, no file is left half-written, no command hangs, and no name
-//! controls the terminal.
+//! Contract of the files that commands read and write: no file of the user is lost, no file is left half-written, no
+//! command hangs, and no name controls the terminal.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};

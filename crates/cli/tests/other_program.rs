@@ -1,5 +1,5 @@
-//! Contract of commands of other programs: they run beside `temponet` or from the path, with all arguments and the exit code, and where the other
-//! program is not there, one line says how to build it.
+//! Contract of commands of other programs: they run beside `temponet` or from the path, with all arguments and the exit
+//! code, and where the other program is not there, one line says how to build it.
 #![cfg(unix)]
 
 use std::os::unix::fs::PermissionsExt;

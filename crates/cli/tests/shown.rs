@@ -1,8 +1,9 @@
-//! Contract of the examples in README and documents: they show what the commands print. Blocks marked `console` are run; `...` stands for omitted
-//! lines. `TRYCMD=overwrite cargo test -p temponet-cli --test suite shown` updates them.
+//! Contract of the examples in README and documents: they show what the commands print. Blocks marked `console` are
+//! run; `...` stands for omitted lines. `TRYCMD=overwrite cargo test -p temponet-cli --test suite shown` updates them.
 //!
-//! Figures of the network are those of its bfloat16 kernel. Where a processor has another one, a decision in thousands may differ, so that these
-//! documents are compared with a tolerance: every word and every name as shown, a percentage within [`POINTS`], any other number within [`SHARE`].
+//! Figures of the network are those of its bfloat16 kernel. Where a processor has another one, a decision in thousands
+//! may differ, so that these documents are compared with a tolerance: every word and every name as shown, a percentage
+//! within [`POINTS`], any other number within [`SHARE`].
 
 use std::process::Command;
 
@@ -67,7 +68,8 @@ fn is_line_about(shown: &str, printed: &str) -> bool {
     shown.len() == printed.len() && shown.iter().zip(&printed).all(|(shown, printed)| is_word_about(shown, printed))
 }
 
-/// Words of a line. The groups of a long number, which are a space apart, are one word; lines across a table are as long as any.
+/// Words of a line. The groups of a long number, which are a space apart, are one word; lines across a table are as
+/// long as any.
 fn words(line: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for (at, word) in line.split(' ').enumerate().filter(|(_, word)| !word.is_empty()) {

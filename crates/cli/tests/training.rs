@@ -1,5 +1,5 @@
-//! Contract of `temponet train`: what it writes and prints, what it rejects before anything is written, and that an interruption does not change the
-//! result.
+//! Contract of `temponet train`: what it writes and prints, what it rejects before anything is written, and that an
+//! interruption does not change the result.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};

@@ -1,4 +1,5 @@
-//! Contract of `temponet tune` and of the scheduler `tuned`: the choice is shown, written, found again and the same each time.
+//! Contract of `temponet tune` and of the scheduler `tuned`: the choice is shown, written, found again and the same
+//! each time.
 
 use crate::folder::Folder;
 

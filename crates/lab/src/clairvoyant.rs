@@ -73,7 +73,8 @@ impl Clairvoyant {
         self.met_critical_first = None;
     }
 
-    /// Raises the lower bounds to what a scheduler reached on the same jobs. Where only bounds are known, it may have found a better schedule than the oracle.
+    /// Raises the lower bounds to what a scheduler reached on the same jobs. Where only bounds are known, it may have
+    /// found a better schedule than the oracle.
     pub fn raise_to(&mut self, reached: &Metrics) {
         let raise = |range: &mut OptimumRange, to: f64| range.lower = range.lower.max(to);
         let (met, critical) = (reached.jobs.met as f64, reached.critical().met as f64);
@@ -107,8 +108,8 @@ impl Clairvoyant {
 
 /// Finds an upper bound on the weight of releases in time on cores that differ in speed or that some tasks may not use.
 ///
-/// Cores and tasks are divided into groups that have nothing to do with each other. In a group, the speeds count, and which
-/// task may use which core does not.
+/// Cores and tasks are divided into groups that have nothing to do with each other. In a group, the speeds count, and
+/// which task may use which core does not.
 fn bound_on_unlike_cores(
     set: &TaskSet,
     releases: &[ReleasedJob],
@@ -142,8 +143,8 @@ fn bound_on_unlike_cores(
     set.core_ids().filter(|core| group_of[*core] == *core).map(bound).sum()
 }
 
-/// Finds the optimum of the jobs of a run that have a weight above zero; see [`optimum_of`]. Where cores differ, only the upper
-/// bound is computed: the lower one is zero, and no job is chosen.
+/// Finds the optimum of the jobs of a run that have a weight above zero; see [`optimum_of`]. Where cores differ, only
+/// the upper bound is computed: the lower one is zero, and no job is chosen.
 pub(crate) fn optimum_of_run(
     set: &TaskSet,
     releases: &[ReleasedJob],
@@ -158,18 +159,18 @@ pub(crate) fn optimum_of_run(
     (Optimum { upper, lower: 0.0, chosen }, Some(Vec::new()))
 }
 
-/// Whether only upper bounds on the optimum of a set are computed: cores differ in speed, tasks are bound to some of them, come after each other or share
-/// resources. No schedule that reaches a bound is known then.
+/// Whether only upper bounds on the optimum of a set are computed: cores differ in speed, tasks are bound to some of
+/// them, come after each other or share resources. No schedule that reaches a bound is known then.
 pub fn has_only_bounds(set: &TaskSet) -> bool {
     !set.has_identical_cores() || set.has_precedence() || set.has_sections()
 }
 
-/// Finds the optimum of jobs of a set with identical cores. Where its tasks limit preemption, the schedule behind the lower bound never
-/// interrupts a job, and it is returned, too. The upper bound is that of schedules without any preemption if no task allows
-/// it, else of schedules with preemption at any time.
+/// Finds the optimum of jobs of a set with identical cores. Where its tasks limit preemption, the schedule behind the
+/// lower bound never interrupts a job, and it is returned, too. The upper bound is that of schedules without any
+/// preemption if no task allows it, else of schedules with preemption at any time.
 ///
-/// Where tasks come after each other, the jobs must be those of [`counted`]. There, and where tasks share resources, only the upper bound holds, and no
-/// schedule is known.
+/// Where tasks come after each other, the jobs must be those of [`counted`]. There, and where tasks share resources,
+/// only the upper bound holds, and no schedule is known.
 pub fn optimum_of(set: &TaskSet, jobs: &[OracleJob], steps: u64) -> (Optimum, Option<Vec<Piece>>) {
     if set.has_precedence() || set.has_sections() {
         let upper = optimum(jobs, set.cores(), steps).upper;
@@ -187,8 +188,9 @@ pub fn optimum_of(set: &TaskSet, jobs: &[OracleJob], steps: u64) -> (Optimum, Op
     (Optimum { upper, ..found.optimum }, Some(found.pieces))
 }
 
-/// Returns the jobs of a run that count, for the optimum: a job that follows others is released when the longest path of true execution times before it could
-/// be done. No schedule releases it earlier, so the optimum of these jobs as independent ones is an upper bound. The other demands of precedence are left out.
+/// Returns the jobs of a run that count, for the optimum: a job that follows others is released when the longest path
+/// of true execution times before it could be done. No schedule releases it earlier, so the optimum of these jobs as
+/// independent ones is an upper bound. The other demands of precedence are left out.
 ///
 /// A job that no schedule can complete in time gets a window that is too short, so that jobs keep their places.
 pub fn counted(set: &TaskSet, seed: u64, horizon: Time) -> Vec<ReleasedJob> {

@@ -2,8 +2,8 @@
 //! deadlines were missed and why.
 //!
 //! Sets of up to [`MOST_TASK_ROWS`] tasks get a row per task, with marks of releases and deadlines; larger sets get a
-//! row per core. With rows per task, an arrow leads from the end of a job to the start of each job that comes after it, and
-//! a dashed one from a value to the job that reads it, unless they are many. Critical sections are hatched.
+//! row per core. With rows per task, an arrow leads from the end of a job to the start of each job that comes after it,
+//! and a dashed one from a value to the job that reads it, unless they are many. Critical sections are hatched.
 
 mod arrows;
 mod sections;

@@ -1,7 +1,7 @@
 //! What the shield guarantees on a task set, as a JSON object.
 //!
-//! It depends on the set alone, not on the scheduler behind the shield, and it does not need the schedulability tests of
-//! `temponet analyze`: a part of a set can be guaranteed where the whole cannot be analyzed.
+//! It depends on the set alone, not on the scheduler behind the shield, and it does not need the schedulability tests
+//! of `temponet analyze`: a part of a set can be guaranteed where the whole cannot be analyzed.
 
 use serde::Serialize;
 use temponet_sched::LARGEST_SCALING;

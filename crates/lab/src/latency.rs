@@ -1,6 +1,7 @@
 //! The latency of a scheduler: a wrapper that times every decision of the scheduler inside.
 //!
-//! During a simulation only this wrapper reads a clock, and only if the user asks for it, so simulations stay deterministic.
+//! During a simulation only this wrapper reads a clock, and only if the user asks for it, so simulations stay
+//! deterministic.
 
 use std::time::Instant;
 

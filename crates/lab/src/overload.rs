@@ -108,7 +108,8 @@ impl OverloadPlan {
     }
 
     /// Returns the overload that a scheduler with knowledge of the future survives, at least, because only schedules
-    /// that are known count. Where there are none, or where dispatching costs time that they do not count, nothing is said.
+    /// that are known count. Where there are none, or where dispatching costs time that they do not count, nothing is
+    /// said.
     fn possible(&self, progress: &Progress) -> Result<Option<Survival>, CompareError> {
         if has_only_bounds(&self.set) || *self.set.costs() != Costs::default() {
             return Ok(None);

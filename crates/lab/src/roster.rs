@@ -1,5 +1,5 @@
-//! The schedulers of the lab: the catalog of `temponet-sched`, to which this module adds the learned scheduler, the tuned portfolio and the planner, and
-//! what these are built with.
+//! The schedulers of the lab: the catalog of `temponet-sched`, to which this module adds the learned scheduler, the
+//! tuned portfolio and the planner, and what these are built with.
 
 use std::sync::{Arc, OnceLock};
 
@@ -15,7 +15,8 @@ use temponet_task::Scheduler;
 pub const SHIELDED: &str = "temponet";
 /// Name of the learned scheduler without a shield: the network alone.
 pub const UNSHIELDED: &str = "temponet-unshielded";
-/// Name of the scheduler that follows the best simple scheduler of each set, found by simulation: the learned one without network and shield.
+/// Name of the scheduler that follows the best simple scheduler of each set, found by simulation: the learned one
+/// without network and shield.
 pub const TUNED: &str = "tuned";
 /// Name of the rollout planner. It is too slow for the list of all schedulers and has to be asked for.
 pub const PLANNER: &str = planner::NAME;
@@ -93,8 +94,8 @@ pub fn is_baseline(name: &str) -> bool {
     catalog::is_marked(name, Mark::Baseline)
 }
 
-/// Returns the kind of the scheduler that a name, with or without options and shield, stands for. A name that is not in the catalog is that of the
-/// embedding program.
+/// Returns the kind of the scheduler that a name, with or without options and shield, stands for. A name that is not in
+/// the catalog is that of the embedding program.
 pub fn kind(spec: &str) -> Kind {
     ensure_registered();
     Spec::entry_of(spec, &[]).map_or(Kind::User, |entry| entry.kind)
@@ -120,7 +121,8 @@ pub struct Roster {
     pub options: Options,
     /// Which scheduler to follow on each set, once found. Clones of the roster share it.
     pub choices: Choices,
-    /// Schedulers of the embedding program that are not for the catalog of the whole process. Their names win over all others.
+    /// Schedulers of the embedding program that are not for the catalog of the whole process. Their names win over all
+    /// others.
     pub own: Vec<Entry>,
 }
 
@@ -141,9 +143,9 @@ impl Roster {
         all().into_iter().filter(|entry| is_listed(entry.kind)).map(|entry| entry.name.to_string()).collect()
     }
 
-    /// Returns the schedulers that a list of names stands for, without duplicates. `all` stands for [`Roster::names`]; beside
-    /// other names it adds schedulers with options, and those that are not in the list of all. What has a value and no name, such
-    /// as the end of `look-ahead:caution=0.2,capacity=0.9`, is an option of the scheduler before it.
+    /// Returns the schedulers that a list of names stands for, without duplicates. `all` stands for [`Roster::names`];
+    /// beside other names it adds schedulers with options, and those that are not in the list of all. What has a value
+    /// and no name, such as the end of `look-ahead:caution=0.2,capacity=0.9`, is an option of the scheduler before it.
     pub fn chosen<'a>(&self, list: impl IntoIterator<Item = &'a str>) -> Vec<String> {
         let mut specs: Vec<String> = Vec::new();
         for part in list.into_iter().map(str::trim).filter(|part| !part.is_empty()) {

@@ -50,7 +50,8 @@ fn run(
 fn the_figures_of_a_run_are_those_of_its_decisions() {
     for cores in [1, 3] {
         let set = set(cores, 1.2);
-        // Many untrained weights idle most of the time, which leaves too few dispatched jobs to compare (the first assertion below). These do not.
+        // Many untrained weights idle most of the time, which leaves too few dispatched jobs to compare (the first
+        // assertion below). These do not.
         let model = Model::random(Tokenizer::full(), 2);
         let learned = Learned::new(model.clone().into(), Options::default()).unwrap();
         let (mut decisions, mut contested, mut aligned, mut ready, mut ran) = (0, 0, 0, 0, 0);

@@ -1,5 +1,6 @@
-//! The built-in set that mixes unequal cores, affinity, limits on preemption, precedence, chains, shared resources and estimates: every scheduler that users can
-//! name runs it or says why not, what cannot be proved is said so, and its picture shows all of it.
+//! The built-in set that mixes unequal cores, affinity, limits on preemption, precedence, chains, shared resources and
+//! estimates: every scheduler that users can name runs it or says why not, what cannot be proved is said so, and its
+//! picture shows all of it.
 
 use temponet::{Model, TaskSet, Time};
 use temponet_formats::builtin::Builtin;

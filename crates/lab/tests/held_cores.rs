@@ -1,5 +1,5 @@
-//! Contract: every scheduler that users can name runs sets whose jobs hold their cores, or says that it does not. None takes
-//! a job off the core it holds, which the simulator would report as an error of the scheduler.
+//! Contract: every scheduler that users can name runs sets whose jobs hold their cores, or says that it does not. None
+//! takes a job off the core it holds, which the simulator would report as an error of the scheduler.
 
 use temponet::{ExecutionModel, Model, OnMiss, Preemption, Task, TaskSet, Time};
 use temponet_lab::roster::Roster;

@@ -1,5 +1,6 @@
-//! Contract: the clairvoyant bound of tasks that come after each other is at least what the best of all schedules meets, and so at least what any scheduler
-//! meets. The best schedule of tiny instances is found by trying every choice at every nanosecond.
+//! Contract: the clairvoyant bound of tasks that come after each other is at least what the best of all schedules
+//! meets, and so at least what any scheduler meets. The best schedule of tiny instances is found by trying every choice
+//! at every nanosecond.
 
 use std::collections::HashMap;
 

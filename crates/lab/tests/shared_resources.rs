@@ -1,5 +1,5 @@
-//! Contract: every scheduler that users can name runs sets whose tasks share resources, or says that it does not. None puts a job
-//! on a core that waits for another one, which the simulator would report as an error of the scheduler.
+//! Contract: every scheduler that users can name runs sets whose tasks share resources, or says that it does not. None
+//! puts a job on a core that waits for another one, which the simulator would report as an error of the scheduler.
 
 use temponet::{ExecutionModel, Model, OnMiss, Preemption, Task, TaskSet, Time};
 use temponet_formats::builtin::Builtin;
@@ -78,8 +78,8 @@ fn no_scheduler_runs_a_job_that_waits() {
     assert!(ran > 4 * 25 && waited > 4 * 15, "{ran} {waited}");
 }
 
-/// The bug of 1997: the weather task held the mutex, the tasks between kept the processor, and the distribution of data missed its
-/// cycle, whereupon the bus scheduler reset the spacecraft.
+/// The bug of 1997: the weather task held the mutex, the tasks between kept the processor, and the distribution of data
+/// missed its cycle, whereupon the bus scheduler reset the spacecraft.
 #[test]
 fn mars_pathfinder_resets_without_a_protocol_and_does_not_with_one() {
     let mars = Builtin::find("mars-pathfinder").unwrap().load().unwrap().set;

@@ -1,5 +1,6 @@
-//! Contract on cores that differ in speed, or that some tasks may not use: every scheduler that users can name runs such sets
-//! legally, or says that it does not; and nothing, not even brute force over all schedules, exceeds the bound on the optimum.
+//! Contract on cores that differ in speed, or that some tasks may not use: every scheduler that users can name runs
+//! such sets legally, or says that it does not; and nothing, not even brute force over all schedules, exceeds the bound
+//! on the optimum.
 
 use std::collections::HashSet;
 
@@ -91,7 +92,8 @@ fn brute_force(set: &TaskSet, horizon: u64) -> usize {
     states.iter().map(done).max().unwrap_or(0)
 }
 
-/// Adds every state that the cores from `core` on can reach in a nanosecond. Work is done only between release and deadline.
+/// Adds every state that the cores from `core` on can reach in a nanosecond. Work is done only between release and
+/// deadline.
 fn choose(set: &TaskSet, now: u64, core: usize, state: &[u64], used: &mut [bool], next: &mut HashSet<Vec<u64>>) {
     if core == set.cores() {
         next.insert(state.to_vec());

@@ -94,7 +94,8 @@ fn a_portfolio_bears_what_the_followed_scheduler_bears() {
     }
 }
 
-/// Behind the shield, EDF gave up at 50 000 ready jobs, because the shield had the limit of schedulers that look at every job.
+/// Behind the shield, EDF gave up at 50 000 ready jobs, because the shield had the limit of schedulers that look at
+/// every job.
 #[test]
 fn edf_bears_as_many_ready_jobs_behind_the_shield_as_without() {
     let arrival = Arrival::Burst { jobs: 60_000, every: ms(1_000), until: Time::NEVER };

@@ -98,7 +98,8 @@ impl Member {
         self.episode.as_ref().map_or(0, |episode| episode.environment.view().now.0)
     }
 
-    /// Begins the next episode that has a choice in it. `scratch` holds decisions; one for each thread stays in its cache.
+    /// Begins the next episode that has a choice in it. `scratch` holds decisions; one for each thread stays in its
+    /// cache.
     pub fn restart(&mut self, settings: &Settings, scratch: &mut Assignment) -> Result<(), String> {
         for _ in 0..MAX_EMPTY {
             let seed = training_seed(self.seed, self.episodes);

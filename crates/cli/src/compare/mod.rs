@@ -38,17 +38,19 @@ pub struct Args {
     /// Schedulers to run, separated by commas, or all
     #[arg(long, value_name = "LIST", default_value = "all")]
     pub schedulers: String,
-    /// Run the rollout planner as well: the online reference, which tries out its decisions on drawn futures and takes milliseconds for each
+    /// Run the rollout planner as well: the online reference, which tries out its decisions on drawn futures and takes
+    /// milliseconds for each
     #[arg(long)]
     pub planner: bool,
     /// Show a row for every scheduler, without folding ties
     #[arg(long)]
     pub all: bool,
-    /// Measures to rank by first, separated by commas: met, critical, value, worst-task, mk, chains [default: the goal of the set]
+    /// Measures to rank by first, separated by commas: met, critical, value, worst-task, mk, chains [default: the goal
+    /// of the set]
     #[arg(long, value_name = "AIMS", value_parser = aim, value_delimiter = ',')]
     pub rank_by: Vec<Aim>,
-    /// Exit with code 1 if this holds for the best scheduler, or for the one named: [SCHEDULER:]MEASURE<SHARE, with the measures of
-    /// --rank-by and <, <=, > or >=, such as 'critical<100%'; may be repeated
+    /// Exit with code 1 if this holds for the best scheduler, or for the one named: [SCHEDULER:]MEASURE<SHARE, with the
+    /// measures of --rank-by and <, <=, > or >=, such as 'critical<100%'; may be repeated
     #[arg(long, value_name = "CONDITION", value_parser = fail_if::parse)]
     pub fail_if: Vec<Condition>,
     /// Number of runs, with consecutive seeds [default: 10 if anything in the set is random, else 1]
@@ -69,8 +71,9 @@ pub struct Args {
     /// Do not compute the clairvoyant optimum
     #[arg(long)]
     pub no_oracle: bool,
-    /// Approximate time limit for the clairvoyant optimum over all runs, in seconds of one core; beyond it, bounds are shown. The limit also
-    /// bounds memory: the optimum is not computed if a run has more than 200 000 jobs plus 400 000 per second, which the runs share
+    /// Approximate time limit for the clairvoyant optimum over all runs, in seconds of one core; beyond it, bounds are
+    /// shown. The limit also bounds memory: the optimum is not computed if a run has more than 200 000 jobs plus 400
+    /// 000 per second, which the runs share
     #[arg(long, value_name = "SECONDS", default_value_t = 5.0, value_parser = positive_number, conflicts_with = "no_oracle")]
     pub oracle_budget: f64,
     /// Print the results as one JSON object

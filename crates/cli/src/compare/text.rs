@@ -100,7 +100,8 @@ impl<'a> Folded<'a> {
         Folded { shown: comparison.rows.iter().collect(), ties: Vec::new(), hidden: 0 }
     }
 
-    /// Folds schedulers that are equal in every measure of the goal in every run into one row. EDF and the learned scheduler keep their own rows.
+    /// Folds schedulers that are equal in every measure of the goal in every run into one row. EDF and the learned
+    /// scheduler keep their own rows.
     fn of(comparison: &'a Comparison) -> Folded<'a> {
         let goal = &comparison.plan.goal;
         let is_kept = |row: &ComparisonRow| row.is_baseline() || row.kind() == Kind::Learned;

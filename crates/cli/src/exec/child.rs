@@ -78,7 +78,8 @@ fn ours(args: &Args, set: &TaskSet, spec: &str) -> Result<Chooser> {
     // Simulations belong before the run, not into it.
     roster.options.tuning = Tuning::AtStart;
     let warm = |mut scheduler: Box<dyn Scheduler>| -> Box<dyn Scheduler> {
-        // Memory is touched and sized by decisions like those to come. A scheduler that does not apply says so again when it starts.
+        // Memory is touched and sized by decisions like those to come. A scheduler that does not apply says so again
+        // when it starts.
         let _ = simulate(set, args.seed, WARM_UP.min(args.duration), &mut *scheduler, &mut Unobserved);
         scheduler
     };

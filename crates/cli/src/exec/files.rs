@@ -102,7 +102,8 @@ fn quoted(cell: &str) -> String {
     }
 }
 
-/// A Chrome trace of the first runs: for each scheduler, what the jobs noticed themselves beside what the kernel recorded.
+/// A Chrome trace of the first runs: for each scheduler, what the jobs noticed themselves beside what the kernel
+/// recorded.
 fn trace(result: &ExecResult) -> Vec<u8> {
     let set = &result.comparison.plan.set;
     let mut events: Vec<Value> = Vec::new();

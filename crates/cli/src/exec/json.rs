@@ -47,7 +47,8 @@ struct JsonTimer {
 struct JsonExecRow<'a> {
     #[serde(flatten)]
     row: JsonRow<'a>,
-    /// Share of jobs in time in the simulator, with the same jobs and the measured costs; null if nothing there decides alike.
+    /// Share of jobs in time in the simulator, with the same jobs and the measured costs; null if nothing there decides
+    /// alike.
     simulated_compliance: Option<f64>,
     /// Measured share less simulated share, in percentage points.
     difference_points: Option<f64>,

@@ -1,7 +1,8 @@
 //! `temponet exec`: the jobs of a task set on real threads of this machine, under our schedulers and those of Linux.
 //!
-//! Every run is a process of its own, which this one starts and waits for: a run that has to be killed costs its row, not the comparison. `child.rs` is that process,
-//! `outcome.rs` puts the runs together with what the simulator says of the same jobs, and `text.rs` and `json.rs` show them.
+//! Every run is a process of its own, which this one starts and waits for: a run that has to be killed costs its row,
+//! not the comparison. `child.rs` is that process, `outcome.rs` puts the runs together with what the simulator says of
+//! the same jobs, and `text.rs` and `json.rs` show them.
 
 mod child;
 mod files;
@@ -35,7 +36,8 @@ pub struct Args {
     /// Task-set file (.toml, .csv, .json, rt-app's .json, SimSo's .xml) or a built-in set's name
     #[arg(value_name = "FILE|NAME", required_unless_present = "check")]
     pub set: Option<String>,
-    /// Schedulers to run, separated by commas: those of `temponet schedulers`, linux-deadline, linux-fifo, linux-rr and linux-eevdf
+    /// Schedulers to run, separated by commas: those of `temponet schedulers`, linux-deadline, linux-fifo, linux-rr and
+    /// linux-eevdf
     #[arg(long, value_name = "LIST", default_value = SCHEDULERS)]
     pub schedulers: String,
     /// Length of each run, such as 20s
@@ -53,7 +55,8 @@ pub struct Args {
     /// Number of cores of the set, 1 to 64 [default: as in the file]
     #[arg(long, value_name = "M", value_parser = clap::value_parser!(u16).range(1..=64))]
     pub cores: Option<u16>,
-    /// Processors that jobs run on, separated by commas, one for each core of the set [default: the usable ones after the first]
+    /// Processors that jobs run on, separated by commas, one for each core of the set [default: the usable ones after
+    /// the first]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub cpus: Vec<usize>,
     /// Processor of the dispatcher, which no job runs on [default: the first usable one]
@@ -62,7 +65,8 @@ pub struct Args {
     /// Rule for a job that misses its deadline: abort or continue [default: as in the file]
     #[arg(long, value_name = "RULE", value_parser = on_miss)]
     pub on_miss: Option<OnMiss>,
-    /// Turn the kernel's throttling of real-time threads, and the admission control of SCHED_DEADLINE, off while this runs
+    /// Turn the kernel's throttling of real-time threads, and the admission control of SCHED_DEADLINE, off while this
+    /// runs
     #[arg(long)]
     pub unthrottled: bool,
     #[command(flatten)]
@@ -70,7 +74,8 @@ pub struct Args {
     /// Write a CSV file with one row per job, of all schedulers and runs
     #[arg(long, value_name = "OUT.csv")]
     pub jobs: Option<PathBuf>,
-    /// Write a Chrome trace of the first run of each scheduler, for ui.perfetto.dev: what jobs noticed, beside the kernel's own record
+    /// Write a Chrome trace of the first run of each scheduler, for ui.perfetto.dev: what jobs noticed, beside the
+    /// kernel's own record
     #[arg(long, value_name = "OUT.json")]
     pub trace: Option<PathBuf>,
     /// Write an SVG picture of the beginning of the first scheduler's first run

@@ -1,4 +1,5 @@
-//! The runs of all schedulers, put together: the rows of a comparison, what was measured besides, and what the simulator says of the same jobs.
+//! The runs of all schedulers, put together: the rows of a comparison, what was measured besides, and what the
+//! simulator says of the same jobs.
 
 use anyhow::Result;
 use temponet_lab::clairvoyant::clairvoyant;
@@ -214,8 +215,8 @@ fn measured(args: &Args, set: &TaskSet, roster: &Roster, name: &str, runs: Vec<R
     Measured { latencies, counts, dispatcher: linux.is_none().then_some(share), costs, simulated, lost, runs }
 }
 
-/// The median costs as the simulator charges them: a decision as long as it takes, and a context switch as long as it takes from a release to the first instruction
-/// of a job that is started at once, less the decision.
+/// The median costs as the simulator charges them: a decision as long as it takes, and a context switch as long as it
+/// takes from a release to the first instruction of a job that is started at once, less the decision.
 fn costs(latencies: &Latencies) -> Costs {
     let median = |histogram: &temponet_sim::Histogram| histogram.quantile(0.5).unwrap_or(0).max(0) as u64;
     let (decide, start, switch) = (median(&latencies.decide), median(&latencies.start), median(&latencies.switch));

@@ -1,4 +1,5 @@
-//! The results of `exec` as text: the platform sheet, the table of a comparison with the simulator beside it, and the latencies of the machine.
+//! The results of `exec` as text: the platform sheet, the table of a comparison with the simulator beside it, and the
+//! latencies of the machine.
 
 use temponet_lab::comparison::ComparisonRow;
 use temponet_lab::stats::{percent, points};

@@ -1,7 +1,8 @@
 //! Changes to the machine that outlast a process, each undone when this program ends, however it ends.
 //!
-//! A small process of its own waits at a pipe that this program holds open. When the pipe closes, because the change is over or because this program is gone,
-//! killed or not, that process undoes the change. It belongs to a process group of its own, so that Ctrl-C does not reach it.
+//! A small process of its own waits at a pipe that this program holds open. When the pipe closes, because the change is
+//! over or because this program is gone, killed or not, that process undoes the change. It belongs to a process group
+//! of its own, so that Ctrl-C does not reach it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -15,7 +16,8 @@ const THROTTLE: &str = "/proc/sys/kernel/sched_rt_runtime_us";
 pub struct Undone(Child);
 
 impl Undone {
-    /// Has a command of the shell, with its arguments as `$1` and so on, run when the change is over. Call it before the change.
+    /// Has a command of the shell, with its arguments as `$1` and so on, run when the change is over. Call it before
+    /// the change.
     fn by(command: &str, arguments: &[&str]) -> Result<Undone> {
         let mut shell = Command::new("/bin/sh");
         shell.arg("-c").arg(format!("cat > /dev/null; {command}")).arg("temponet-undo").args(arguments);
@@ -34,7 +36,8 @@ impl Drop for Undone {
     }
 }
 
-/// Turns the throttling of real-time threads off. Where it is off already, there is nothing to undo: that is for whoever turned it off.
+/// Turns the throttling of real-time threads off. Where it is off already, there is nothing to undo: that is for
+/// whoever turned it off.
 pub fn unthrottled() -> Result<Option<Undone>> {
     let cannot = || format!("--unthrottled: cannot change {THROTTLE}");
     let old = std::fs::read_to_string(THROTTLE).with_context(cannot)?;

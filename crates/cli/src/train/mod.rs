@@ -1,6 +1,7 @@
 //! `temponet train`: training of a model for a load, and a verdict on whether the model is worth using.
 //!
-//! The verdict compares the trained scheduler with all others on unseen runs. Training itself is in the crate `temponet-train`.
+//! The verdict compares the trained scheduler with all others on unseen runs. Training itself is in the crate
+//! `temponet-train`.
 
 mod watcher;
 
@@ -50,8 +51,8 @@ pub struct Args {
     pub print_recipe: bool,
     #[command(flatten)]
     pub setup: SetupArgs,
-    /// Model whose weights to start from; it must have the shape and tokens of the recipe [default: the built-in model without a recipe, random
-    /// weights with one]
+    /// Model whose weights to start from; it must have the shape and tokens of the recipe [default: the built-in model
+    /// without a recipe, random weights with one]
     #[arg(long, value_name = "FILE")]
     pub begin_with: Option<String>,
     /// Continue an interrupted training from its checkpoint

@@ -124,8 +124,8 @@ impl TrainingObserver for Watcher {
     }
 }
 
-/// Describes the results of a phase on unseen jobs: critical jobs first, then the score that the weights are chosen by if it differs from the
-/// share of jobs in time.
+/// Describes the results of a phase on unseen jobs: critical jobs first, then the score that the weights are chosen by
+/// if it differs from the share of jobs in time.
 fn shares(score: f64, met: f64, critical: Option<f64>) -> String {
     let critical = critical.map(|share| format!("critical {}, ", percent(share))).unwrap_or_default();
     let worth = if score == met { String::new() } else { format!("worth {}, ", percent(score)) };

@@ -1,4 +1,5 @@
-//! What can be proved about a task set: the tests, response times and proofs behind `temponet analyze`, and its verdict.
+//! What can be proved about a task set: the tests, response times and proofs behind `temponet analyze`, and its
+//! verdict.
 
 pub mod json;
 
@@ -181,7 +182,8 @@ impl Analysis {
         })
     }
 
-    /// Whether no scheduler can meet every deadline if jobs arrive as often and take as long as they may; `None` if that cannot be told.
+    /// Whether no scheduler can meet every deadline if jobs arrive as often and take as long as they may; `None` if
+    /// that cannot be told.
     pub fn is_overloaded(&self) -> Option<bool> {
         match self.refutations[..] {
             [] => self.worst_case.as_ref().ok()?.is_overloaded(),
@@ -233,7 +235,8 @@ impl Analysis {
 /// What the bounds of a chain presuppose where no scheduler is named.
 pub const ANY: &str = "any that meets every deadline";
 
-/// Returns the bounds on the chains of a set: under any scheduler that meets every deadline, and under fixed priorities that are proved to.
+/// Returns the bounds on the chains of a set: under any scheduler that meets every deadline, and under fixed priorities
+/// that are proved to.
 fn bounds(set: &TaskSet, responses: &[(PriorityRule, ResponseTimes)]) -> Vec<(usize, &'static str, ChainBound)> {
     let mut bounds = Vec::new();
     let deadlines: Vec<Option<Time>> = set.tasks().iter().map(|task| Some(task.deadline)).collect();

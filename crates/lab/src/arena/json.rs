@@ -39,8 +39,8 @@ struct JsonScenario<'a> {
     gap_closed: Option<f64>,
     /// The planner on its own sets, if planner, tuned and learned scheduler all ran.
     planner: Option<JsonPlanner>,
-    /// Number of sets in which the learned scheduler has fewer critical jobs in time than the best classical one; null without
-    /// critical jobs.
+    /// Number of sets in which the learned scheduler has fewer critical jobs in time than the best classical one; null
+    /// without critical jobs.
     sets_with_fewer_critical: Option<usize>,
     /// Clairvoyant optimum. `exact` tells whether `upper` is the optimum rather than a bound.
     clairvoyant: Possible,

@@ -67,8 +67,8 @@ pub struct Score {
     pub score: f64,
     /// Share of jobs that met their deadline, 0 to 1.
     pub compliance: f64,
-    /// Share of jobs that met their deadline, 0 to 1, of the highest criticality level of the set, the second highest, and
-    /// so on; `None` where there are fewer levels.
+    /// Share of jobs that met their deadline, 0 to 1, of the highest criticality level of the set, the second highest,
+    /// and so on; `None` where there are fewer levels.
     pub levels: [Option<f64>; LEVELS],
 }
 
@@ -139,8 +139,8 @@ impl ArenaPlan {
         Progress::steps(self.scenarios.iter().map(|scenario| cells(scenario) as u64).sum())
     }
 
-    /// Returns the numbers of the runs, of `all` in a scenario, that a scheduler makes: every run, or for a planner only
-    /// some, evenly spread.
+    /// Returns the numbers of the runs, of `all` in a scenario, that a scheduler makes: every run, or for a planner
+    /// only some, evenly spread.
     fn runs_of(&self, spec: &str, all: usize) -> Vec<usize> {
         match self.planner_sets.filter(|_| kind(spec) == Kind::Planning) {
             Some(wanted) if wanted < all => (0..wanted).map(|index| (2 * index + 1) * all / (2 * wanted)).collect(),
@@ -191,7 +191,8 @@ pub struct ArenaPart {
     refused: Option<String>,
 }
 
-/// Runs one scheduler of the plan, or the optimum for `None`, on one scenario. [`join`] puts the parts of a scenario together.
+/// Runs one scheduler of the plan, or the optimum for `None`, on one scenario. [`join`] puts the parts of a scenario
+/// together.
 pub fn run_part(plan: &ArenaPlan, scenario: &Scenario, scheduler: Option<&str>) -> Result<ArenaPart, ArenaError> {
     let cases = cases_of(plan, scenario)?;
     let mut parts = run_parts(plan, scenario, &cases, &[scheduler], &Progress::steps(cases.len() as u64))?;

@@ -1,10 +1,10 @@
-//! The results of an arena run: scores with their intervals, the best schedulers of each scenario, and where the learned
-//! scheduler stands among them.
+//! The results of an arena run: scores with their intervals, the best schedulers of each scenario, and where the
+//! learned scheduler stands among them.
 //!
-//! The learned scheduler is held against the best *rival* of each scenario, chosen with hindsight: the best of all other
-//! schedulers, this project's own simple ones included. Planners are no rivals: they simulate the future at every decision
-//! and show what is possible without knowing it. They may run on some of the sets only. Every comparison is made on the sets
-//! that both schedulers ran on.
+//! The learned scheduler is held against the best *rival* of each scenario, chosen with hindsight: the best of all
+//! other schedulers, this project's own simple ones included. Planners are no rivals: they simulate the future at every
+//! decision and show what is possible without knowing it. They may run on some of the sets only. Every comparison is
+//! made on the sets that both schedulers ran on.
 
 use temponet_sched::Kind;
 
@@ -157,16 +157,16 @@ impl ScenarioResult {
         self.against_best_rival().map(ScenarioStanding::of)
     }
 
-    /// Returns the number of sets in which the learned scheduler has fewer critical jobs in time than the best classical
-    /// one; `None` if no set has critical jobs.
+    /// Returns the number of sets in which the learned scheduler has fewer critical jobs in time than the best
+    /// classical one; `None` if no set has critical jobs.
     pub fn sets_with_fewer_critical(&self) -> Option<usize> {
         let (learned, best) = (self.of_kind(Kind::Learned)?, self.best_classical()?);
         let has_levels = learned.scores.iter().any(|score| score.levels[0].is_some());
         has_levels.then(|| learned.runs_with_fewer_critical(best))
     }
 
-    /// Returns what the planner and the learned scheduler gain over `tuned`, on the sets that the planner ran on; `None`
-    /// unless all three ran.
+    /// Returns what the planner and the learned scheduler gain over `tuned`, on the sets that the planner ran on;
+    /// `None` unless all three ran.
     pub fn gains_over_tuned(&self) -> Option<(Difference, Difference)> {
         let (planner, tuned, learned) = (self.planner()?, self.of_kind(Kind::Tuned)?, self.of_kind(Kind::Learned)?);
         let runs_of = |row: &ArenaRow| -> (Vec<usize>, Vec<Score>) {
@@ -178,15 +178,15 @@ impl ScenarioResult {
         Some((planner.less(tuned), learned.less(tuned)))
     }
 
-    /// Returns the share of the planner's gain over `tuned` that the learned scheduler reaches; `None` where the planner
-    /// gains no more than [`LEVEL`].
+    /// Returns the share of the planner's gain over `tuned` that the learned scheduler reaches; `None` where the
+    /// planner gains no more than [`LEVEL`].
     pub fn planner_gain_reached(&self) -> Option<f64> {
         let (planner, learned) = self.gains_over_tuned()?;
         (planner.mean > LEVEL).then_some(learned.mean / planner.mean)
     }
 
-    /// Returns the closed share of the gap between the best classical scheduler and the optimum, or the bound on it; `None`
-    /// where there is hardly any gap.
+    /// Returns the closed share of the gap between the best classical scheduler and the optimum, or the bound on it;
+    /// `None` where there is hardly any gap.
     pub fn gap_closed(&self) -> Option<f64> {
         let (won, gap) = (self.against_best_classical()?.mean, self.gap()?);
         (gap > LEVEL).then_some(won / gap)
@@ -212,11 +212,11 @@ pub struct ArenaResults {
 pub struct ArenaSummary {
     /// Number of scenarios with each standing, in the order of [`ScenarioStanding::ALL`].
     pub standings: [usize; 4],
-    /// Scenarios with critical jobs, and those of them in which some set has fewer critical jobs in time than with the best
-    /// classical scheduler.
+    /// Scenarios with critical jobs, and those of them in which some set has fewer critical jobs in time than with the
+    /// best classical scheduler.
     pub critical: (usize, usize),
-    /// Sum of the learned scheduler's gains over `tuned` as a share of the sum of the planner's gains, over all scenarios
-    /// in which all three ran; `None` if the planner gains hardly anything.
+    /// Sum of the learned scheduler's gains over `tuned` as a share of the sum of the planner's gains, over all
+    /// scenarios in which all three ran; `None` if the planner gains hardly anything.
     pub planner_gain_reached: Option<f64>,
     /// Sum of the differences to the best classical scheduler as a share of the sum of the gaps to the optimum. It is a
     /// lower bound of that share where some optima are only bounded. `None` if there is hardly any gap.

@@ -59,7 +59,8 @@ impl ArenaRow {
         stats::mean(&self.scores.iter().map(|score| score.compliance).collect::<Vec<f64>>())
     }
 
-    /// Returns the mean share of jobs in time by criticality level, the highest level first, over the sets that have it.
+    /// Returns the mean share of jobs in time by criticality level, the highest level first, over the sets that have
+    /// it.
     pub fn levels(&self) -> Vec<f64> {
         let of_rank = |rank: usize| {
             let shares: Vec<f64> = self.scores.iter().filter_map(|score| score.levels[rank]).collect();

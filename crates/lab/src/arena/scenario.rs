@@ -83,8 +83,8 @@ const FILES: &[(&str, &str)] = scenarios![
     "no-protocol",
 ];
 
-/// Returns the figure of a run that an aim is about, 0 to 1; `None` if the run has nothing to measure. Critical jobs of all
-/// levels count.
+/// Returns the figure of a run that an aim is about, 0 to 1; `None` if the run has nothing to measure. Critical jobs of
+/// all levels count.
 pub fn measured(aim: Aim, metrics: &Metrics) -> Option<f64> {
     metrics.measured(match aim {
         Aim::Critical => return metrics.pitmd(),

@@ -1,5 +1,5 @@
-//! Job lists of the arena: video streams with groups of pictures, and requests to an inference server. No training range
-//! draws such patterns.
+//! Job lists of the arena: video streams with groups of pictures, and requests to an inference server. No training
+//! range draws such patterns.
 //!
 //! Schedulers see a job when it is released, never the rest of the list.
 
@@ -36,7 +36,8 @@ pub struct Requests {
     pub kinds: Vec<(f64, f64)>,
 }
 
-/// Mean work of an I, P and B frame, relative to each other, and their values: without an I frame, a whole group is lost.
+/// Mean work of an I, P and B frame, relative to each other, and their values: without an I frame, a whole group is
+/// lost.
 const FRAME_TYPES: [(char, f64, f64); 3] = [('I', 3.0, 9.0), ('P', 1.5, 3.0), ('B', 1.0, 1.0)];
 /// Wcet of a frame as a multiple of the mean work of its type. Longer frames are cut to it.
 const FRAME_WCET: f64 = 2.2;

@@ -11,8 +11,8 @@ use crate::roster::adds_shield;
 use crate::stats::percent;
 
 impl Comparison {
-    /// Recommends a scheduler in a few sentences, with what speaks against it, and says what the planner could still gain if
-    /// it ran.
+    /// Recommends a scheduler in a few sentences, with what speaks against it, and says what the planner could still
+    /// gain if it ran.
     pub fn verdict(&self) -> String {
         let (planners, others): (Vec<ComparisonRow>, Vec<ComparisonRow>) =
             self.rows.iter().cloned().partition(|row| row.kind() == Kind::Planning);
@@ -182,8 +182,8 @@ impl Comparison {
         ))
     }
 
-    /// States the distance of the learned scheduler from the tuned portfolio of simple schedulers, where these runs can tell
-    /// them apart.
+    /// States the distance of the learned scheduler from the tuned portfolio of simple schedulers, where these runs can
+    /// tell them apart.
     fn distance_from_tuned(&self) -> Option<String> {
         // Of an untrained network nothing is concluded.
         let learned = self.of_kind(Kind::Learned).filter(|learned| learned.scheduler == learned.spec)?;

@@ -52,7 +52,8 @@ struct JsonCosts {
     decision: u64,
 }
 
-/// Clairvoyant optimum, summed over the runs. Each figure but the last is maximized alone; `met`, `value` and `critical_met` are null where they are not exact.
+/// Clairvoyant optimum, summed over the runs. Each figure but the last is maximized alone; `met`, `value` and
+/// `critical_met` are null where they are not exact.
 #[derive(Serialize)]
 pub struct JsonClairvoyant {
     exact: bool,
@@ -149,7 +150,8 @@ pub struct JsonRow<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     decision_latency_ns: Option<JsonLatency>,
     tasks: Vec<JsonTask<'a>>,
-    /// Jobs that were never released, because a job that they come after did not complete. They are among the missed ones.
+    /// Jobs that were never released, because a job that they come after did not complete. They are among the missed
+    /// ones.
     #[serde(skip_serializing_if = "is_zero")]
     unreleased: u64,
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -104,8 +104,8 @@ pub struct Comparison {
     pub skipped: Vec<(String, String)>,
     /// The clairvoyant optimum; `None` if it was not asked for or no job counts.
     pub clairvoyant: Option<Clairvoyant>,
-    /// Role of the shield on the set; `None` if no scheduler of the plan is behind the shield, or if decisions are charged
-    /// as they were measured, so that the role differs from run to run.
+    /// Role of the shield on the set; `None` if no scheduler of the plan is behind the shield, or if decisions are
+    /// charged as they were measured, so that the role differs from run to run.
     pub shield: Option<Role>,
 }
 

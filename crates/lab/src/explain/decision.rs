@@ -26,8 +26,8 @@ pub struct ExplainedDecision {
     pub wanted: Vec<Option<String>>,
     /// Job on each core under EDF.
     pub edf: Vec<Option<String>>,
-    /// Guaranteed job that each core keeps time for first: the ready one with the earliest deadline. All are `None` where
-    /// the shield guarantees nothing or a stand-in decides.
+    /// Guaranteed job that each core keeps time for first: the ready one with the earliest deadline. All are `None`
+    /// where the shield guarantees nothing or a stand-in decides.
     pub kept: Vec<Option<String>>,
     /// Job that holds each core until its next preemption point. It stays there, whatever a scheduler wants.
     pub held: Vec<Option<String>>,

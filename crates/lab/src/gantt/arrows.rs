@@ -1,4 +1,5 @@
-//! Arrows between the jobs of a schedule: from a predecessor to the job that comes after it, and from a value to its reader.
+//! Arrows between the jobs of a schedule: from a predecessor to the job that comes after it, and from a value to its
+//! reader.
 
 use std::collections::HashMap;
 
@@ -12,8 +13,8 @@ const MOST_READS: usize = 40;
 /// A read: the task that wrote the value and the date of that, the task that read it and the date of that.
 pub(super) type Read = (TaskId, Time, TaskId, Time);
 
-/// Returns the reads of a schedule before `until`; none if they are too many to be drawn. Under LET, values change hands at other dates than jobs start and end,
-/// so reads that only LET chains make are left out.
+/// Returns the reads of a schedule before `until`; none if they are too many to be drawn. Under LET, values change
+/// hands at other dates than jobs start and end, so reads that only LET chains make are left out.
 pub(super) fn reads(set: &TaskSet, recording: &Recorder, until: Time) -> Vec<Read> {
     let mut reads = Vec::new();
     for (job, start) in started(recording, until) {

@@ -1,5 +1,5 @@
-//! Critical sections in a schedule: bars are hatched where their job holds a resource, and an open box stands where a job waits for one. A stripe below both has
-//! the color of the resource.
+//! Critical sections in a schedule: bars are hatched where their job holds a resource, and an open box stands where a
+//! job waits for one. A stripe below both has the color of the resource.
 
 use temponet_page::svg::{Svg, SvgShape, fill, path, rect};
 use temponet_sim::{Recorder, Stretch};

@@ -127,7 +127,8 @@ mod tests {
         let same = kolmogorov_smirnov(&even, &even).unwrap();
         assert_eq!((same.statistic, same.p), (0.0, 1.0));
         assert!(kolmogorov_smirnov(&[], &even).is_none());
-        // The published critical value of large samples at 5% is 1.358 / sqrt(n / 2), which is 0.01920 for samples of 10 000.
+        // The published critical value of large samples at 5% is 1.358 / sqrt(n / 2), which is 0.01920 for samples of
+        // 10 000.
         let many: Vec<f64> = (0..10_000).map(f64::from).collect();
         let at_critical = kolmogorov_smirnov(&many, &many.iter().map(|value| value + 192.0).collect::<Vec<_>>());
         assert!((at_critical.unwrap().p - 0.05).abs() < 1e-3, "{at_critical:?}");

@@ -1,4 +1,5 @@
-//! The rows of a sweep as a Parquet file. Only with the feature `parquet`, because the format's crates take longer to compile than the rest of the lab.
+//! The rows of a sweep as a Parquet file. Only with the feature `parquet`, because the format's crates take longer to
+//! compile than the rest of the lab.
 
 use std::sync::Arc;
 

@@ -54,7 +54,8 @@ pub struct JobLine {
     pub slack_ns: i64,
     /// Remaining wcet, in nanoseconds.
     pub remaining_ns: u64,
-    /// Estimate of the execution time, in nanoseconds: median and ninth decile. Left out in JSON if the job carries none.
+    /// Estimate of the execution time, in nanoseconds: median and ninth decile. Left out in JSON if the job carries
+    /// none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimate_ns: Option<[u64; 2]>,
     /// Row of its token, counted from 1.
