@@ -35,7 +35,7 @@ pub struct Sporadic {
     pub jitter: Time,
     /// Date of the first arrival.
     pub offset: Time,
-    /// Priority as in [`Task::priority`].
+    /// Priority as in [`Attribute::Priority`](temponet_task::Attribute::Priority).
     pub priority: Option<i64>,
     /// Whether arrivals are exactly one period apart, forever.
     pub is_periodic: bool,

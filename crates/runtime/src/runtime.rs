@@ -114,7 +114,8 @@ impl Runtime {
         Runtime { on_miss: rule, ..self }
     }
 
-    /// Reservations that tasks name by their index, for the scheduler `cbs`; see [`Attribute::Server`](temponet_task::Attribute::Server).
+    /// Reservations that tasks name by their index, for the scheduler `cbs`; see
+    /// [`Attribute::Server`](temponet_task::Attribute::Server).
     pub fn servers(self, servers: Vec<Server>) -> Runtime {
         Runtime { servers, ..self }
     }
