@@ -10,6 +10,8 @@ fn bench_sim_prints_its_cases() {
     assert_eq!(case["name"], "edf-1x5");
     assert!(case["jobs"].as_u64().unwrap() > 19_000 && case["jobs_per_s"].as_f64().unwrap() > 0.0);
     assert!(case["seconds"].as_f64().unwrap() > 0.0 && case.as_object().unwrap().contains_key("peak_rss_mb"));
+    let figures = folder.json(&["bench", "sim", "--case", "compare-all", "--jobs", "400", "--json"]);
+    assert!(figures.to_string().contains("compare-all"), "every rule runs: {figures}");
     assert!(folder.error(&["bench", "sim", "--case", "none"]).contains("there is no case \"none\""));
 }
 

@@ -224,10 +224,10 @@ fn measure(case: &SimCase, jobs: u64) -> Result<Figures> {
     })
 }
 
-/// Runs every scheduler on the same set and returns the total number of jobs.
+/// Runs every scheduler that decides by a rule on the same set and returns the total number of jobs.
 fn compare_all(set: &TaskSet, horizon: Time) -> Result<u64> {
-    let schedulers: Vec<String> =
-        temponet_sched::catalog::all().into_iter().map(|entry| entry.name.to_string()).collect();
+    let rules = temponet_sched::catalog::all().into_iter().filter(|entry| entry.kind.is_rule());
+    let schedulers: Vec<String> = rules.map(|entry| entry.name.to_string()).collect();
     let progress = Progress::new(schedulers.len() as u64, horizon);
     let record_until = Time::ZERO;
     let plan = ComparisonPlan {
