@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use temponet_task::{Arrival, CoreId, CoreSet, Costs, Precedence, Task, TaskId, TaskSet, Time};
+use temponet_task::{Arrival, CoreId, CoreSet, Precedence, Task, TaskId, TaskSet, Time};
 
 use super::fractions::MARGIN;
 use super::worst_case::{WorstCase, may_overrun};
@@ -83,23 +83,24 @@ pub fn refutations(set: &TaskSet) -> Vec<Refutation> {
 struct Phase {
     /// The recurring tasks, independent of each other.
     set: TaskSet,
-    /// Longest of the sums of wcets along paths to each task, by its index in the whole set, and its deadline.
+    /// Least time from arrival to completion of the tasks of which a job arrives, by their index in the whole set, and
+    /// their deadlines.
     paths: Vec<(TaskId, Time, Time)>,
+    /// When it begins.
+    begin: Time,
     /// How long the mode lasts; none if it does not end.
     length: Option<Time>,
-    /// Whether it begins with the first arrivals.
-    is_first: bool,
+    /// Longest period of a task in any mode, as a multiple of that in this one.
+    delay: f64,
 }
 
 impl Phase {
     fn of(set: &TaskSet, mode: Option<usize>, length: Option<Time>) -> Phase {
-        let is_first = mode.is_none_or(|index| set.modes()[index].at == Time::ZERO);
         let mode = mode.map(|index| &set.modes()[index]);
         let is_active =
             |index: TaskId| mode.and_then(|mode| mode.tasks.as_ref()).is_none_or(|own| own.contains(&index));
         let (work, rate) = mode.map_or((1.0, 1.0), |mode| (mode.work, mode.rate));
         let changed: Vec<Task> = set.tasks().iter().map(|task| in_mode(task, work, rate)).collect();
-        let paths = paths(set, &changed).into_iter().filter(|(index, ..)| is_active(*index)).collect();
         let recurs = |task: &Task| match task.arrival {
             Arrival::Periodic { .. } | Arrival::Sporadic { .. } => true,
             Arrival::Burst { until, .. } => until == Time::NEVER,
@@ -113,9 +114,33 @@ impl Phase {
             task.sections.clear();
             task
         });
-        let bare = TaskSet::new("", tasks.collect(), set.cores()).with_costs(Costs::default());
-        let bare = bare.with_machine(set.machine().cores().to_vec());
-        Phase { set: bare, paths, length, is_first }
+        let bare = TaskSet::new("", tasks.collect(), set.cores()).with_machine(set.machine().cores().to_vec());
+        let begin = mode.map_or(Time::ZERO, |mode| mode.at);
+        let mut phase = Phase { set: bare, paths: Vec::new(), begin, length, delay: rate * set.stretch() };
+        let arrives = |index: TaskId| is_active(index) && phase.arrivals(&changed[index], Time(1)) > 0;
+        phase.paths = paths(set, &changed).into_iter().filter(|(index, ..)| arrives(*index)).collect();
+        phase
+    }
+
+    /// Whether it begins with the first arrivals.
+    fn is_first(&self) -> bool {
+        self.begin == Time::ZERO
+    }
+
+    /// Number of jobs of a task that at least arrive in the mode, each this long before its end.
+    fn arrivals(&self, task: &Task, before_end: Time) -> u64 {
+        let Some(period) = task.period() else { return 0 };
+        if matches!(task.arrival, Arrival::Burst { until, .. } if until != Time::NEVER && !self.is_first()) {
+            return 0;
+        }
+        let Some(length) = self.length else { return u64::MAX };
+        // The first one comes with the offset, or up to a period of the mode before after the switch.
+        let wait = match self.is_first() {
+            true => task.offset,
+            false => task.offset.saturating_sub(self.begin) + Time((period.0 as f64 * self.delay) as u64 + 1),
+        };
+        let room = length.0.checked_sub(before_end.0).and_then(|room| room.checked_sub(wait.0));
+        room.map_or(0, |room| room / period.0.max(1) + 1)
     }
 
     fn refuted(&self) -> Option<Impossible> {
@@ -125,19 +150,23 @@ impl Phase {
         }
         let worst_case = WorstCase::ignoring_sections(&self.set).ok()?;
         let speed = self.set.capacity();
-        let utilization: f64 = self.set.tasks().iter().map(longest_utilization).sum();
         match self.length {
-            None if utilization > speed * (1.0 + MARGIN) => Some(Impossible::Overload { utilization, speed }),
+            None if worst_case.is_overloaded() == Some(true) => {
+                let utilization = self.set.tasks().iter().map(longest_utilization).sum();
+                Some(Impossible::Overload { utilization, speed })
+            }
             None => overloaded_cores(&worst_case).or_else(|| self.demanded(None)),
             // A mode that ends does not have to do what is due after its end.
-            Some(length) if self.is_first => self.demanded(Some(length)),
+            Some(length) if self.is_first() => self.demanded(Some(length)),
             Some(length) => self.due_within(length),
         }
     }
 
     /// The first interval from the common first arrival on in which more is due than the cores can do.
     fn demanded(&self, until: Option<Time>) -> Option<Impossible> {
-        let arrives = |task: &&Task| task.offset == Time::ZERO || matches!(task.arrival, Arrival::Sporadic { .. });
+        // Sporadic tasks can wait for the others to arrive together again, if there is time for that.
+        let can_wait = |task: &Task| until.is_none() && matches!(task.arrival, Arrival::Sporadic { .. });
+        let arrives = |task: &&Task| task.offset == Time::ZERO || can_wait(task);
         let together: Vec<&Task> = self.set.tasks().iter().filter(arrives).collect();
         let each = MOST_DEADLINES / together.len().max(1);
         let mut due: Vec<(Time, f64)> = Vec::new();
@@ -168,12 +197,7 @@ impl Phase {
 
     /// Whether more arrives and is due in the mode than the cores can do in it, wherever the first arrivals fall.
     fn due_within(&self, length: Time) -> Option<Impossible> {
-        let of_task = |task: &Task| {
-            let period = task.period().unwrap_or(Time::NEVER);
-            let room = length.0.checked_sub(task.deadline.0).and_then(|room| room.checked_sub(period.0));
-            let arrivals = room.map_or(0, |room| room / period.0.max(1) + 1);
-            arrivals as f64 * jobs_of(task) * longest(task).0 as f64
-        };
+        let of_task = |task: &Task| self.arrivals(task, task.deadline) as f64 * jobs_of(task) * longest(task).0 as f64;
         let (work, speed): (f64, f64) = (self.set.tasks().iter().map(of_task).sum(), self.set.capacity());
         let is_too_much = work > speed * length.0 as f64 * (1.0 + MARGIN);
         is_too_much.then_some(Impossible::Demand { interval: length, work: Time(work as u64), speed })
@@ -219,6 +243,7 @@ fn in_mode(task: &Task, work: f64, rate: f64) -> Task {
     task.arrival = match task.arrival {
         Arrival::Periodic { period } => Arrival::Periodic { period: longer(period) },
         Arrival::Sporadic { minimum, gap } => Arrival::Sporadic { minimum: longer(minimum), gap },
+        Arrival::Burst { jobs, every, until } => Arrival::Burst { jobs, every: longer(every), until },
         other => other,
     };
     task
@@ -275,7 +300,7 @@ fn paths(set: &TaskSet, tasks: &[Task]) -> Vec<(TaskId, Time, Time)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use temponet_task::{Core, Mode, ResourceId, Section, Speed};
+    use temponet_task::{Core, Costs, Mode, ResourceId, Section, Speed};
 
     /// Two cores, the second of them with a tenth of the speed of the first.
     fn machine(tasks: Vec<Task>) -> TaskSet {
@@ -371,6 +396,15 @@ mod tests {
         assert_eq!(modes(&set), [Some(0)]);
         set.set_modes(vec![mode(100, 1.0, 1.2, None)]);
         assert_eq!(modes(&set), [Some(0)], "it does not end");
+        // Jobs of 16 ms are hopeless, but none need arrive within 9 ms; within 12 ms one does, unless the next one was
+        // delayed by a slow mode.
+        let short = |to: u64| vec![mode(100, 2.0, 1.0, Some(vec![TaskId(0)])), mode(to, 1.0, 1.0, None)];
+        set.set_modes(short(109));
+        assert_eq!(modes(&set), []);
+        set.set_modes(short(112));
+        assert_eq!(modes(&set), [Some(0)]);
+        set.set_modes([vec![mode(50, 1.0, 0.2, None)], short(112)].concat());
+        assert_eq!(modes(&set), []);
         set.set_modes(vec![mode(0, 1.0, 1.2, None), mode(10_000, 1.0, 1.0, None)]);
         assert_eq!(modes(&set), [Some(0)]);
     }

@@ -45,7 +45,7 @@ pub use sections::{sharing_demand, sharing_response_times};
 pub use step_budget::StepBudget;
 pub use uniform::fgb;
 pub use uniprocessor_edf::{Demand, is_schedulable, processor_demand, qpa, quick_test};
-pub use worst_case::{NotAnalyzable, Sporadic, WorstCase};
+pub use worst_case::{NotAnalyzable, Sporadic, WorstCase, may_overrun};
 
 /// The verdict of a test.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -134,7 +134,7 @@ impl fmt::Display for NotAnalyzable {
 impl std::error::Error for NotAnalyzable {}
 
 /// Whether jobs of the task can take longer than its wcet.
-pub(crate) fn may_overrun(task: &Task) -> bool {
+pub fn may_overrun(task: &Task) -> bool {
     let overruns = matches!(task.execution, ExecutionModel::Overrun { probability, .. } if probability > 0.0);
     overruns && task.wcet_high.is_some_and(|high| high > task.wcet)
 }

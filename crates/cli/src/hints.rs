@@ -47,4 +47,26 @@ mod tests {
         }
         assert_eq!(with_flags("nothing of the kind"), "nothing of the kind");
     }
+
+    /// A message that is reworded would silently lose its flag.
+    #[test]
+    fn libraries_say_what_is_replaced() {
+        let crates = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let mut folders: Vec<_> =
+            ["formats", "lab", "runtime", "school", "sim"].map(|name| crates.join(name).join("src")).into();
+        let mut said = String::new();
+        while let Some(folder) = folders.pop() {
+            for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+                match path.is_dir() {
+                    true => folders.push(path),
+                    // Long messages go on in the next line of the source.
+                    false => said += &std::fs::read_to_string(path).unwrap_or_default().replace("\\\n", ""),
+                }
+            }
+        }
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        for (words, _) in FLAGS {
+            assert!(said.contains(words.trim()), "nothing says {words:?}");
+        }
+    }
 }

@@ -11,7 +11,7 @@
 pub enum Attribute {
     /// Fixed priority: the job with the larger number runs first.
     Priority,
-    /// Skip factor, at least 2: one job in every so many jobs may be skipped (Koren and Shasha).
+    /// Skip factor s, at least 2: one of any s consecutive jobs may be skipped (Koren and Shasha).
     Skip,
     /// Place in [`crate::System::servers`] of the server that serves the jobs of the task.
     Server,

@@ -5,11 +5,11 @@ pub mod json;
 
 use temponet_analysis::{
     ChainBound, Impossible, NotAnalyzable, Outcome, PriorityRule, Refutation, ResponseTimes, SHARING_TESTS, TESTS,
-    Test, WorstCase, chain_bounds, dependent_response_times, refutations,
+    Test, WorstCase, chain_bounds, dependent_response_times, may_overrun, refutations,
 };
 use temponet_sched::{LARGEST_SCALING, Proof, Scaling, proofs, scalings};
 use temponet_sim::labels;
-use temponet_task::{Attribute, CoreId, ExecutionModel, Task, TaskSet, Time};
+use temponet_task::{Attribute, CoreId, TaskSet, Time};
 
 use crate::comparison::listed;
 use crate::overload::Survivals;
@@ -166,8 +166,7 @@ impl Analysis {
 
     /// What a job takes where it takes the most. Jobs that may overrun count with the longest time that they may take.
     fn longest(&self) -> &'static str {
-        let overruns = |task: &Task| matches!(task.execution, ExecutionModel::Overrun { .. });
-        match self.set.tasks().iter().any(overruns) {
+        match self.set.tasks().iter().any(may_overrun) {
             true => "the longest that it may, its wcet_high",
             false => "its wcet",
         }
