@@ -90,17 +90,19 @@ struct Phase {
     begin: Time,
     /// How long the mode lasts; none if it does not end.
     length: Option<Time>,
-    /// Longest period of a task in any mode, as a multiple of that in this one.
-    delay: f64,
+    /// Longest period of each of the tasks in any mode.
+    gaps: Vec<Time>,
 }
 
 impl Phase {
     fn of(set: &TaskSet, mode: Option<usize>, length: Option<Time>) -> Phase {
         let mode = mode.map(|index| &set.modes()[index]);
-        let is_active =
-            |index: TaskId| mode.and_then(|mode| mode.tasks.as_ref()).is_none_or(|own| own.contains(&index));
-        let (work, rate) = mode.map_or((1.0, 1.0), |mode| (mode.work, mode.rate));
-        let changed: Vec<Task> = set.tasks().iter().map(|task| in_mode(task, work, rate)).collect();
+        let is_active = |index: TaskId| mode.is_none_or(|mode| !mode.stops(index));
+        let in_this_mode = |index: TaskId| match mode {
+            Some(mode) => in_mode(&set.tasks()[index], mode.work, mode.rate_of(index)),
+            None => set.tasks()[index].clone(),
+        };
+        let changed: Vec<Task> = set.task_ids().map(in_this_mode).collect();
         let recurs = |task: &Task| match task.arrival {
             Arrival::Periodic { .. } | Arrival::Sporadic { .. } => true,
             Arrival::Burst { until, .. } => until == Time::NEVER,
@@ -116,8 +118,10 @@ impl Phase {
         });
         let bare = TaskSet::new("", tasks.collect(), set.cores()).with_machine(set.machine().cores().to_vec());
         let begin = mode.map_or(Time::ZERO, |mode| mode.at);
-        let mut phase = Phase { set: bare, paths: Vec::new(), begin, length, delay: rate * set.stretch() };
-        let arrives = |index: TaskId| is_active(index) && phase.arrivals(&changed[index], Time(1)) > 0;
+        let gaps = kept.iter().map(|index| longest_gap(set, *index)).collect();
+        let mut phase = Phase { set: bare, paths: Vec::new(), begin, length, gaps };
+        let arrives =
+            |index: TaskId| is_active(index) && phase.arrivals(&changed[index], longest_gap(set, index), Time(1)) > 0;
         phase.paths = paths(set, &changed).into_iter().filter(|(index, ..)| arrives(*index)).collect();
         phase
     }
@@ -127,8 +131,9 @@ impl Phase {
         self.begin == Time::ZERO
     }
 
-    /// Number of jobs of a task that at least arrive in the mode, each this long before its end.
-    fn arrivals(&self, task: &Task, before_end: Time) -> u64 {
+    /// Number of jobs of a task that at least arrive in the mode, each this long before its end. `gap` is the longest
+    /// period of the task in any mode.
+    fn arrivals(&self, task: &Task, gap: Time, before_end: Time) -> u64 {
         let Some(period) = task.period() else { return 0 };
         if matches!(task.arrival, Arrival::Burst { until, .. } if until != Time::NEVER && !self.is_first()) {
             return 0;
@@ -137,7 +142,7 @@ impl Phase {
         // The first one comes with the offset, or up to a period of the mode before after the switch.
         let wait = match self.is_first() {
             true => task.offset,
-            false => task.offset.saturating_sub(self.begin) + Time((period.0 as f64 * self.delay) as u64 + 1),
+            false => task.offset.saturating_sub(self.begin) + gap,
         };
         let room = length.0.checked_sub(before_end.0).and_then(|room| room.checked_sub(wait.0));
         room.map_or(0, |room| room / period.0.max(1) + 1)
@@ -197,8 +202,11 @@ impl Phase {
 
     /// Whether more arrives and is due in the mode than the cores can do in it, wherever the first arrivals fall.
     fn due_within(&self, length: Time) -> Option<Impossible> {
-        let of_task = |task: &Task| self.arrivals(task, task.deadline) as f64 * jobs_of(task) * longest(task).0 as f64;
-        let (work, speed): (f64, f64) = (self.set.tasks().iter().map(of_task).sum(), self.set.capacity());
+        let of_task = |(task, gap): (&Task, &Time)| {
+            self.arrivals(task, *gap, task.deadline) as f64 * jobs_of(task) * longest(task).0 as f64
+        };
+        let work: f64 = self.set.tasks().iter().zip(&self.gaps).map(of_task).sum();
+        let speed = self.set.capacity();
         let is_too_much = work > speed * length.0 as f64 * (1.0 + MARGIN);
         is_too_much.then_some(Impossible::Demand { interval: length, work: Time(work as u64), speed })
     }
@@ -227,6 +235,13 @@ fn overloaded_cores(worst_case: &WorstCase) -> Option<Impossible> {
         let speed: f64 = cores.iter().map(|core| worst_case.speed(*core).as_f64()).sum();
         (utilization > speed * (1.0 + MARGIN)).then_some(Impossible::Cores { cores, utilization, speed })
     })
+}
+
+/// Longest period of a task in any mode, rounded up.
+fn longest_gap(set: &TaskSet, task: TaskId) -> Time {
+    let stretch = set.modes().iter().map(|mode| 1.0 / mode.rate_of(task)).fold(1.0, f64::max);
+    let period = set.tasks()[task].period().unwrap_or_default();
+    Time((period.0 as f64 * stretch) as u64 + 1)
 }
 
 /// A task as it is in a mode.
@@ -376,36 +391,54 @@ mod tests {
     #[test]
     fn each_mode_is_judged_by_itself() {
         let ms = Time::from_ms;
-        let mode = |at: u64, work: f64, rate: f64, tasks: Option<Vec<TaskId>>| Mode {
-            name: "m".into(),
-            at: ms(at),
-            work,
-            rate,
-            tasks,
-        };
+        let mode = |at: u64, work: f64, rate: f64| Mode::new("m", ms(at)).with_work(work).with_rate(rate);
+        let alone = |mode: Mode| mode.with_stop(vec![TaskId(1)]);
         let mut set =
             TaskSet::new("s", vec![Task::periodic("a", ms(10), ms(8)), Task::periodic("b", ms(10), ms(1))], 1);
-        set.set_modes(vec![
-            mode(100, 1.0, 1.2, None),
-            mode(200, 1.0, 1.2, Some(vec![TaskId(0)])),
-            mode(300, 1.0, 0.5, None),
-        ]);
+        set.set_modes(vec![mode(100, 1.0, 1.2), alone(mode(200, 1.0, 1.2)), mode(300, 1.0, 0.5)]);
         let modes = |set: &TaskSet| reasons(set).into_iter().map(|found| found.mode).collect::<Vec<_>>();
         assert_eq!(modes(&set), [], "100 ms of little more than a core's work can be done, if the rest is due later");
-        set.set_modes(vec![mode(100, 1.3, 1.2, None), mode(3_000, 1.0, 1.0, None)]);
+        set.set_modes(vec![mode(100, 1.3, 1.2), mode(3_000, 1.0, 1.0)]);
         assert_eq!(modes(&set), [Some(0)]);
-        set.set_modes(vec![mode(100, 1.0, 1.2, None)]);
+        set.set_modes(vec![mode(100, 1.0, 1.2)]);
         assert_eq!(modes(&set), [Some(0)], "it does not end");
         // Jobs of 16 ms are hopeless, but none need arrive within 9 ms; within 12 ms one does, unless the next one was
         // delayed by a slow mode.
-        let short = |to: u64| vec![mode(100, 2.0, 1.0, Some(vec![TaskId(0)])), mode(to, 1.0, 1.0, None)];
+        let short = |to: u64| vec![alone(mode(100, 2.0, 1.0)), mode(to, 1.0, 1.0)];
         set.set_modes(short(109));
         assert_eq!(modes(&set), []);
         set.set_modes(short(112));
         assert_eq!(modes(&set), [Some(0)]);
-        set.set_modes([vec![mode(50, 1.0, 0.2, None)], short(112)].concat());
+        set.set_modes([vec![mode(50, 1.0, 0.2)], short(112)].concat());
         assert_eq!(modes(&set), []);
-        set.set_modes(vec![mode(0, 1.0, 1.2, None), mode(10_000, 1.0, 1.0, None)]);
+        set.set_modes(vec![mode(0, 1.0, 1.2), mode(10_000, 1.0, 1.0)]);
         assert_eq!(modes(&set), [Some(0)]);
+    }
+
+    #[test]
+    fn a_mode_slows_or_speeds_single_tasks() {
+        let ms = Time::from_ms;
+        let tasks = vec![Task::periodic("a", ms(10), ms(6)), Task::periodic("b", ms(10), ms(5))];
+        let set = |slower: Vec<(TaskId, f64)>| {
+            let mode = Mode::new("m", ms(1_000)).with_slower(slower);
+            reasons(&TaskSet::new("s", tasks.clone(), 1).with_modes(vec![Mode::new("all", Time::ZERO), mode]))
+        };
+        let last = |found: Vec<Refutation>| found.iter().any(|found| found.mode == Some(1));
+        assert!(last(set(vec![])), "11 ms in each 10 ms");
+        assert!(!last(set(vec![(TaskId(1), 1.25)])), "6 ms in 10 and 5 in 12.5 are one core");
+        assert!(last(set(vec![(TaskId(1), 1.2)])));
+        assert!(last(set(vec![(TaskId(0), 2.0), (TaskId(1), 0.7)])));
+        // Jobs of a are hopeless in the second mode, which lasts 12 ms. One need not arrive in it if a was slower before.
+        let short = |slower: Vec<(TaskId, f64)>| {
+            let modes = vec![
+                Mode::new("before", ms(50)).with_slower(slower),
+                Mode::new("short", ms(100)).with_work(2.0).with_stop(vec![TaskId(1)]),
+                Mode::new("after", ms(112)),
+            ];
+            reasons(&TaskSet::new("s", tasks.clone(), 2).with_modes(modes))
+        };
+        assert_eq!(short(vec![]).iter().map(|found| found.mode).collect::<Vec<_>>(), [Some(1)]);
+        assert_eq!(short(vec![(TaskId(0), 1.5)]), []);
+        assert_ne!(short(vec![(TaskId(1), 1.5)]), [], "only the other one was slower");
     }
 }

@@ -130,6 +130,10 @@ fn a_part_is_guaranteed_where_the_tests_do_not_apply() {
     assert!(text.contains("In mode rush, jobs ask for 2.15 cores' worth"), "{text}");
     assert!(text.contains("not analysable: ") && names(&guarantee["tasks"]) == ["brake", "steer"], "{text}");
     let exception = "In mode rush, jobs that come or take more than their task says are not guaranteed.";
+    let faster =
+        |factor: f64| format!("{OVERLOAD}[[mode]]\nname = \"rush\"\nat = 1000\nslower = {{ brake = {factor} }}\n");
+    assert_eq!(analyzed(&folder, &faster(0.5), &[]).1["exceptions"], json!([exception]));
+    assert_eq!(analyzed(&folder, &faster(1.5), &[]).1["exceptions"], json!([]));
     assert!(text.contains(exception) && guarantee["exceptions"] == json!([exception]), "{text}");
 }
 

@@ -86,6 +86,7 @@ impl Kind {
             Kind::Fraction => "`\"m/k\"`".into(),
             Kind::List(kind, least, most) if least == most => format!("list of {least}: {}", kind.described()),
             Kind::List(kind, ..) => format!("list: {}", kind.described()),
+            Kind::Named(kind) => format!("`{{ task = … }}` with a {}", kind.described()),
             Kind::Table(table) => {
                 let keys: Vec<&str> = table.specs().iter().map(|spec| spec.name).collect();
                 format!("`{{ {} }}`", keys.join(", "))

@@ -17,6 +17,8 @@ pub(super) enum Out {
     Bool(bool),
     List(Vec<Out>),
     Table(Entries),
+    /// A table whose keys are names.
+    Named(Vec<(String, Out)>),
 }
 
 /// Keys and values of a table, in the order of the file.
@@ -48,6 +50,10 @@ impl Out {
                 let entries: Vec<_> = entries.iter().map(|(key, value)| line(key, value)).collect();
                 format!("{{ {} }}", entries.join(", "))
             }
+            Out::Named(entries) => {
+                let entry = |(name, value): &(String, Out)| format!("{} = {}", toml_key(name), value.toml());
+                format!("{{ {} }}", entries.iter().map(entry).collect::<Vec<_>>().join(", "))
+            }
         }
     }
 
@@ -58,6 +64,7 @@ impl Out {
             Out::Text(text) => return out.push_str(&serde_json::Value::from(text.as_str()).to_string()),
             Out::List(items) => ('[', ']', items.iter().map(|item| (None, item)).collect()),
             Out::Table(entries) => ('{', '}', entries.iter().map(|(key, item)| (Some(key.name), item)).collect()),
+            Out::Named(entries) => ('{', '}', entries.iter().map(|(name, item)| (Some(name.as_str()), item)).collect()),
             Out::Number(_) | Out::Integer(_) | Out::Bool(_) => return out.push_str(&self.toml()),
         };
         let holds_tables = items.iter().any(|(_, item)| matches!(item, Out::Table(_)));
@@ -69,13 +76,22 @@ impl Out {
             out.push_str(line_break);
             out.push_str(&indent(depth + 1));
             if let Some(key) = key {
-                out.push_str(&format!("\"{key}\": "));
+                out.push_str(&format!("{}: ", serde_json::Value::from(*key)));
             }
             item.json(depth + 1, out);
         }
         out.push_str(line_break);
         out.push_str(&indent(depth));
         out.push(close);
+    }
+}
+
+/// Returns a name as a key of TOML, in quotes unless it needs none.
+fn toml_key(name: &str) -> String {
+    let is_bare = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
+    match !name.is_empty() && name.chars().all(is_bare) {
+        true => name.into(),
+        false => format!("\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\"")),
     }
 }
 

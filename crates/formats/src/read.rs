@@ -3,16 +3,17 @@
 //! `keys/` reads the single values. This file puts the set as a whole together, `task.rs` its tasks and bursts,
 //! `precedence.rs` what they say about each other.
 
+mod modes;
 mod precedence;
 mod task;
 
 use std::collections::HashMap;
 use std::path::Path;
 
-use temponet_task::{Core, Mode, Server, Speed, Task, TaskSet, Time, TimeUnit};
+use temponet_task::{Core, Server, Speed, Task, TaskSet, TimeUnit};
 
 use crate::Problem;
-use crate::keys::{CORE, Context, CoreGroup, MODE, MOST_CORES, SERVER, SET, SetDraft, TIME_UNIT, TaskIds};
+use crate::keys::{CORE, Context, CoreGroup, MOST_CORES, SERVER, SET, SetDraft, TIME_UNIT};
 use crate::keys::{implied_cores, unknown_server};
 use crate::node::{Node, Value};
 use crate::notes::{Imported, Notes};
@@ -63,12 +64,13 @@ pub(super) fn task_set(root: &Node, name: String, origin: &Path) -> Result<Impor
         return Err(Problem::at(line, problem.to_string()));
     }
     warnings.extend(precedence::connect(&mut set, &links, draft.chains, draft.communication, &file)?);
-    let modes = modes(draft.modes, &set, &file)?;
+    let mut notes = Notes::default();
+    let modes = modes::modes(draft.modes, &set, &file, &mut notes)?;
     set.set_modes(modes);
     if set.tasks().is_empty() {
         return Err(Problem::whole_file("has no tasks: write at least one [[task]] with name, period and wcet"));
     }
-    Ok(Imported { set, warnings, notes: Notes::default(), files })
+    Ok(Imported { set, warnings, notes, files })
 }
 
 /// Reads the `[[core]]` tables.
@@ -108,21 +110,6 @@ fn servers(nodes: &[Node], file: &Context<'_>) -> Result<Vec<Server>, Problem> {
         }
     };
     nodes.iter().map(server).collect()
-}
-
-/// Reads the `[[mode]]` tables, in the order of their beginnings.
-fn modes(nodes: &[Node], set: &TaskSet, file: &Context<'_>) -> Result<Vec<Mode>, Problem> {
-    let indices = TaskIds::of(set);
-    let file = Context { tasks: Some((set, &indices)), ..*file };
-    let mut modes = Vec::new();
-    for node in nodes {
-        let name = format!("mode {}", modes.len() + 1);
-        let mut mode = Mode { name, at: Time::ZERO, work: 1.0, rate: 1.0, tasks: None };
-        MODE.read(node, &mut mode, &file)?;
-        modes.push(mode);
-    }
-    modes.sort_by_key(|mode| mode.at);
-    Ok(modes)
 }
 
 /// Names that are in use, with their lines.

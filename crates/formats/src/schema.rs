@@ -100,6 +100,7 @@ fn value(kind: &Kind) -> Value {
             }
             list
         }
+        Kind::Named(kind) => json!({ "type": "object", "additionalProperties": value(kind) }),
         Kind::Table(table) => object(&table.specs(), None),
         Kind::Models(models) => {
             let tables: Vec<Value> = models().iter().map(|(name, specs)| object(specs, Some(name))).collect();

@@ -140,6 +140,7 @@ fn cell(value: &Out, between: &str) -> Result<String, &'static str> {
             [(_, value)] => cell(value, between)?,
             _ => return Err("parameters"),
         },
+        Out::Named(_) => return Err("names"),
     })
 }
 

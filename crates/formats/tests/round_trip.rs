@@ -122,13 +122,9 @@ pub fn any_set() -> impl Strategy<Value = TaskSet> {
             set.system.set_costs(Costs { migration: Time::from_us(5), ..*set.costs() });
             set.system.set_servers(vec![Server { name: "s".into(), budget: Time(5), period: Time(9) }]);
             set.system.tasks_mut()[0].extra.set(Attribute::Server, Some(0));
-            set.set_modes(vec![Mode {
-                name: "m".into(),
-                at: Time(7),
-                work: 1.25,
-                rate: 0.5,
-                tasks: Some(vec![TaskId(0)]),
-            }]);
+            let slower = set.task_ids().skip(1).map(|task| (task, 1.35)).collect();
+            let mode = Mode::new("m", Time(7)).with_work(1.25).with_rate(0.5);
+            set.set_modes(vec![mode.with_slower(slower).with_stop(vec![TaskId(0)])]);
             let arrival = Arrival::Burst { jobs: 2, every: Time(50), until: Time(500) };
             let Task { guarantee, .. } = set.tasks()[0];
             let preemption = Preemption::Every(Time(2));

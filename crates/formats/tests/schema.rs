@@ -61,10 +61,12 @@ fn problem(root: &Value, schema: &Value, value: &Value) -> Option<String> {
             rule.as_object().unwrap().iter().find_map(entry)
         }
         "additionalProperties" => {
-            assert_eq!(rule, &json!(false));
-            let known = object["properties"].as_object().unwrap();
-            let unknown = value.as_object().and_then(|table| table.keys().find(|key| !known.contains_key(*key)));
-            unknown.map(|key| format!("unknown key {key:?}"))
+            let known = |key: &str| object.get("properties").is_some_and(|known| known.get(key).is_some());
+            let mut others = value.as_object().into_iter().flatten().filter(|(key, _)| !known(key));
+            match rule {
+                Value::Bool(false) => others.next().map(|(key, _)| format!("unknown key {key:?}")),
+                rule => others.find_map(|(_, value)| problem(root, rule, value)),
+            }
         }
         other => panic!("unknown keyword {other}"),
     })

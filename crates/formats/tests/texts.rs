@@ -72,7 +72,45 @@ fn toml_reads_units_defaults_and_everything_else() {
     assert_eq!((b.deadline, b.acet, &b.execution), (us(500), Some(us(20)), &ExecutionModel::Weibull { exceed: 0.005 }));
     assert_eq!(peak.arrival, Arrival::Burst { jobs: 10, every: us(20_000), until: us(10_000_500) });
     assert_eq!(set.modes().len(), 1);
-    assert_eq!((set.modes()[0].at, &set.modes()[0].tasks), (Time::from_secs(1), &Some(vec![TaskId(0)])));
+    assert_eq!((set.modes()[0].at, &set.modes()[0].stop), (Time::from_secs(1), &vec![TaskId(1), TaskId(2)]));
+}
+
+#[test]
+fn modes_name_what_they_change_and_the_rest_goes_on() {
+    let with = |mode: &str| {
+        let tasks =
+            ["camera", "radar", "log"].map(|name| format!("[[task]]\nname = \"{name}\"\nperiod = 10\nwcet = 1\n"));
+        let after = "[[task]]\nname = \"see\"\nafter = [\"camera\"]\nwcet = 1\n[[task]]\nname = \"fuse\"\nafter = [\"see\", \"radar\"]\nwcet = 1\n";
+        read(&format!("{}{after}[[mode]]\nname = \"m\"\nat = 5\n{mode}", tasks.concat()), Format::Toml)
+    };
+    let mode = |text: &str| with(text).unwrap().set.modes()[0].clone();
+    let [camera, radar, log, see, fuse] = [0, 1, 2, 3, 4].map(TaskId);
+    assert_eq!(mode("slower = { log = 1.35 }").slower, [(log, 1.35)]);
+    assert_eq!(mode("stop = [\"log\"]").stop, [log]);
+    // Tasks arrive with those that they come after.
+    let both = mode("slower = { camera = 2, radar = 2 }\nstop = []");
+    assert_eq!((both.slower, both.stop), (vec![(camera, 2.0), (radar, 2.0), (see, 2.0), (fuse, 2.0)], vec![]));
+    assert_eq!(mode("stop = [\"radar\", \"camera\"]").stop, [camera, radar, see, fuse]);
+    let old = with("tasks = [\"log\"]").unwrap();
+    assert_eq!(old.set.modes()[0].stop, [camera, radar, see, fuse]);
+    assert_eq!(old.notes, ["set.toml:24: mode \"m\": tasks = […] stops every other task: camera, radar, see, fuse"]);
+    assert_eq!(with("stop = [\"log\"]").unwrap().notes, [""; 0]);
+    let errors = [
+        ("slower = { lgo = 2 }", "set.toml:24: there is no task \"lgo\"; did you mean \"log\"?"),
+        ("slower = { log = 0 }", "set.toml:24: slower = 0 must be a number from 0.001 to 1000"),
+        ("slower = 2", "set.toml:24: slower must be a table, not 2"),
+        ("stop = [\"log\", \"log\"]", "set.toml:24: stop names \"log\" twice"),
+        ("stop = [\"see\"]", "set.toml:24: stop: \"see\" arrives with \"camera\", and must be named like it"),
+        ("slower = { see = 2 }", "set.toml:24: slower: \"see\" arrives with \"camera\", and must be named like it"),
+        ("stop = [\"camera\"]", "set.toml:24: stop: \"radar\" arrives with \"camera\", and must be named like it"),
+        (
+            "tasks = [\"log\"]\nstop = [\"radar\"]",
+            "set.toml:24: tasks beside stop: tasks stops every task that it does not name, so one of them is enough",
+        ),
+    ];
+    for (text, message) in errors {
+        assert_eq!(with(text).unwrap_err().to_string(), message);
+    }
 }
 
 #[test]

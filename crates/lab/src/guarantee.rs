@@ -154,18 +154,21 @@ impl<'a> Guaranteed<'a> {
             (!modes.is_empty()).then(|| format!("{noun} {}", listed(modes, MOST_NAMES)))
         };
         let mut sentences = Vec::new();
+        let rates = |mode: &Mode| self.set.task_ids().map(|task| mode.rate_of(task)).collect::<Vec<_>>();
+        let is_faster = |mode: &Mode| rates(mode).iter().any(|rate| *rate > 1.0);
+        let other_rates = |mode: &Mode| rates(mode).iter().any(|rate| *rate != 1.0);
         match &self.role {
             Role::StealsSlack(guarantee) => {
-                if let Some(modes) = named(&|mode| mode.work > 1.0 || mode.rate > 1.0) {
+                if let Some(modes) = named(&|mode| mode.work > 1.0 || is_faster(mode)) {
                     sentences.push(format!(
                         "In {modes}, jobs that come or take more than their task says are not guaranteed."
                     ));
                 }
-                if let Some(modes) = named(&|mode| mode.rate != 1.0).filter(|_| guarantee.needs_pattern()) {
+                if let Some(modes) = named(&other_rates).filter(|_| guarantee.needs_pattern()) {
                     sentences.push(format!("The other rates of {modes} end the guarantee of all tasks."));
                 }
                 let pays_for_all = self.set.cores() == 1 && self.set.costs().decision > Time::ZERO;
-                if let Some(modes) = named(&|mode| mode.rate > 1.0).filter(|_| pays_for_all) {
+                if let Some(modes) = named(&is_faster).filter(|_| pays_for_all) {
                     sentences.push(format!("In {modes}, decisions can cost more than the guarantee provides for."));
                 }
             }

@@ -119,11 +119,12 @@ fn jobs_of(set: &TaskSet, id: TaskId, date: Time) -> f64 {
     let mut arrivals = 0.0;
     for number in 0..=set.modes().len() {
         let mode = number.checked_sub(1).map(|before| &set.modes()[before]);
-        let is_silent = mode.and_then(|mode| mode.tasks.as_ref()).is_some_and(|tasks| !tasks.contains(&id));
+        let is_silent = mode.is_some_and(|mode| mode.stops(id));
         let from = mode.map_or(Time::ZERO, |mode| mode.at).max(task.offset);
         let to = set.modes().get(number).map_or(end, |next| next.at.min(end));
         if !is_silent && from < to {
-            arrivals += (to - from).as_secs_f64() * arrivals_per_second(task) * mode.map_or(1.0, |mode| mode.rate);
+            arrivals +=
+                (to - from).as_secs_f64() * arrivals_per_second(task) * mode.map_or(1.0, |mode| mode.rate_of(id));
         }
     }
     match task.arrival {
@@ -177,7 +178,7 @@ mod tests {
         let day = Time::from_secs(86_400);
         let fast_and = |slow: Task| TaskSet::new("s", vec![Task::periodic("fast", Time(1_000), Time(100)), slow], 1);
         let mut late_mode = set(&[1]);
-        let mode = |at, rate| temponet_task::Mode { name: "m".into(), at, work: 1.0, rate, tasks: None };
+        let mode = |at, rate| temponet_task::Mode::new("m", at).with_rate(rate);
         late_mode.set_modes(vec![mode(day, 1.0)]);
         let mut quick_mode = set(&[1_000]);
         quick_mode.set_modes(vec![mode(Time::from_ms(1), 1e6)]);

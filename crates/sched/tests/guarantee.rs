@@ -107,14 +107,30 @@ fn guaranteed_jobs_are_never_late_in_overload() {
 fn slow_down(rng: &mut Pcg64, set: &mut TaskSet) {
     let span = span(set).0;
     let count = rng.random_range(1..4);
-    let mut mode = |number: u64| Mode {
-        name: format!("m{number}"),
-        at: Time(number * span / 4 + rng.random_range(0..span / 8)),
-        work: rng.random_range(0.5..=1.0),
-        rate: rng.random_range(0.2..=1.0),
-        tasks: None,
+    let mut mode = |number: u64| {
+        Mode::new(format!("m{number}"), Time(number * span / 4 + rng.random_range(0..span / 8)))
+            .with_work(rng.random_range(0.5..=1.0))
+            .with_rate(rng.random_range(0.2..=1.0))
     };
     set.set_modes((0..count).map(&mut mode).collect());
+}
+
+/// Adds modes that slow single tasks down, or stop them.
+fn slow_some_down(rng: &mut Pcg64, set: &mut TaskSet) {
+    slow_down(rng, set);
+    let mut modes = set.modes().to_vec();
+    for mode in &mut modes {
+        let factor = |task| rng.random_bool(0.5).then(|| (task, rng.random_range(1.0..3.0)));
+        mode.slower = set.task_ids().filter_map(factor).collect();
+        mode.stop = set.task_ids().filter(|_| rng.random_bool(0.2)).collect();
+    }
+    set.set_modes(modes);
+}
+
+#[test]
+fn guaranteed_jobs_are_never_late_in_modes_that_slow_or_stop_single_tasks() {
+    let (jobs, bare_missed, _) = defy(15, 1_000, slow_some_down);
+    assert!(jobs > 20_000 && bare_missed > 500, "{jobs} {bare_missed}");
 }
 
 #[test]
@@ -125,7 +141,7 @@ fn guaranteed_jobs_are_never_late_in_modes_that_slow_their_tasks_down() {
     let ms = Time::from_ms;
     let jittery = Task::periodic("g", ms(10), ms(6)).with_deadline(ms(30)).with_jitter(ms(9)).with_guarantee(true);
     let mut set = TaskSet::new("jitter", vec![jittery, Task::periodic("h", ms(3), ms(3))], 1);
-    set.set_modes(vec![Mode { name: "slow".into(), at: ms(1), work: 1.0, rate: 0.9, tasks: None }]);
+    set.set_modes(vec![Mode::new("slow", ms(1)).with_rate(0.9)]);
     let (metrics, counters) = shielded(build("srpt").unwrap(), &set, 1, ms(20_000));
     assert_eq!((metrics.tasks[0].jobs.met, counters.lapses), (metrics.tasks[0].jobs.released, 0));
 }
@@ -448,24 +464,23 @@ fn what_cannot_fit_alone_takes_no_guarantee_from_others() {
 #[test]
 fn jobs_that_come_late_or_ask_for_less_keep_their_guarantee() {
     let ms = Time::from_ms;
-    let mode =
-        |at: u64, rate: f64, tasks: Option<Vec<TaskId>>| Mode { name: "m".into(), at: ms(at), work: 1.0, rate, tasks };
+    let mode = |at: u64, stop: &[u32]| Mode::new("m", ms(at)).with_stop(stop.iter().copied().map(TaskId).collect());
     let critical = Task::periodic("critical", ms(10), ms(1)).with_guarantee(true);
     let rest = Task::periodic("rest", ms(100), ms(120)).with_deadline(ms(130));
     let mut slower = TaskSet::new("slower", vec![critical, rest], 1);
-    slower.set_modes(vec![mode(500, 0.5, None)]);
+    slower.set_modes(vec![mode(500, &[]).with_rate(0.5)]);
     // A pattern that fits only because of its offsets, in which one task pauses.
     let apart = |name: &str, offset: u64| {
         Task::periodic(name, ms(4), ms(2)).with_deadline(ms(2)).with_offset(ms(offset)).with_guarantee(true)
     };
     let rest = Task::periodic("rest", ms(40), ms(20));
     let mut paused = TaskSet::new("paused", vec![apart("a", 0), apart("b", 2), rest], 1);
-    paused.set_modes(vec![mode(101, 1.0, Some(vec![TaskId(0), TaskId(2)])), mode(203, 1.0, None)]);
+    paused.set_modes(vec![mode(101, &[1]), mode(203, &[])]);
     // Everything fits on two cores, but not divided; when the proof of the stand-in is void, two tasks are kept.
     let third = |name: &str, period: u64, wcet: u64| Task::periodic(name, ms(period), ms(wcet));
     let mut undivided = TaskSet::new("undivided", vec![third("a", 10, 7), third("b", 12, 8), third("x", 15, 9)], 2);
     undivided.system.tasks_mut().iter_mut().take(2).for_each(|task| task.guarantee = true);
-    undivided.set_modes(vec![mode(600, 1.0, Some(vec![TaskId(2)])), mode(660, 1.0, None)]);
+    undivided.set_modes(vec![mode(600, &[0, 1]), mode(660, &[])]);
     for (set, guaranteed) in [(&slower, 1), (&paused, 2), (&undivided, 2)] {
         for (choice, bad) in BAD.into_iter().enumerate() {
             let (metrics, _) = shielded(inner(choice, 1).1, set, 1, ms(2_000));
@@ -604,7 +619,7 @@ fn jobs_that_announce_more_than_their_task_are_left_to_the_scheduler() {
         if !matches!(Role::on(&set.system), Role::StealsSlack(_)) {
             continue;
         }
-        set.set_modes(vec![Mode { name: "busy".into(), at: Time::ZERO, work: 1.7, rate: 1.0, tasks: None }]);
+        set.set_modes(vec![Mode::new("busy", Time::ZERO).with_work(1.7)]);
         let met = |name: &str| {
             let mut scheduler = build(name).unwrap();
             simulate(&set, 1, Time(5 * span(&set).0), &mut *scheduler, &mut Unobserved).unwrap().jobs.met

@@ -90,7 +90,7 @@ fn offsets_that_make_a_set_schedulable_are_relied_on_as_long_as_they_hold() {
         assert_eq!((metrics.missed(), counters.lapses), (0, 0), "{bad:?}");
     }
     // Once the arrivals leave their pattern, nothing is proved any more.
-    set.push_mode(Mode { name: "fast".into(), at: ms(80), work: 1.0, rate: 1.1, tasks: None });
+    set.push_mode(Mode::new("fast", ms(80)).with_rate(1.1));
     let mut shield = Shield::new(build("edf").unwrap());
     simulate(&set, 0, ms(160), &mut shield, &mut Unobserved).unwrap();
     assert!(shield.why_disarmed().is_some_and(|why| why.to_string().contains("pattern")) && !shield.is_armed());
@@ -158,7 +158,7 @@ fn after_an_overload_it_is_armed_again_at_the_first_idle_instant() {
     let ms = Time::from_ms;
     let tasks = vec![Task::periodic("a", ms(10), ms(4)), Task::periodic("b", ms(15), ms(4))];
     let mut set = TaskSet::new("peak", tasks, 1);
-    let mode = |at: u64, work: f64| Mode { name: "m".into(), at: ms(at), work, rate: 1.0, tasks: None };
+    let mode = |at: u64, work: f64| Mode::new("m", ms(at)).with_work(work);
     set.set_modes(vec![mode(100, 2.0), mode(150, 1.0)]);
     for (choice, bad) in BAD.into_iter().enumerate() {
         for on_miss in [OnMiss::Abort, OnMiss::Continue] {

@@ -321,7 +321,7 @@ impl Workload {
                 jobs.get(stream.next_number as usize).map(|job| job.release)
             }
             (_, Some(period), Some(end)) => {
-                let step = divided(period, self.set.modes()[self.modes_begun - 1].rate);
+                let step = divided(period, self.set.modes()[self.modes_begun - 1].rate_of(index));
                 Some(time + step * (end - time).0.div_ceil(step.0))
             }
             _ => None,
@@ -335,9 +335,7 @@ impl Workload {
 
     /// Returns whether the current mode suppresses the jobs of a task.
     fn is_silent(&self, task: TaskId) -> bool {
-        let mode = self.modes_begun.checked_sub(1).map(|index| &self.set.modes()[index]);
-        let released = mode.and_then(|mode| mode.tasks.as_ref());
-        released.is_some_and(|tasks| !tasks.contains(&task))
+        self.modes_begun.checked_sub(1).is_some_and(|index| self.set.modes()[index].stops(task))
     }
 
     /// Takes the arrival at the head of the queue, replaces it by the task's next arrival, and returns the job number.
@@ -346,7 +344,7 @@ impl Workload {
         let stream = &mut self.streams[task];
         let number = stream.next_number;
         stream.next_number += 1;
-        let rate = self.modes_begun.checked_sub(1).map_or(1.0, |index| self.set.modes()[index].rate);
+        let rate = self.modes_begun.checked_sub(1).map_or(1.0, |index| self.set.modes()[index].rate_of(task));
         let next = match &self.set.tasks()[task].arrival {
             Arrival::Periodic { period } => Some(time + divided(*period, rate)),
             Arrival::Sporadic { minimum, gap } => Some(time + divided(draw_gap(*minimum, *gap, &mut stream.rng), rate)),
@@ -412,7 +410,7 @@ impl Workload {
             estimate: None,
         };
         if let Some(mode) = self.modes_begun.checked_sub(1).map(|begun| &self.set.modes()[begun]) {
-            release.deadline = arrived + divided(task.deadline, mode.rate);
+            release.deadline = arrived + divided(task.deadline, mode.rate_of(index));
             for time in [&mut release.execution, &mut release.wcet, &mut release.bcet] {
                 *time = divided(*time, 1.0 / mode.work);
             }

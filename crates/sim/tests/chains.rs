@@ -97,8 +97,8 @@ fn sporadic_sources_take_their_followers_along_and_modes_silence_whole_graphs() 
     sporadic.system.tasks_mut()[0].jitter = ms(3);
     sporadic.system.tasks_mut()[1].after = vec![TaskId(0)];
     sporadic.system.follow_sources().unwrap();
-    let quiet = Mode { name: "quiet".into(), at: ms(300), work: 2.0, rate: 1.0, tasks: Some(vec![]) };
-    let loud = Mode { name: "loud".into(), at: ms(500), work: 1.0, rate: 2.0, tasks: None };
+    let quiet = Mode::new("quiet", ms(300)).with_work(2.0).with_only(&[], 2);
+    let loud = Mode::new("loud", ms(500)).with_rate(2.0);
     sporadic.set_modes(vec![quiet, loud]);
     let jobs = Workload::counted(&sporadic, 3, ms(1000));
     let of = |task: u32| jobs.iter().filter(move |job| job.task == TaskId(task));

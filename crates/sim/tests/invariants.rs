@@ -70,8 +70,9 @@ fn any_set() -> impl Strategy<Value = TaskSet> {
         set.system.set_costs(Costs { migration: Time::from_us(costs.1), ..*set.costs() });
         set.system.set_costs(Costs { decision: Time::from_us(costs.2), ..*set.costs() });
         if modes {
-            let mode = |at, work, rate, tasks| Mode { name: "m".into(), at: Time::from_ms(at), work, rate, tasks };
-            set.set_modes(vec![mode(50, 1.7, 0.8, None), mode(120, 0.5, 1.5, Some(vec![TaskId(0)]))]);
+            let mode = |at, work, rate| Mode::new("m", Time::from_ms(at)).with_work(work).with_rate(rate);
+            let only = |mode: Mode| mode.with_only(&[TaskId(0)], set.tasks().len());
+            set.set_modes(vec![mode(50, 1.7, 0.8), only(mode(120, 0.5, 1.5))]);
         }
         set.system.follow_sources().unwrap();
         set

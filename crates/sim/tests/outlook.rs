@@ -155,7 +155,9 @@ fn sporadic_gaps_and_jitter_go_on_from_what_has_passed() {
 #[test]
 fn a_change_of_mode_is_seen_in_the_jobs_and_a_silent_task_stays_silent() {
     let mut set = TaskSet::new("s", vec![uniform("a", 10, 2), uniform("b", 10, 2)], 1);
-    set.set_modes(vec![Mode { name: "half".into(), at: ms(100), work: 2.0, rate: 0.5, tasks: Some(vec![TaskId(0)]) }]);
+    set.set_modes(vec![
+        Mode::new("half", ms(100)).with_work(2.0).with_rate(0.5).with_only(&[TaskId(0)], set.tasks().len()),
+    ]);
     let (engine, outlook) = seen(&set, 1, ms(151));
     let jobs = followed(outlook.draw(&engine.view(), 1, engine.now() + ms(100)), "edf");
     assert!(!jobs.is_empty() && jobs.iter().all(|job| job.task == TaskId(0) && job.wcet == ms(4)));

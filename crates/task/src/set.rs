@@ -3,7 +3,7 @@
 use alloc::{string::String, sync::Arc, vec::Vec};
 use core::ops::Deref;
 
-use crate::{System, Task, TaskId, Time, TimeUnit};
+use crate::{Mode, System, Task, Time, TimeUnit};
 
 /// Rule for a job that is not complete at its deadline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,21 +40,6 @@ pub struct Costs {
     /// Added at each decision to the job on core 0, which takes the decisions, and to every job that the decision
     /// dispatches.
     pub decision: Time,
-}
-
-/// A change of the load that lasts from `at` until the next mode begins.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Mode {
-    /// Name shown in reports.
-    pub name: String,
-    /// Time at which the mode begins.
-    pub at: Time,
-    /// Factor on execution times, best and worst case included.
-    pub work: f64,
-    /// Factor on the arrival rate. Relative deadlines shrink by the same factor.
-    pub rate: f64,
-    /// Tasks that release jobs in this mode; `None` means all tasks.
-    pub tasks: Option<Vec<TaskId>>,
 }
 
 /// A reservation that serves the jobs of some tasks with `budget` processor time in every `period`.
@@ -152,9 +137,9 @@ impl TaskSet {
     }
 
     /// Sets the modes, sorted by the time at which they begin.
-    pub fn set_modes(&mut self, modes: Vec<Mode>) {
-        let stretch = |mode: &Mode| 1.0 / mode.rate;
-        self.system.set_stretch(modes.iter().map(stretch).fold(1.0, f64::max));
+    pub fn set_modes(&mut self, mut modes: Vec<Mode>) {
+        modes.iter_mut().for_each(Mode::sort);
+        self.system.set_stretch(modes.iter().map(Mode::stretch).fold(1.0, f64::max));
         self.modes = modes;
     }
 

@@ -225,7 +225,7 @@ fn critical_jobs_that_nobody_knows_beforehand_are_not_left_to_hope() {
 #[test]
 fn a_switch_of_the_mode_is_noticed_and_its_end_too() {
     let mut set = drawn(6, 1, 0.9, 7);
-    let mode = |name: &str, at, work| Mode { name: name.into(), at, work, rate: 1.0, tasks: None };
+    let mode = |name: &str, at, work| Mode::new(name, at).with_work(work);
     set.set_modes(vec![mode("busy", Time::from_secs(2), 1.8), mode("calm", Time::from_secs(8), 1.0)]);
     let mut portfolio = Portfolio::classical(Tuning::Online, Settings::BARE);
     simulate(&set, 1, Time::from_secs(2), &mut portfolio, &mut Unobserved).unwrap();

@@ -58,7 +58,7 @@ fn properties(set: &TaskSet) -> BTreeSet<&'static str> {
     found.extend((set.costs().context_switch > Time::ZERO).then_some("switch cost"));
     found.extend((set.on_miss() == OnMiss::Continue).then_some("late jobs go on"));
     found.extend((!set.modes().is_empty()).then_some("modes"));
-    found.extend(set.modes().iter().any(|mode| mode.tasks.is_some()).then_some("silent tasks"));
+    found.extend(set.modes().iter().any(|mode| !mode.stop.is_empty()).then_some("silent tasks"));
     found
 }
 

@@ -61,7 +61,7 @@ impl Peak {
         let low = (mean - self.share * self.load) / (1.0 - self.share);
         let mode = |name: &str, seconds: f64, load: f64| {
             let at = Time((seconds * 1e9) as u64);
-            Mode { name: name.into(), at, work: load / mean, rate: 1.0, tasks: None }
+            Mode::new(name, at).with_work(load / mean)
         };
         let periods = (case.horizon.0 as f64 / 1e9 / self.every).ceil() as u32;
         let modes = (0..periods).flat_map(|period| {

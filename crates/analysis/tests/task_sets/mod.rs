@@ -104,7 +104,7 @@ fn make_wild(rng: &mut Pcg64, task: &mut Task, unit: u64) {
 pub fn uncovered_sets() -> (TaskSet, [TaskSet; 3]) {
     let plain = set(&[(1, 10, 10), (2, 20, 20)], 1);
     let mut moded = plain.clone();
-    moded.push_mode(Mode { name: "hot".into(), at: ms(5), work: 9.0, rate: 1.0, tasks: None });
+    moded.push_mode(Mode::new("hot", ms(5)).with_work(9.0));
     let mut deciding = plain.clone();
     deciding.system.set_costs(Costs { decision: Time(1), ..*deciding.costs() });
     let job = ListedJob::new(ms(0), ms(5), ms(1));

@@ -1,11 +1,11 @@
-//! Keys that name tasks: `after` and `reads` of a task, and the tables `[[chain]]` and `[[mode]]`.
+//! Keys that name tasks: `after` and `reads` of a task, and the table `[[chain]]`.
 
 use std::collections::BTreeMap;
 
-use temponet_task::{Chain, Communication, Mode, Precedence, TaskId, TaskSet};
+use temponet_task::{Chain, Communication, TaskId, TaskSet};
 use temponet_wording::did_you_mean;
 
-use super::{COMMUNICATION, Csv, Given, Key, Kind, NAME, Plain, Spec, Table, put, set};
+use super::{COMMUNICATION, Given, Key, Kind, NAME, Plain, Spec, Table, put, set};
 use crate::Problem;
 use crate::node::{Node, Value};
 use crate::out::{Out, text, time};
@@ -75,7 +75,7 @@ impl TaskIds {
 }
 
 /// Names of tasks that a chain or a mode is about.
-const TASKS: Spec = Spec::new("tasks", Kind::List(&Kind::Reference, 2, usize::MAX), "");
+pub(super) const TASKS: Spec = Spec::new("tasks", Kind::List(&Kind::Reference, 2, usize::MAX), "");
 
 /// Keys of `[[chain]]`.
 pub(crate) static CHAIN: Table<Plain<(Chain, [usize; 2]), Chain>> = Table {
@@ -116,72 +116,8 @@ pub(crate) static CHAIN: Table<Plain<(Chain, [usize; 2]), Chain>> = Table {
 
 impl super::Context<'_> {
     /// Returns the task with a name that stands in this line.
-    fn find_task(&self, name: &str, line: usize) -> Result<TaskId, Problem> {
+    pub fn find_task(&self, name: &str, line: usize) -> Result<TaskId, Problem> {
         let unknown = || Problem::at(line, format!("there is no task {name:?}"));
         self.tasks.ok_or_else(unknown)?.1.find(name, line)
     }
-}
-
-const FACTOR: Kind = Kind::Number(0.001, 1000.0);
-
-/// Keys of `[[mode]]`.
-pub(crate) static MODE: Table<Plain<Mode, Mode>> = Table {
-    what: "mode",
-    keys: &[
-        Key::new(
-            NAME.doc("name shown in reports").default("`mode` and its number"),
-            |mode, given| set(&mut mode.name, given.printable()),
-            |_, mode| Some(text(&mode.name)),
-        ),
-        Key::new(
-            Spec::new("at", Kind::Time, "time at which the mode begins; it lasts until the next one").required(),
-            |mode, given| set(&mut mode.at, given.time()),
-            |_, mode| Some(time(mode.at)),
-        ),
-        Key::new(
-            Spec::new("work", FACTOR, "factor on execution times").default("`1`"),
-            |mode, given| set(&mut mode.work, given.number()),
-            |_, mode| Some(Out::Number(mode.work)),
-        ),
-        Key::new(
-            Spec::new("rate", FACTOR, "factor on the arrival rate; deadlines are shortened by the same factor")
-                .default("`1`"),
-            |mode, given| set(&mut mode.rate, given.number()),
-            |_, mode| Some(Out::Number(mode.rate)),
-        ),
-        Key::new(
-            Spec { kind: Kind::List(&Kind::Reference, 0, usize::MAX), ..TASKS }
-                .doc("names of the only tasks that release jobs; all or none of those that come after each other")
-                .default("all")
-                .csv(Csv::Column("")),
-            |mode, given| {
-                let find = |item: Given<'_>| given.with.find_task(item.text()?, item.node.line);
-                let released: Vec<TaskId> = given.items()?.map(find).collect::<Result<_, _>>()?;
-                if let Some((set, _)) = given.with.tasks {
-                    whole_graphs(set, &released, given.node.line)?;
-                }
-                put(&mut mode.tasks, Ok(released))
-            },
-            |set, mode| mode.tasks.as_ref().map(|tasks| write_names(set, tasks)),
-        ),
-    ],
-};
-
-/// Checks that a mode releases all or none of the tasks that follow each other.
-fn whole_graphs(set: &TaskSet, released: &[TaskId], line: usize) -> Result<(), Problem> {
-    let Ok(Some(graph)) = Precedence::of(set.tasks()) else { return Ok(()) };
-    let mut is_released = vec![false; set.tasks().len()];
-    released.iter().for_each(|task| is_released[*task] = true);
-    for (id, task) in set.task_ids().zip(set.tasks()) {
-        let differs = |source: &&TaskId| is_released[**source] != is_released[id];
-        if let Some(source) = graph.sources(id).iter().find(differs) {
-            let source = &set.tasks()[*source].name;
-            let message = format!(
-                "a mode must have all or none of the tasks that come after each other, such as {source:?} and {:?}",
-                task.name
-            );
-            return Err(Problem::at(line, message));
-        }
-    }
-    Ok(())
 }

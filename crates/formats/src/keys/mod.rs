@@ -14,6 +14,7 @@ mod execution;
 mod jobs;
 mod links;
 mod machine;
+mod mode;
 mod models;
 mod preemption;
 mod sections;
@@ -32,8 +33,9 @@ pub(crate) use burst::BURST;
 use execution::EXECUTION;
 pub(crate) use execution::{Bounds, MODELS, Measured, default_model, model, named_model, samples};
 pub(crate) use jobs::{JOB, JobDraft, JobRow, RELEASE};
-pub(crate) use links::{CHAIN, MODE, Named, TaskIds};
+pub(crate) use links::{CHAIN, Named, TaskIds};
 pub(crate) use machine::{CORE, CoreGroup, implied_cores};
+pub(crate) use mode::{MODE, ModeDraft};
 pub(crate) use models::gap;
 pub(crate) use sections::{SECTION, SECTIONS};
 use set::COMMUNICATION;
@@ -110,6 +112,8 @@ pub(crate) enum Kind {
     Fraction,
     /// List with at least and at most this many items of a kind.
     List(&'static Kind, usize, usize),
+    /// A table whose keys are names of tasks, with values of a kind.
+    Named(&'static Kind),
     /// A table with these keys.
     Table(&'static (dyn Specs + Sync)),
     /// Table whose `model` names one of these sets of keys.
@@ -360,6 +364,14 @@ impl<'a> Given<'a> {
         let kind = if let Kind::List(kind, ..) = self.kind { *kind } else { self.kind };
         let given = *self;
         Ok(self.node.list(self.name)?.iter().map(move |node| Given { node, kind, ..given }))
+    }
+
+    /// Returns the entries of a table whose keys are names.
+    pub fn entries(&self) -> Result<impl Iterator<Item = (&'a str, Given<'a>)> + use<'a>, Problem> {
+        let kind = if let Kind::Named(kind) = self.kind { *kind } else { self.kind };
+        let given = *self;
+        let entries = &self.node.table(self.name)?.entries;
+        Ok(entries.iter().map(move |(name, node)| (name.as_str(), Given { node, kind, ..given })))
     }
 
     /// Returns the value with the line that states it.

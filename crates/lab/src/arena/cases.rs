@@ -75,7 +75,7 @@ impl Scenario {
         self.properties.shape.add_wave(&mut set, horizon);
         for switch in &self.switches {
             let at = Time((switch.from * horizon.0 as f64) as u64);
-            set.push_mode(Mode { name: switch.name.clone(), at, work: switch.work, rate: 1.0, tasks: None });
+            set.push_mode(Mode::new(&switch.name, at).with_work(switch.work));
         }
         // Schedulers may know what they are judged by.
         set.system.set_aims([&[self.goal], set.aims()].concat());

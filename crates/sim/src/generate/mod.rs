@@ -225,7 +225,7 @@ pub fn generate_tasks(spec: &Spec, seed: u64) -> Result<TaskSet, GenerateError> 
     }
     let mode = |(name, at, utilization): &(String, Time, f64)| {
         let work = (utilization / total * 1e6).round() / 1e6;
-        Mode { name: name.clone(), at: *at, work, rate: 1.0, tasks: None }
+        Mode::new(name, *at).with_work(work)
     };
     let modes = spec.modes.iter().map(mode).collect();
     let name = format!("random-{}x{}-{seed}", tasks.len(), spec.cores);

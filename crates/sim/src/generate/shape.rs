@@ -215,7 +215,7 @@ impl Shape {
             let work = low + (high - low) * (1.0 - angle.cos()) / 2.0;
             let at = Time((horizon.0 as f64 * f64::from(step) / f64::from(waves * steps)) as u64);
             let name = format!("hour{step}");
-            set.push_mode(Mode { name, at, work: (work * 1e6).round() / 1e6, rate: 1.0, tasks: None });
+            set.push_mode(Mode::new(name, at).with_work((work * 1e6).round() / 1e6));
         }
     }
 }

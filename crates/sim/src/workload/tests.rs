@@ -79,8 +79,8 @@ fn bursts_release_many_at_once_and_end() {
 fn modes_scale_work_and_rate_and_silence_tasks() {
     let tasks = vec![Task::periodic("a", ms(10), ms(2)), Task::periodic("b", ms(10), ms(1))];
     let mut set = TaskSet::new("s", tasks, 1);
-    let mode = |name: &str, at, work, rate, tasks| Mode { name: name.into(), at, work, rate, tasks };
-    set.set_modes(vec![mode("hot", ms(20), 1.5, 2.0, Some(vec![TaskId(0)])), mode("calm", ms(40), 1.0, 1.0, None)]);
+    let hot = Mode::new("hot", ms(20)).with_work(1.5).with_rate(2.0).with_stop(vec![TaskId(1)]);
+    set.set_modes(vec![hot, Mode::new("calm", ms(40))]);
     let of = |task| {
         let seen = releases(&set, 0, ms(60)).into_iter().filter(move |r| r.task == task);
         seen.map(|r| (r.time.0 / 1_000_000, r.execution.0 / 1_000_000, (r.deadline - r.time).0 / 1_000_000))
@@ -94,15 +94,34 @@ fn modes_scale_work_and_rate_and_silence_tasks() {
 }
 
 #[test]
+fn a_mode_slows_speeds_and_stops_single_tasks_and_the_rest_goes_on() {
+    let task = |name: &str| Task::periodic(name, ms(10), ms(1));
+    let mut set = TaskSet::new("s", ["slow", "fast", "off", "rest", "after"].map(task).into(), 1);
+    set.system.tasks_mut()[4].after = vec![TaskId(0)];
+    set.system.follow_sources().unwrap();
+    let factors = vec![(TaskId(0), 1.5), (TaskId(1), 0.5), (TaskId(4), 1.5)];
+    let mode = Mode::new("m", ms(20)).with_slower(factors).with_stop(vec![TaskId(2)]);
+    set.set_modes(vec![mode, Mode::new("again", ms(50))]);
+    assert_eq!(set.stretch(), 1.5);
+    let of = |task| {
+        let seen = releases(&set, 0, ms(70)).into_iter().filter(move |r| r.task == TaskId(task));
+        seen.map(|r| (r.time.0 / 1_000_000, (r.deadline - r.time).0 / 1_000_000)).collect::<Vec<_>>()
+    };
+    assert_eq!(of(0), [(0, 10), (10, 10), (20, 15), (35, 15), (50, 10), (60, 10)]);
+    assert_eq!(of(1), [(0, 10), (10, 10), (20, 5), (25, 5), (30, 5), (35, 5), (40, 5), (45, 5), (50, 10), (60, 10)]);
+    assert_eq!(of(2), [(0, 10), (10, 10), (50, 10), (60, 10)]);
+    assert_eq!(of(3), [0, 10, 20, 30, 40, 50, 60].map(|time| (time, 10)));
+    assert_eq!(of(4), of(0));
+}
+
+#[test]
 fn a_silent_last_mode_ends_the_releases() {
     let task = Task::periodic("a", Time(1), Time(1));
     let mut set = TaskSet::new("s", vec![task], 1);
-    let silence = |at| Mode { name: "off".into(), at, work: 1.0, rate: 1.0, tasks: Some(vec![]) };
-    set.set_modes(vec![silence(Time(3))]);
+    set.set_modes(vec![Mode::new("off", Time(3)).with_stop(vec![TaskId(0)])]);
     assert_eq!(releases(&set, 0, Time::NEVER).len(), 3);
     // A mode of years without jobs is skipped in one step.
-    let back = Mode { tasks: None, ..silence(Time::MAX_INPUT) };
-    set.push_mode(back);
+    set.push_mode(Mode::new("on", Time::MAX_INPUT));
     assert_eq!(releases(&set, 0, Time::MAX_INPUT + Time(2)).len(), 5);
 }
 

@@ -125,7 +125,27 @@ encode_fields! {
     Costs: context_switch, migration, decision;
     Server: name, budget, period;
     Chain: name, tasks, deadline, communication;
-    Mode: name, at, work, rate, tasks;
+}
+
+impl Encode for Mode {
+    fn put(&self, out: &mut Vec<u8>) {
+        let Mode { name, at, work, rate, slower, stop } = self;
+        name.put(out);
+        at.put(out);
+        work.put(out);
+        rate.put(out);
+        // A mode that names no task has the bytes that it had before modes could slow or stop single tasks.
+        if slower.is_empty() && stop.is_empty() {
+            return 0u8.put(out);
+        }
+        2u8.put(out);
+        stop.put(out);
+        slower.len().put(out);
+        for (task, factor) in slower {
+            task.put(out);
+            factor.put(out);
+        }
+    }
 }
 
 impl Encode for Task {

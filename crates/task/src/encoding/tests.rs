@@ -34,7 +34,7 @@ fn changes() -> Vec<Change> {
         set.system.set_servers(vec![Server { name: name.into(), budget: Time(budget), period: Time(period) }]);
     }
     fn mode(set: &mut TaskSet, change: impl FnOnce(&mut Mode)) {
-        let mut mode = Mode { name: "m".into(), at: Time(1), work: 1.0, rate: 1.0, tasks: None };
+        let mut mode = Mode::new("m", Time(1));
         change(&mut mode);
         set.set_modes(vec![mode]);
     }
@@ -55,8 +55,11 @@ fn changes() -> Vec<Change> {
         ("mode at", |set| mode(set, |mode| mode.at = Time(2))),
         ("mode work", |set| mode(set, |mode| mode.work = 2.0)),
         ("mode rate", |set| mode(set, |mode| mode.rate = 2.0)),
-        ("mode tasks", |set| mode(set, |mode| mode.tasks = Some(vec![]))),
-        ("mode tasks", |set| mode(set, |mode| mode.tasks = Some(vec![TaskId(1)]))),
+        ("mode stop", |set| mode(set, |mode| mode.stop = vec![TaskId(0)])),
+        ("mode stop", |set| mode(set, |mode| mode.stop = vec![TaskId(1)])),
+        ("mode slower", |set| mode(set, |mode| mode.slower = vec![(TaskId(0), 0.5)])),
+        ("mode slower task", |set| mode(set, |mode| mode.slower = vec![(TaskId(1), 0.5)])),
+        ("mode slower factor", |set| mode(set, |mode| mode.slower = vec![(TaskId(0), 0.25)])),
         ("fewer tasks", |set| drop(set.system.tasks_mut().pop())),
         ("cores", |set| set.system.set_cores(3)),
         ("machine", |set| {

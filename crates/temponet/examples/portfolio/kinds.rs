@@ -140,13 +140,9 @@ fn modes(seed: u64, cores: usize, worth: fn(usize) -> (u8, f64), switches: &[Swi
         task.execution = ExecutionModel::Uniform;
         (task.criticality, task.value) = worth(place);
     }
-    let speaks = |silent: bool| silent.then(|| set.task_ids().filter(|task| task.0 % 3 != 2).collect::<Vec<_>>());
-    let mode = |(place, (at, work, rate, silent)): (usize, &Switch)| Mode {
-        name: format!("m{place}"),
-        at: Time::from_secs(*at),
-        work: *work,
-        rate: *rate,
-        tasks: speaks(*silent),
+    let mode = |(place, (at, work, rate, silent)): (usize, &Switch)| {
+        let stop = set.task_ids().filter(|task| *silent && task.0 % 3 == 2).collect();
+        Mode::new(format!("m{place}"), Time::from_secs(*at)).with_work(*work).with_rate(*rate).with_stop(stop)
     };
     set.set_modes(switches.iter().enumerate().map(mode).collect());
     set

@@ -50,13 +50,11 @@ pub(super) fn modes(ranged: &Ranged, set: &mut TaskSet, rng: &mut Pcg64) {
         if set.modes().last().is_some_and(|last| last.at >= at) {
             return;
         }
-        set.push_mode(Mode {
-            name: format!("mode{}", number + 1),
-            at,
-            work: if varies_work { rounded(work) } else { 1.0 },
-            rate: if varies_rate { rounded(faster) } else { 1.0 },
-            tasks: (released.len() < set.tasks().len()).then_some(released),
-        });
+        let mode = Mode::new(format!("mode{}", number + 1), at)
+            .with_work(if varies_work { rounded(work) } else { 1.0 })
+            .with_rate(if varies_rate { rounded(faster) } else { 1.0 })
+            .with_only(&released, set.tasks().len());
+        set.push_mode(mode);
     }
 }
 
