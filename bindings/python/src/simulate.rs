@@ -77,7 +77,8 @@ fn run(plan: &ComparisonPlan) -> Result<ComparisonRow, CompareError> {
     progress.finish();
     let (scheduler, counters) = (plan.roster.label(name), scheduler.counters());
     let (compliance, scores) = (vec![metrics.jobs.compliance()], vec![metrics.scores(&plan.goal)]);
-    Ok(ComparisonRow { spec: name.clone(), scheduler, metrics, compliance, scores, latency, recording, counters })
+    let (spec, decider) = (name.clone(), plan.roster.decider(name, &plan.set.system));
+    Ok(ComparisonRow { spec, scheduler, metrics, compliance, scores, latency, recording, counters, decider })
 }
 
 #[pymethods]

@@ -6,7 +6,7 @@ use std::sync::mpsc::Sender;
 
 use pyo3::prelude::*;
 use temponet_lab::models::BUILT_IN;
-use temponet_school::preparation::{baselines, check_teachers, initial_weights, parts, trials, verdict};
+use temponet_school::preparation::{baselines, check_teachers, initial_weights, parts, start, trials, verdict};
 use temponet_school::verdict::TrainingVerdict;
 use temponet_school::{curves, recipe_file};
 use temponet_train::{
@@ -117,6 +117,7 @@ pub fn train(
     parts(own.as_ref()).map_err(errors::input)?;
     check_teachers(&recipe, own.as_ref()).map_err(errors::input)?;
     let weights = begin_with.map(|name| initial_weights(name, &recipe)).transpose().map_err(errors::input)?;
+    let start = begin_with.zip(weights.as_ref()).map(|(name, weights)| start(name, weights, &recipe));
     let device = TrainingDevice::open(device).map_err(|why| errors::input(format!("device = {device:?}: {why}")))?;
     let callback = callback.map(Arc::new);
     let seed = recipe.seed;
@@ -124,9 +125,15 @@ pub fn train(
         let mut run = device.session(recipe.clone(), own.clone(), weights.as_ref());
         let mut reporter = Reporter { sender, callback };
         run.train(&mut reporter).map_err(|error| error.to_string())?;
-        let (model, phases) = (run.model(), run.figures().to_vec());
-        let trials = trials(&recipe, own, judged).map_err(|error| error.to_string())?;
-        let verdict = verdict(model.clone(), &trials).map_err(|error| error.to_string())?;
+        let (mut model, phases) = (run.model(), run.figures().to_vec());
+        let trials = trials(&recipe, own.clone(), judged).map_err(|error| error.to_string())?;
+        let verdict = verdict(model.clone(), start.as_ref(), &trials);
+        let mut verdict = verdict.map_err(|error| error.to_string())?;
+        // Weights that did not change are those of the start, whatever the training was.
+        if let Some(start) = start.filter(|_| verdict.is_unchanged) {
+            model = start.model;
+        }
+        verdict.settle(&mut model, own.as_ref());
         Ok((model, phases, verdict))
     })?;
     let (model, phases, verdict) = trained.map_err(errors::input)?;

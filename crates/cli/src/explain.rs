@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use temponet::Tuning;
+use temponet_lab::advice::Decider;
 use temponet_lab::explain::ModelRun;
 use temponet_lab::explain::decision::{ExplainedDecision, explain_at, facts, json, page};
 use temponet_lab::explain::run::{COMPARED, SHORTER, explain_run, json as run_json, lines, page as run_page};
@@ -54,7 +55,9 @@ pub fn run(args: Args) -> Result<()> {
         bail!("--at {} is beyond the horizon of {horizon}; --horizon sets a later one", args.at);
     }
     let mut roster = args.model.roster()?;
-    // The network is explained, so it is the network that decides.
+    // Without its shield, the network decides alone.
+    let decider = if args.model.no_shield { None } else { roster.decider(SHIELDED, &set.system) };
+    // The network is explained, so it is the network that decides here.
     roster.options.tuning = Tuning::Off;
     let (mut scheduler, mut plain) = (roster.build(args.model.scheduler(SHIELDED))?, roster.build(UNSHIELDED)?);
     let model = roster.model.clone().context("there is no model")?;
@@ -72,25 +75,43 @@ pub fn run(args: Args) -> Result<()> {
         let run = explain_run(explained, &mut others)?;
         let findings = lines(&run, model.provenance().unwrap_or("unknown"));
         if let Some(file) = report {
+            let decides = decider.as_ref().map(|decider| ("decides".to_string(), decider.sentence.clone()));
+            let findings: Vec<_> = decides.into_iter().chain(findings.clone()).collect();
             file.write(run_page(&set, &model.tokenizer, &run, &findings))?;
         }
         if args.json {
-            return output::print_json(&run_json(&set, seed, horizon, &model, !args.model.no_shield, &run));
+            let mut report = run_json(&set, seed, horizon, &model, !args.model.no_shield, &run);
+            report["decider"] = serde_json::to_value(&decider)?;
+            return output::print_json(&report);
         }
         let line = |(name, value): &(String, String)| format!("{name:<30} {value}\n");
-        return output::print(&(heading(&set, horizon) + "\n\n" + &findings.iter().map(line).collect::<String>()));
+        return output::print(
+            &(first_line(decider.as_ref())
+                + &heading(&set, horizon)
+                + "\n\n"
+                + &findings.iter().map(line).collect::<String>()),
+        );
     }
     let found = explain_at(explained, args.at)?;
     let decision = found.with_context(|| format!("no job is ready at or after {} and before {horizon}", args.at))?;
     let guaranteed = (!args.model.no_shield).then(|| Guaranteed::on(&set));
     let sentences = facts(&decision, guaranteed.as_ref());
     if let Some(file) = report {
-        file.write(page(&set, &decision, &sentences))?;
+        file.write(page(&set, &decision, &(first_line(decider.as_ref()) + &sentences)))?;
     }
     if args.json {
-        return output::print_json(&json(&set, &decision, guaranteed.as_ref()));
+        let mut report = json(&set, &decision, guaranteed.as_ref());
+        report["decider"] = serde_json::to_value(&decider)?;
+        return output::print_json(&report);
     }
-    output::print(&text(&decision, &sentences))
+    output::print(&(first_line(decider.as_ref()) + &text(&decision, &sentences)))
+}
+
+/// Says who decides in the learned scheduler on this set, which need not be the network that is explained.
+fn first_line(decider: Option<&Decider>) -> String {
+    let Some(decider) = decider else { return "The network decides alone: there is no shield and no tuning.\n".into() };
+    let here = if decider.is_network() { "" } else { "; below is what the network would do" };
+    format!("In {SHIELDED}, {}{here}.\n", decider.sentence)
 }
 
 /// Greatest number of jobs in the table.

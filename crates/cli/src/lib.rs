@@ -136,7 +136,7 @@ impl Program {
             // The reader of our output has closed the pipe, as in `temponet sets | head`.
             Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
             Err(error) if error.is::<Failed>() => {
-                output::say(&format!("failed: {error}"));
+                error.to_string().lines().for_each(|line| output::say(&format!("failed: {line}")));
                 ExitCode::from(1)
             }
             Err(error) => {

@@ -126,7 +126,8 @@ pub fn run(args: Args) -> Result<()> {
     }
     let (scheduler, counters) = (plan.roster.label(name), scheduler.counters());
     let (compliance, scores) = (vec![metrics.jobs.compliance()], vec![metrics.scores(&plan.goal)]);
-    let row = ComparisonRow { spec: name.into(), scheduler, metrics, compliance, scores, latency, recording, counters };
+    let (spec, decider) = (name.to_string(), plan.roster.decider(name, &set.system));
+    let row = ComparisonRow { spec, scheduler, metrics, compliance, scores, latency, recording, counters, decider };
     match args.json {
         true => output::print_json(&JsonRun::of(&row, &plan, &notes)),
         false => output::print(&text(&row, &plan)),
@@ -145,6 +146,9 @@ fn text(row: &ComparisonRow, plan: &ComparisonPlan) -> String {
     let jobs = metrics.jobs;
     let mut out = heading(&plan.set, plan.horizon) + "\n\n";
     let mut line = |name: &str, value: String| out += &format!("{name:<22} {value}\n");
+    if let Some(decider) = &row.decider {
+        line("decides", decider.sentence.clone());
+    }
     let met = format!("{} of {} ({})", table::count(jobs.met), table::count(jobs.released), percent(jobs.compliance()));
     line("deadlines met", met);
     if let Some(pitmd) = metrics.pitmd() {

@@ -5,8 +5,11 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use serde::Serialize;
 use temponet::stages::Learned;
-use temponet::tuning::{Candidate, CandidateScore, Choice, Settings, choose};
+use temponet::tuning::{Candidate, CandidateScore, Choice, Settings, TunedModel, Why, choose};
+use temponet_lab::advice::Decider;
 use temponet_lab::stats::percent;
+use temponet_sched::shield::Role;
+use temponet_sim::statistics::margin;
 use temponet_task::{Scheduler, System, TaskSet};
 use temponet_wording::counted;
 
@@ -39,12 +42,14 @@ pub struct Args {
     json: bool,
 }
 
-/// JSON report: the set, the choice and what speaks for it.
+/// JSON report: the set, who decides, the choice of this tuning and what speaks for it.
 #[derive(Serialize)]
 struct JsonChoice<'a> {
     task_set: &'a str,
     cores: usize,
     verdict: String,
+    /// Who decides in `temponet` with this model: the followed candidate, or the shield's stand-in.
+    decider: &'a Decider,
     #[serde(flatten)]
     choice: &'a Choice,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,17 +66,30 @@ pub fn run(args: Args) -> Result<()> {
     let mut fresh = (*model).clone();
     fresh.forget_tuned();
     let system = set.system.clone();
-    let choice = &chosen(&system, Learned::new(model, roster.options)?, &args.setup)?;
+    let choice = &chosen(&system, Learned::new(model.clone(), roster.options)?, &args.setup)?;
+    // A verdict of the training on this set rests on more jobs, and is what the scheduler follows.
+    let weights = fresh.weights.checksum();
+    let is_verdict =
+        |tuned: &TunedModel| tuned.choice.why == Why::Judged && tuned.weights == weights && tuned.is_for(&system);
+    let judged = model.tuned().filter(is_verdict).map(|tuned| tuned.choice);
+    let followed = judged.as_ref().unwrap_or(choice);
+    let decider = &Decider::of(followed, Some(&Role::on(&system)));
     if let Some(file) = file {
-        fresh.set_tuned(&set.name, &system, choice.clone())?;
+        fresh.set_tuned(&set.name, &system, followed.clone())?;
         file.write(fresh.to_bytes().context("cannot write the model")?)?;
     }
+    let verdict = match judged {
+        Some(_) if choice.name != followed.name => {
+            format!("{}. By this tuning alone, {choice}", decider.sentence)
+        }
+        _ => decider.sentence.clone(),
+    };
     if args.json {
-        let (verdict, output) = (choice.to_string(), args.output.as_ref());
-        let report = JsonChoice { task_set: &set.name, cores: set.cores(), verdict, choice, output };
+        let output = args.output.as_ref();
+        let report = JsonChoice { task_set: &set.name, cores: set.cores(), verdict, decider, choice, output };
         return output::print_json(&report);
     }
-    output::print(&text(&set, choice))?;
+    output::print(&text(&set, choice, &verdict))?;
     args.output.as_deref().map_or(Ok(()), |path| written(path, false))
 }
 
@@ -86,7 +104,7 @@ fn chosen(system: &System, mut network: Learned, setup: &SetupArgs) -> Result<Ch
     Ok(choose(system, &candidates, settings))
 }
 
-fn text(set: &TaskSet, choice: &Choice) -> String {
+fn text(set: &TaskSet, choice: &Choice, verdict: &str) -> String {
     let mut out = format!(
         "{}: {} on {}, {} simulated\n\n",
         set.name,
@@ -97,13 +115,13 @@ fn text(set: &TaskSet, choice: &Choice) -> String {
     if !choice.candidates.is_empty() {
         let mut header: Vec<&str> = vec!["candidate"];
         header.extend(choice.measures.iter().map(String::as_str));
-        header.extend(["less the best simple", "±", "blocks"]);
+        header.extend(["less the best simple", "±95%", "blocks"]);
         let mut rows: Vec<&CandidateScore> = choice.candidates.iter().collect();
         rows.sort_by_key(|row| row.name != choice.name);
         out += &table::render(&header, &rows.iter().map(|row| cells(row)).collect::<Vec<_>>());
         out += "\n";
     }
-    out + &format!("{choice}.\n")
+    out + &format!("{verdict}.\n")
 }
 
 fn jobs(choice: &Choice) -> String {
@@ -118,8 +136,9 @@ fn cells(row: &CandidateScore) -> Vec<String> {
         .find(|(difference, error)| difference.abs() > **error)
         .or_else(|| pairs().find(|(difference, _)| **difference != 0.0))
         .unwrap_or((&0.0, &0.0));
+    let half = if *error > 0.0 { margin(row.blocks, 0.025) * error } else { 0.0 };
     let mut cells = vec![row.name.clone()];
     cells.extend(row.scores.iter().map(|score| percent(*score)));
-    cells.extend([format!("{:+.2}", 100.0 * difference), format!("{:.2}", 100.0 * error), row.blocks.to_string()]);
+    cells.extend([format!("{:+.2}", 100.0 * difference), format!("{:.2}", 100.0 * half), row.blocks.to_string()]);
     cells
 }

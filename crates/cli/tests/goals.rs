@@ -40,6 +40,27 @@ fn fail_if_ends_with_exit_code_one_and_says_why() {
     let (code, table, error) = compare(&[path, "--schedulers", "srpt,muf", "--fail-if", "srpt:critical<100%"]);
     assert_eq!((code, table.contains("scheduler")), (Some(1), true), "the table is there all the same");
     assert_eq!(error, "failed: srpt:critical<100%: critical of srpt is 0.00%\n");
+    let all = [
+        "--fail-if",
+        "srpt:critical.1<1",
+        "--fail-if",
+        "met>1%",
+        "--fail-if",
+        "srpt:task.log<1",
+        "--fail-if",
+        "srpt:task.brake<1",
+    ];
+    let (code, _, error) = compare(&[&[path, "--schedulers", "srpt,muf"], &all[..]].concat());
+    let expected = "failed: srpt:critical.1<1: critical.1 of srpt is 0.00%\nfailed: met>1%: met of muf is 66.67%\n\
+        failed: srpt:task.brake<1: task.brake of srpt is 0.00%\n";
+    assert_eq!((code, error.as_str()), (Some(1), expected), "all that hold are named, and no other");
+    for (wrong, why) in [
+        ("critical.2<1", "no task has criticality 2"),
+        ("task.brak<1", "there is no task \"brak\"; did you mean \"brake\"?"),
+    ] {
+        let (code, _, error) = compare(&[path, "--schedulers", "srpt", "--fail-if", wrong]);
+        assert_eq!((code, error.contains(why)), (Some(2), true), "{error}");
+    }
     let (code, ..) = compare(&[path, "--schedulers", "srpt,muf", "--fail-if", "critical<100%"]);
     assert_eq!(code, Some(0), "the best one meets them all");
     let (code, _, error) = compare(&[path, "--schedulers", "muf", "--fail-if", "edf:met<1"]);

@@ -9,10 +9,13 @@
 //! - [`explain`]: why the learned scheduler decided as it did;
 //! - [`latency`]: how long the decisions of a run take on this machine.
 //!
+//! What follows from them is said by [`advice`], and nowhere else.
+//!
 //! They share the schedulers by name ([`roster`]), the length of runs ([`horizon`]), the clairvoyant optimum
 //! ([`clairvoyant`]), statistics ([`stats`]), the picture of a schedule ([`gantt`]) and the progress bar
 //! ([`progress`]). All pages and pictures are written with the crate `temponet-page`.
 
+pub mod advice;
 pub mod analysis;
 pub mod arena;
 pub mod chain_table;

@@ -9,7 +9,10 @@ use temponet::tuning::{Choices, Portfolio, Settings};
 use temponet::{Model, Options, Temponet};
 use temponet_sched::SpecError;
 use temponet_sched::catalog::{self, Entry, Kind, Mark, RegisterError, Request, Spec};
-use temponet_task::Scheduler;
+use temponet_sched::shield::Role;
+use temponet_task::{Scheduler, System};
+
+use crate::advice::Decider;
 
 /// Name of the learned scheduler with its shield.
 pub const SHIELDED: &str = "temponet";
@@ -53,14 +56,18 @@ fn entries() -> [Entry; 4] {
             "the simple scheduler that serves the set best, found by simulating the set before the run",
             "a known set without the learned scheduler; what the network adds is its distance from it",
             |request| {
-                let settings = if request.is_shielded { Settings::SHIELDED } else { Settings::BARE };
                 let roster = request.context::<Roster>().cloned().unwrap_or_default();
+                let settings = settings(request.is_shielded);
                 Ok(Box::new(Portfolio::classical(roster.options.tuning, settings).sharing(roster.choices)))
             },
         )
         .kind(Kind::Tuned),
         planner::entry(),
     ]
+}
+
+fn settings(is_shielded: bool) -> Settings {
+    if is_shielded { Settings::SHIELDED } else { Settings::BARE }
 }
 
 /// Returns the roster of a request, and its model.
@@ -178,6 +185,26 @@ impl Roster {
             error => error,
         })?;
         named.build(self)
+    }
+
+    /// Returns who decides in a scheduler that follows another one, on a system; `None` for all others. The choice is
+    /// shared with the schedulers that are built, so it is made once.
+    pub fn decider(&self, spec: &str, system: &System) -> Option<Decider> {
+        match kind(spec) {
+            Kind::Learned => {
+                let mut learned = Temponet::new(self.model.clone()?, self.options).ok()?.sharing(self.choices.clone());
+                learned.start(system).ok()?;
+                Some(Decider::of(learned.choice()?, Some(&learned.shield_role())))
+            }
+            Kind::Tuned => {
+                let is_shielded = adds_shield(spec);
+                let tuned = Portfolio::classical(self.options.tuning, settings(is_shielded));
+                let mut tuned = tuned.sharing(self.choices.clone());
+                tuned.start(system).ok()?;
+                Some(Decider::of(tuned.choice()?, is_shielded.then(|| Role::on(system)).as_ref()))
+            }
+            _ => None,
+        }
     }
 
     /// Returns the name of a scheduler in results, which marks untrained models: random weights are never reported as

@@ -13,7 +13,7 @@ use temponet_train::{
 };
 
 use crate::curves;
-use crate::verdict::{JudgedScheduler, TrainingVerdict, judge};
+use crate::verdict::{JudgedScheduler, Start, TrainingVerdict, judge};
 use temponet_lab::arena::Case;
 use temponet_lab::comparison::CompareError;
 use temponet_lab::models;
@@ -58,15 +58,22 @@ pub fn initial_weights(name: &str, recipe: &Recipe) -> Result<Weights, Preparati
     Ok(weights)
 }
 
-/// Compares the trained model with all other schedulers, because the best one for a load is not known beforehand.
+/// Returns the model that a training begins with, by its name.
+pub fn start(name: &str, weights: &Weights, recipe: &Recipe) -> Start {
+    let is_built_in = name == models::BUILT_IN;
+    let name = if is_built_in { "the built-in model".into() } else { name.to_string() };
+    Start { name, model: Model { tokenizer: recipe.tokenizer(), weights: weights.clone() } }
+}
+
+/// Compares the trained model with the one that it began with and with all other schedulers, because the best one for a load is not known beforehand.
 /// Inapplicable schedulers are left out.
-pub fn verdict(model: Model, trials: &[Case]) -> Result<TrainingVerdict, CompareError> {
+pub fn verdict(model: Model, start: Option<&Start>, trials: &[Case]) -> Result<TrainingVerdict, CompareError> {
     // The verdict is on the network, so it is the network that decides.
     let options = Options { tuning: Tuning::Off, ..Options::default() };
     let roster = Roster { options, ..Roster::with(model) };
     let others = Roster::classical().names();
     let _progress = Progress::busy("verdict");
-    judge(&roster, &others, trials, ORACLE_SECONDS)
+    judge(&roster, start, &others, trials, ORACLE_SECONDS)
 }
 
 /// Returns the shares of EDF and of the best other scheduler on the runs of the verdict; empty if the curve weighs jobs

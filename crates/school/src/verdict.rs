@@ -1,14 +1,18 @@
-//! Whether a learned scheduler is worth using: its verdict against all other schedulers, on jobs that training never
-//! saw, trial by trial, by the goal of their sets.
+//! Whether a learned scheduler is worth using: its figures beside those of the model that it began with and of all other
+//! schedulers, on jobs that training never saw, trial by trial, by the goal of their sets. The sentences are an
+//! [`Advice`], like those of all commands.
 
 use rayon::prelude::*;
 use serde::Serialize;
-use temponet_sim::labels;
-use temponet_sim::{Unobserved, simulate};
-use temponet_task::{Aim, Goal, Measure};
+use temponet::Model;
+use temponet::tuning::{CandidateScore, Choice};
+use temponet_sim::statistics::standard_error;
+use temponet_sim::{Metrics, Unobserved, simulate};
+use temponet_task::{Aim, Arrival, Goal, Measure};
 
+use temponet_lab::advice::{Advice, Claim, Evidence};
 use temponet_lab::arena::{Case, possible};
-use temponet_lab::comparison::ranking::{self, Edge};
+use temponet_lab::comparison::ranking;
 use temponet_lab::comparison::{CompareError, listed};
 use temponet_lab::roster::{Roster, SHIELDED, UNSHIELDED};
 use temponet_lab::stats::{self, percent};
@@ -28,6 +32,43 @@ pub struct JudgedScheduler {
     pub starved: Vec<String>,
     #[serde(skip)]
     scores: Vec<Vec<f64>>,
+    #[serde(skip)]
+    units: Vec<Option<f64>>,
+    #[serde(skip)]
+    jobs: u64,
+}
+
+impl JudgedScheduler {
+    /// Compares with another scheduler; `None` if all trials are equal.
+    fn claim(&self, goal: &Goal, other: &JudgedScheduler) -> Option<Claim> {
+        Claim::from_edges(ranking::edges(goal, &self.scores, &other.scores, &self.units))
+    }
+
+    /// States the lead over another scheduler, as in "0.19 ± 0.06 points of the jobs more than edf-skip".
+    fn lead(&self, goal: &Goal, other: &JudgedScheduler, claim: &Claim) -> String {
+        let place = |measure: Measure| goal.measures().iter().position(|one| *one == measure).unwrap_or(0);
+        let reservation = claim.reservation(goal, |edge| {
+            let place = place(edge.measure);
+            (self.goal[place], other.goal[place])
+        });
+        format!("{} more than {}{reservation}", claim.points(goal), other.name)
+    }
+}
+
+/// Model that a training began with.
+#[derive(Clone, Debug)]
+pub struct Start {
+    /// Name of the model, as in "the built-in model".
+    pub name: String,
+    /// The model, with the tokens of the recipe.
+    pub model: Model,
+}
+
+impl Start {
+    /// Whether training has not changed the weights.
+    pub fn is_unchanged(&self, trained: &Model) -> bool {
+        self.model.weights.checksum() == trained.weights.checksum()
+    }
 }
 
 /// Verdict on a learned scheduler.
@@ -37,6 +78,10 @@ pub struct TrainingVerdict {
     pub temponet: JudgedScheduler,
     /// The learned scheduler without its shield.
     pub unshielded: JudgedScheduler,
+    /// The model that the training began with, with its shield; `None` if it began with random weights.
+    pub start: Option<JudgedScheduler>,
+    /// Whether no phase of the training was better than its start, so that the weights are those of the start.
+    pub is_unchanged: bool,
     /// Other schedulers that apply to every trial, the best first.
     pub others: Vec<JudgedScheduler>,
     /// Mean over the trials of the greatest possible share of deadlines met, or an upper bound on it.
@@ -50,23 +95,28 @@ pub struct TrainingVerdict {
     pub difference_ci95: Option<f64>,
     /// Number of trials.
     pub trials: usize,
+    /// What follows from the figures.
+    pub advice: Advice,
     #[serde(skip)]
     goal: Goal,
+    /// The choice of the network that a model file can carry; `None` unless the network is ahead on one set that is
+    /// known beforehand.
     #[serde(skip)]
-    edge: Option<Edge>,
+    choice: Option<Choice>,
 }
 
-/// Runs the learned scheduler, and every scheduler of `others` that applies, on all trials. `oracle` is the effort for
-/// the optimum of each trial, in seconds of one core of a reference machine.
+/// Runs the learned scheduler, the model that it began with, and every scheduler of `others` that applies, on all
+/// trials. `oracle` is the effort for the optimum of each trial, in seconds of one core of a reference machine.
 pub fn judge(
     roster: &Roster,
+    start: Option<&Start>,
     others: &[String],
     trials: &[Case],
     oracle: f64,
 ) -> Result<TrainingVerdict, CompareError> {
     let goal = Goal::of_systems(&[], trials.iter().map(|trial| &trial.set.system));
     let is_one_set = trials.windows(2).all(|pair| pair[0].set.tasks() == pair[1].set.tasks());
-    let judged = |name: &str| -> Result<JudgedScheduler, CompareError> {
+    let judged = |roster: &Roster, name: &str| -> Result<JudgedScheduler, CompareError> {
         let one = |trial: &Case| {
             let metrics = simulate(&trial.set, trial.seed, trial.horizon, &mut *roster.build(name)?, &mut Unobserved);
             metrics.map_err(|error| CompareError::Run(name.into(), error))
@@ -74,22 +124,24 @@ pub fn judge(
         let runs = trials.par_iter().map(one).collect::<Result<Vec<_>, CompareError>>()?;
         let met: Vec<f64> = runs.iter().map(|run| run.jobs.compliance()).collect();
         let scores: Vec<Vec<f64>> = runs.iter().map(|run| run.scores(&goal)).collect();
-        let mut starved = Vec::new();
-        if let (true, Some(trial)) = (is_one_set, trials.first()) {
-            for (index, task) in trial.set.tasks().iter().enumerate() {
-                let (released, met) = runs.iter().fold((0, 0), |(released, met), run| {
-                    let jobs = run.tasks[index].jobs;
-                    (released + jobs.released, met + jobs.met)
-                });
-                starved.extend((released > 0 && met == 0).then(|| task.name.clone()));
-            }
-        }
-        let (compliance, ci95) = (stats::mean(&met), stats::ci95(&met));
-        Ok(JudgedScheduler { name: name.into(), compliance, ci95, goal: ranking::means(&scores), starved, scores })
+        let mut all = Metrics::default();
+        runs.iter().for_each(|run| all.merge(run));
+        let tasks = trials.first().filter(|_| is_one_set).map_or(&[][..], |trial| trial.set.tasks());
+        let starved = tasks.iter().zip(&all.tasks).filter(|(_, of)| of.jobs.released > 0 && of.jobs.met == 0);
+        Ok(JudgedScheduler {
+            name: name.into(),
+            compliance: stats::mean(&met),
+            ci95: stats::ci95(&met),
+            goal: ranking::means(&scores),
+            starved: starved.map(|(task, _)| task.name.clone()).collect(),
+            scores,
+            units: all.units(&goal),
+            jobs: all.jobs.released,
+        })
     };
     let mut rivals = Vec::new();
     for name in others {
-        match judged(name) {
+        match judged(roster, name) {
             Err(CompareError::Run(_, why)) if why.is_about_the_set() => {}
             outcome => rivals.push(outcome?),
         }
@@ -97,8 +149,19 @@ pub fn judge(
     rivals.sort_by(|a, b| ranking::order(&a.goal, &b.goal));
     // Not by the names of the roster: a trained model that is used as `temponet` tunes itself, and what is judged here
     // is the network.
-    let network = |spec, name: &str| judged(spec).map(|judged| JudgedScheduler { name: name.into(), ..judged });
-    let (temponet, unshielded) = (network(SHIELDED, "network, shielded")?, network(UNSHIELDED, "network alone")?);
+    let network =
+        |roster: &Roster, spec, name: String| judged(roster, spec).map(|judged| JudgedScheduler { name, ..judged });
+    let temponet = network(roster, SHIELDED, "network, shielded".into())?;
+    let unshielded = network(roster, UNSHIELDED, "network alone".into())?;
+    let is_unchanged = start.zip(roster.model.as_ref()).is_some_and(|(start, model)| start.is_unchanged(model));
+    let start = start.map(|start| {
+        let name = start.name.clone();
+        match is_unchanged {
+            true => Ok(JudgedScheduler { name, ..temponet.clone() }),
+            false => network(&Roster { options: roster.options, ..Roster::with(start.model.clone()) }, SHIELDED, name),
+        }
+    });
+    let start = start.transpose()?;
     let bound = |aim: Aim| {
         let upper = |trial: &Case| possible(aim, oracle, trial).upper;
         stats::mean(&trials.par_iter().map(upper).collect::<Vec<f64>>())
@@ -112,19 +175,145 @@ pub fn judge(
         Measure::Critical(_) => (critical_levels == 1).then(|| bound(Aim::Critical)),
         Measure::Chains | Measure::Mk | Measure::WorstTask => None,
     };
-    let edge = rivals.first().and_then(|best| ranking::edge(&goal, &temponet.scores, &best.scores));
+    let judgement = Judgement { goal: &goal, network: &temponet, start: start.as_ref(), is_unchanged, others: &rivals };
+    let claim = judgement.best_other().and_then(|best| temponet.claim(&goal, best));
+    let set = trials.first().filter(|_| is_one_set).map(|trial| &trial.set);
+    let is_known = set.is_some_and(|set| set.tasks().iter().all(|task| !matches!(task.arrival, Arrival::Listed(_))));
     Ok(TrainingVerdict {
+        advice: judgement.advice(Evidence::of_runs(set, trials.len() as u64, temponet.jobs)),
+        choice: judgement.choice().filter(|_| is_known),
         temponet,
         unshielded,
+        start,
+        is_unchanged,
         others: rivals,
         clairvoyant,
         clairvoyant_goal,
-        difference: edge.map_or(0.0, |edge| edge.difference),
-        difference_ci95: edge.and_then(|edge| edge.interval),
+        difference: claim.as_ref().map_or(0.0, |claim| claim.edge.difference),
+        difference_ci95: claim.and_then(|claim| claim.edge.interval),
         trials: trials.len(),
         goal,
-        edge,
     })
+}
+
+/// The figures from which the advice follows.
+struct Judgement<'a> {
+    goal: &'a Goal,
+    network: &'a JudgedScheduler,
+    start: Option<&'a JudgedScheduler>,
+    is_unchanged: bool,
+    others: &'a [JudgedScheduler],
+}
+
+impl<'a> Judgement<'a> {
+    /// The best other scheduler: the first by its means, unless another one is ahead of it beyond chance.
+    fn best_other(&self) -> Option<&'a JudgedScheduler> {
+        let is_ahead = |one: &JudgedScheduler, best: &JudgedScheduler| {
+            one.claim(self.goal, best).is_some_and(|claim| claim.is_lead())
+        };
+        self.others.iter().reduce(|best, one| if is_ahead(one, best) { one } else { best })
+    }
+
+    /// The choice of the network, if it is new and ahead of the best other scheduler.
+    fn choice(&self) -> Option<Choice> {
+        let best = self.best_other().filter(|_| !self.is_unchanged)?;
+        let is_lead = self.network.claim(self.goal, best).is_some_and(|claim| claim.is_lead());
+        let places = 0..self.goal.measures().len();
+        let error = |scores: &[Vec<f64>], place: usize| standard_error(&ranking::values(scores, place)).unwrap_or(0.0);
+        let differences = places.clone().map(|place| {
+            let (difference, error) = ranking::difference(&self.network.scores, &best.scores, place);
+            (difference, error.unwrap_or(0.0))
+        });
+        let (differences, difference_errors) = differences.unzip();
+        let network = CandidateScore {
+            name: String::new(),
+            scores: self.network.goal.clone(),
+            errors: places.map(|place| error(&self.network.scores, place)).collect(),
+            differences,
+            difference_errors,
+            blocks: self.network.scores.len(),
+        };
+        is_lead.then(|| Choice::judged(self.goal, network, &best.name, self.network.jobs))
+    }
+
+    fn advice(&self, evidence: Evidence) -> Advice {
+        let Some(best) = self.best_other() else {
+            let sentences = vec!["No other scheduler applies to compare with.".into(), evidence.sentence()];
+            return Advice { best: None, decider: None, level_with: Vec::new(), warning: None, sentences, evidence };
+        };
+        let claim = self.network.claim(self.goal, best);
+        let is_ahead = |one: &JudgedScheduler| {
+            let claim = one.claim(self.goal, self.network);
+            claim.filter(Claim::is_lead).map(|claim| one.lead(self.goal, self.network, &claim))
+        };
+        let learned = match self.start.filter(|_| self.is_unchanged) {
+            Some(start) => start,
+            None => self.network,
+        };
+        let name = &best.name;
+        let points = |claim: &Claim| claim.points(self.goal);
+        let (chosen, lead) = match &claim {
+            None => {
+                (best, format!("It does exactly as well as {name}, the best other scheduler here: {name} is simpler."))
+            }
+            Some(claim) if claim.is_lead() => {
+                let lead = self.network.lead(self.goal, best, claim);
+                let it = if self.is_unchanged { learned.name.as_str() } else { "it" };
+                (learned, format!("Use {it}: {lead}, the best other scheduler here."))
+            }
+            Some(claim) if claim.is_deficit() => {
+                (best, format!("Use {name} instead: {}.", is_ahead(best).unwrap_or_else(|| points(claim))))
+            }
+            Some(claim) => {
+                let sign = if claim.edge.difference < 0.0 { '-' } else { '+' };
+                let points = points(claim);
+                let difference = format!("No difference to {name}, the best other scheduler here, can be told");
+                (best, format!("{difference} ({sign}{points}): {name} is simpler."))
+            }
+        };
+        let mut sentences = Vec::new();
+        sentences.extend(self.found(is_ahead));
+        sentences.push(lead);
+        if !chosen.starved.is_empty() {
+            let starved: Vec<&str> = chosen.starved.iter().map(String::as_str).collect();
+            let is_or_are = if starved.len() == 1 { "is" } else { "are" };
+            sentences.push(format!("But {} {is_or_are} never in time under {}.", listed(&starved), chosen.name));
+        }
+        let kept = self.goal.measures().iter().position(|measure| *measure == Measure::Mk);
+        if let Some(kept) = kept.map(|place| chosen.goal[place]).filter(|kept| *kept < 1.0) {
+            sentences.push(format!("But {} violates (m,k) in {} of the windows.", chosen.name, percent(1.0 - kept)));
+        }
+        sentences.push(evidence.sentence());
+        let all = self.others.iter().chain([self.network]).filter(|one| one.name != chosen.name);
+        let is_level = |one: &&JudgedScheduler| chosen.claim(self.goal, one).is_none_or(|claim| !claim.edge.is_clear());
+        let level_with = all.filter(is_level).map(|one| one.name.clone()).collect();
+        Advice { best: Some(chosen.name.clone()), decider: None, level_with, warning: None, sentences, evidence }
+    }
+
+    /// States what training found beyond the model that it began with.
+    fn found(&self, is_ahead: impl Fn(&JudgedScheduler) -> Option<String>) -> Option<String> {
+        let start = self.start?;
+        let name = &start.name;
+        if self.is_unchanged {
+            return Some(format!(
+                "Training found nothing better than {name}: the weights are unchanged, and no new model is written."
+            ));
+        }
+        if let Some(lead) = is_ahead(start) {
+            return Some(format!("{name} has {}.", lead.replace(&self.network.name, "what was learned")));
+        }
+        let claim = self.network.claim(self.goal, start);
+        Some(match claim {
+            Some(claim) if claim.is_lead() => {
+                format!("What was learned has {}.", self.network.lead(self.goal, start, &claim))
+            }
+            Some(claim) => {
+                let sign = if claim.edge.difference < 0.0 { '-' } else { '+' };
+                format!("What was learned cannot be told from {name} ({sign}{}).", claim.points(self.goal))
+            }
+            None => format!("What was learned does exactly as well as {name}."),
+        })
+    }
 }
 
 impl TrainingVerdict {
@@ -133,44 +322,27 @@ impl TrainingVerdict {
         &self.goal
     }
 
-    /// Recommends a scheduler in a sentence or two.
+    /// Returns the advice in a few sentences.
     pub fn sentence(&self) -> String {
-        let Some(best) = self.others.first() else {
-            return "No other scheduler applies to compare with.".into();
-        };
-        let name = &best.name;
-        let Some(edge) = self.edge else {
-            return format!("It does exactly as well as {name}, the best other scheduler here: {name} is simpler.");
-        };
-        let (points, of) = (edge.points(), labels::whole(&self.goal, edge.measure));
-        let chosen = if edge.is_clear() && edge.difference > 0.0 { &self.temponet } else { best };
-        let lead = match (edge.is_clear(), edge.difference > 0.0) {
-            (true, true) => format!("Use it: {points} points of {of} more than {name}, the best other scheduler here."),
-            (true, false) => format!("Use {name} instead: {points} points of {of} more than what was learned."),
-            (false, _) => {
-                let sign = if edge.difference < 0.0 { '-' } else { '+' };
-                format!(
-                    "No difference to {name}, the best other scheduler here, can be told ({sign}{points} points of {of}): {name} is simpler."
-                )
-            }
-        };
-        let starved: Vec<&str> = chosen.starved.iter().map(String::as_str).collect();
-        let mut text = lead;
-        if !starved.is_empty() {
-            text += &format!(" But {} never in time under {}.", is_or_are(&starved), chosen.name);
-        }
-        if let Some(place) = self.goal.measures().iter().position(|measure| *measure == Measure::Mk) {
-            let kept = chosen.goal[place];
-            if kept < 1.0 {
-                text += &format!(" But {} violates (m,k) in {} of the windows.", chosen.name, percent(1.0 - kept));
-            }
-        }
-        text
+        self.advice.verdict()
     }
-}
 
-fn is_or_are(names: &[&str]) -> String {
-    format!("{} {}", listed(names), if names.len() == 1 { "is" } else { "are" })
+    /// Makes the verdict part of the model if it is in favour of the network, and adds who decides in a scheduler with
+    /// this model. `set` is the set that the model was trained on, if it is one.
+    pub fn settle(&mut self, model: &mut Model, set: Option<&temponet_task::TaskSet>) {
+        let Some(set) = set else { return };
+        if let Some(choice) = &self.choice {
+            // What cannot be written as JSON is left out: the scheduler then tunes itself, as without a verdict.
+            let _ = model.set_tuned(&set.name, &set.system, choice.clone());
+        }
+        let decider = Roster::with(model.clone()).decider(SHIELDED, &set.system);
+        if let Some(decider) = &decider {
+            let place = self.advice.sentences.len().saturating_sub(1);
+            let sentence = format!("In {SHIELDED} with this model, {}.", decider.sentence);
+            self.advice.sentences.insert(place, sentence);
+        }
+        self.advice.decider = decider;
+    }
 }
 
 #[cfg(test)]
@@ -187,8 +359,57 @@ mod tests {
         set.system.set_on_miss(OnMiss::Continue);
         let trials = [Case { set, seed: 1, horizon: Time::from_secs(5) }];
         let roster = Roster::with(Model::random(Tokenizer::paper(), 1));
-        let verdict = judge(&roster, &["llref".into(), "edf".into()], &trials, 0.01).unwrap();
+        let verdict = judge(&roster, None, &["llref".into(), "edf".into()], &trials, 0.01).unwrap();
         let names: Vec<&str> = verdict.others.iter().map(|other| other.name.as_str()).collect();
         assert_eq!(names, ["edf"]);
+    }
+
+    /// Trials of one overloaded core with uncertain times.
+    fn trials() -> Vec<Case> {
+        let task = |name: &str, period: u64, wcet: u64| {
+            let task = Task::periodic(name, Time::from_ms(period), Time::from_ms(wcet));
+            task.with_bcet(Time::from_ms(1)).with_execution(temponet_task::ExecutionModel::Uniform)
+        };
+        let set = TaskSet::new("s", vec![task("a", 10, 8), task("b", 15, 9), task("c", 20, 12)], 1);
+        (1..=6).map(|seed| Case { set: set.clone(), seed, horizon: Time::from_secs(4) }).collect()
+    }
+
+    #[test]
+    fn weights_that_did_not_change_are_no_new_model() {
+        let model = Model::built_in().unwrap();
+        let start = Start { name: "the built-in model".into(), model: model.clone() };
+        let roster = Roster::with(model.clone());
+        let others = ["edf".to_string()];
+        let mut verdict = judge(&roster, Some(&start), &others, &trials(), 0.01).unwrap();
+        assert!(verdict.is_unchanged);
+        let sentence = verdict.sentence();
+        assert!(
+            sentence.starts_with("Training found nothing better than the built-in model: the weights are"),
+            "{sentence}"
+        );
+        assert!(sentence.contains("Use the built-in model: ") && !sentence.contains("Use it"), "{sentence}");
+        assert!(sentence.contains("This rests on 6 simulated runs with"), "{sentence}");
+        let mut same = model.clone();
+        verdict.settle(&mut same, Some(&trials()[0].set));
+        assert_eq!(same.tuned(), None, "what is not new is not followed by a verdict");
+        assert!(verdict.advice.decider.is_some());
+    }
+
+    #[test]
+    fn a_model_that_is_ahead_carries_its_verdict_and_is_followed() {
+        let start = Start { name: "random weights".into(), model: Model::random(Tokenizer::paper(), 1) };
+        let mut model = Model::built_in().unwrap();
+        let options = temponet::Options { tuning: temponet::Tuning::Off, ..Default::default() };
+        let roster = Roster { options, ..Roster::with(model.clone()) };
+        let mut verdict = judge(&roster, Some(&start), &["edf".to_string()], &trials(), 0.01).unwrap();
+        assert!(!verdict.is_unchanged && verdict.start.is_some());
+        let sentence = verdict.sentence();
+        assert!(sentence.starts_with("What was learned has ") && sentence.contains("Use it: "), "{sentence}");
+        verdict.settle(&mut model, Some(&trials()[0].set));
+        let tuned = model.tuned().unwrap();
+        assert_eq!((tuned.choice.name.as_str(), tuned.choice.why), ("network", temponet::tuning::Why::Judged));
+        let decider = Roster::with(model).decider(SHIELDED, &trials()[0].set.system).unwrap();
+        assert_eq!(Some(&decider), verdict.advice.decider.as_ref());
+        assert!(decider.sentence.contains("in the verdict of its training"), "{}", decider.sentence);
     }
 }

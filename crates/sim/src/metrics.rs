@@ -166,6 +166,20 @@ impl Metrics {
         }
     }
 
+    /// Returns how many jobs, instances or windows each measure of `goal` is a share of; `None` for a measure that is no
+    /// share of a number.
+    pub fn units(&self, goal: &Goal) -> Vec<Option<f64>> {
+        let units = |measure: &Measure| match measure {
+            Measure::Critical(level) => self.by_criticality.get(usize::from(*level)).map(|count| count.released),
+            Measure::Chains => Some(self.chain_instances().released),
+            Measure::Mk => Some(self.windows().all),
+            // A job of mean value counts as one.
+            Measure::Value | Measure::Met => Some(self.jobs.released),
+            Measure::WorstTask => None,
+        };
+        goal.measures().iter().map(|measure| units(measure).map(|count| count as f64)).collect()
+    }
+
     /// Returns the instances of all chains with an end-to-end deadline.
     pub fn chain_instances(&self) -> Count {
         let mut instances = Count::default();

@@ -2,7 +2,7 @@
 //!
 //! A score is a vector with one figure per measure of the goal. Schedulers are ordered by their mean scores,
 //! lexicographically and strictly, so no critical job is lost to rounding. Two schedulers are told apart by the first
-//! measure in which they differ by more than the confidence interval over the runs.
+//! measure in which they differ by more than chance explains, at 95% over all measures together.
 
 use std::cmp::Ordering;
 
@@ -25,12 +25,14 @@ pub struct Edge {
     pub difference: f64,
     /// Half the width of the 95% confidence interval of the difference; `None` for a single run.
     pub interval: Option<f64>,
+    /// Half the width of the interval that the difference has to exceed: 95% over all measures that differ.
+    margin: Option<f64>,
 }
 
 impl Edge {
-    /// Whether the difference exceeds its confidence interval; always true for a single run.
+    /// Whether the difference is more than chance explains; always true for a single run.
     pub fn is_clear(&self) -> bool {
-        self.interval.is_none_or(|half| self.difference.abs() > half)
+        self.margin.is_none_or(|half| self.difference.abs() > half)
     }
 
     /// Formats the absolute difference in percentage points, as in "2.31 ± 0.20".
@@ -85,22 +87,38 @@ pub fn leads_for_good(goal: &Goal, a: &Scores, b: &Scores, margin: f64) -> bool 
     })
 }
 
+/// Returns the differences of two schedulers, one for each measure in which any run differs, the most important first.
+/// `units` are the numbers of jobs, windows or instances of each measure in all runs ([`crate::Metrics::units`]).
+pub fn edges(goal: &Goal, a: &Scores, b: &Scores, units: &[Option<f64>]) -> Vec<Edge> {
+    let differs = |place: usize| a.iter().zip(b).any(|(a, b)| (a[place] - b[place]).abs() > ROUNDING);
+    let differing: Vec<(usize, Measure)> =
+        goal.measures().iter().copied().enumerate().filter(|(place, _)| differs(*place)).collect();
+    let edge = |(place, measure): &(usize, Measure)| {
+        let (own, other) = (values(a, *place), values(b, *place));
+        let units = units.get(*place).copied().flatten();
+        let (difference, interval) = stats::paired_interval(&own, &other, units, 1);
+        let (_, margin) = stats::paired_interval(&own, &other, units, differing.len());
+        Edge { measure: *measure, difference, interval, margin }
+    };
+    differing.iter().map(edge).collect()
+}
+
 /// Returns the difference that tells two schedulers apart: the first clear one, else the first one; `None` if all runs
 /// are equal.
-pub fn edge(goal: &Goal, a: &Scores, b: &Scores) -> Option<Edge> {
-    let differs = |place: usize| a.iter().zip(b).any(|(a, b)| (a[place] - b[place]).abs() > ROUNDING);
-    let differing = goal.measures().iter().enumerate().filter(|(place, _)| differs(*place));
-    let edges = differing.map(|(place, measure)| {
-        let (difference, interval) = stats::paired_difference(&values(a, place), &values(b, place));
-        Edge { measure: *measure, difference, interval }
-    });
-    let edges: Vec<Edge> = edges.collect();
+pub fn edge(goal: &Goal, a: &Scores, b: &Scores, units: &[Option<f64>]) -> Option<Edge> {
+    let edges = edges(goal, a, b, units);
     edges.iter().find(|edge| edge.is_clear()).or(edges.first()).copied()
 }
 
 /// Whether no clear difference tells the two apart.
-pub fn are_level(goal: &Goal, a: &Scores, b: &Scores) -> bool {
-    edge(goal, a, b).is_none_or(|edge| !edge.is_clear())
+pub fn are_level(goal: &Goal, a: &Scores, b: &Scores, units: &[Option<f64>]) -> bool {
+    edge(goal, a, b, units).is_none_or(|edge| !edge.is_clear())
+}
+
+/// Whether all runs are equal in every measure.
+pub fn are_equal(a: &Scores, b: &Scores) -> bool {
+    let is_equal = |(a, b): (&Vec<f64>, &Vec<f64>)| a.iter().zip(b).all(|(a, b)| (a - b).abs() <= ROUNDING);
+    a.iter().zip(b).all(is_equal)
 }
 
 #[cfg(test)]
@@ -116,7 +134,7 @@ mod tests {
     fn the_first_measure_that_differs_decides() {
         let (safe, rich) = (vec![vec![1.0, 0.47, 0.9]; 3], vec![vec![0.9, 0.94, 0.9]; 3]);
         assert_eq!(order(&means(&safe), &means(&rich)), Ordering::Less, "critical jobs outrank any value");
-        let edge = edge(&goal(), &safe, &rich).unwrap();
+        let edge = edge(&goal(), &safe, &rich, &[]).unwrap();
         assert_eq!((edge.measure, edge.points()), (Measure::Critical(1), "10.00 ± 0.00".into()));
         let (poor, rich) = (vec![vec![1.0, 0.47, 0.9]; 3], vec![vec![1.0, 0.94, 0.2]; 3]);
         assert_eq!(order(&means(&poor), &means(&rich)), Ordering::Greater);
@@ -126,8 +144,8 @@ mod tests {
     fn noise_in_one_measure_does_not_hide_a_clear_difference_in_the_next() {
         let a = vec![vec![1.0, 0.5, 0.9], vec![1.0, 0.5, 0.9], vec![1.0, 0.5, 0.9]];
         let b = vec![vec![1.0, 0.4, 0.9], vec![0.999, 0.4, 0.9], vec![1.0, 0.4, 0.9]];
-        assert_eq!(edge(&goal(), &a, &b).unwrap().measure, Measure::Value);
-        assert!(!are_level(&goal(), &a, &b));
+        assert_eq!(edge(&goal(), &a, &b, &[]).unwrap().measure, Measure::Value);
+        assert!(!are_level(&goal(), &a, &b, &[]));
     }
 
     #[test]
@@ -148,9 +166,10 @@ mod tests {
     #[test]
     fn rounding_is_no_difference_and_noise_no_clear_one() {
         let (a, b) = (vec![vec![1.0, 0.3, 0.5]], vec![vec![1.0, 0.1 + 0.2, 0.5]]);
-        assert_eq!(edge(&goal(), &a, &b), None);
+        assert_eq!(edge(&goal(), &a, &b, &[]), None);
+        assert!(are_equal(&a, &b));
         let a = vec![vec![1.0, 0.5, 0.5], vec![1.0, 0.7, 0.5], vec![1.0, 0.3, 0.5]];
         let b = vec![vec![1.0, 0.6, 0.5], vec![1.0, 0.5, 0.5], vec![1.0, 0.35, 0.5]];
-        assert!(are_level(&goal(), &a, &b));
+        assert!(are_level(&goal(), &a, &b, &[]));
     }
 }

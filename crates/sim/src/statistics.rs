@@ -1,4 +1,8 @@
 //! Statistics of samples: means, standard errors and confidence intervals, also of paired differences.
+//!
+//! Runs are independent; the jobs of a run are not. So intervals come from the spread over runs (Student's t), as long as
+//! there is something to spread: of a share with fewer than [`FEW`] exceptions, runs differ by single jobs or not at
+//! all, and their spread says too little. Then jobs are counted ([`share_interval`], [`paired_interval`]).
 
 /// Returns the mean; zero if there are no values.
 pub fn mean(values: &[f64]) -> f64 {
@@ -29,10 +33,144 @@ pub fn paired_difference(a: &[f64], b: &[f64]) -> (f64, Option<f64>) {
     (mean(&differences), ci95(&differences))
 }
 
+/// Number of exceptions (jobs missed, or jobs in which two schedulers differ) below which they are counted.
+pub const FEW: f64 = 30.0;
+/// Chance of a value beyond each end of a 95% interval.
+const EACH_SIDE: f64 = 0.025;
+/// Number of standard deviations of a normal distribution that [`EACH_SIDE`] lies beyond.
+const NORMAL: f64 = 1.959_964;
+
+/// Ends of a confidence interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// Returns the 95% confidence interval of a share from its values in independent runs; `None` for fewer than two runs.
+/// `units` is the number of jobs in all runs that it is a share of, or `None` if it is no share of a number.
+///
+/// With few exceptions (jobs missed, or jobs met), the interval is that of a binomial count (mid-P: Lancaster, 1961). Its
+/// count is divided by the design effect: how much more runs differ than if each exception came by itself, with the
+/// correction for the number of runs by Korn and Graubard (1998). Without any exception it is the rule of three: the
+/// share of exceptions is at most about 3 / `units`.
+pub fn share_interval(shares: &[f64], units: Option<f64>) -> Option<Interval> {
+    let (mean, half) = (mean(shares), ci95(shares)?);
+    let by_runs = Interval { low: (mean - half).max(0.0), high: (mean + half).min(1.0) };
+    let Some(units) = units.filter(|units| *units > 0.0) else { return Some(by_runs) };
+    let misses = (1.0 - mean) * units;
+    if misses.min(units - misses) >= FEW {
+        return Some(by_runs);
+    }
+    let alone = mean * (1.0 - mean) / units;
+    let error = half / NORMAL;
+    let effect = if alone > 0.0 { (error * error / alone).max(1.0) } else { 1.0 };
+    let (count, all) = (misses / effect, units / effect);
+    Some(Interval { low: 1.0 - largest_share(count, all), high: largest_share(all - count, all) })
+}
+
+/// Returns the mean of `a − b` over pairs of runs, and half its 95% confidence interval, at a confidence of 95% over
+/// `tests` differences that are looked at together. `units` is the number of jobs in all runs.
+///
+/// If runs differ by few jobs, the spread over the runs may be zero by chance. The interval is then at least as wide as
+/// that of as many jobs, each of which differs in either direction (McNemar's test with Edwards's correction).
+pub fn paired_interval(a: &[f64], b: &[f64], units: Option<f64>, tests: usize) -> (f64, Option<f64>) {
+    let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
+    let chance = EACH_SIDE / tests.max(1) as f64;
+    let half = standard_error(&differences).map(|error| margin(differences.len(), chance) * error);
+    let counted = units.filter(|units| *units > 0.0).map_or(0.0, |units| {
+        let each = units / differences.len().max(1) as f64;
+        let differing: f64 = differences.iter().map(|difference| difference.abs() * each).sum();
+        let is_counted = differing > 0.0 && differing < FEW;
+        if is_counted { (margin(usize::MAX, chance) * differing.sqrt() + 1.0) / units } else { 0.0 }
+    });
+    (mean(&differences), half.map(|half| half.max(counted)))
+}
+
+/// Returns the largest share that is still plausible if `count` of `all` were seen: with more, so few or fewer would
+/// come with a probability of 2.5%, where the probability of as many counts half.
+fn largest_share(count: f64, all: f64) -> f64 {
+    let rest = all - count;
+    if rest <= 0.0 {
+        return 1.0;
+    }
+    let at_most = |share: f64| {
+        // P(X ≤ count) and P(X < count) of a binomial distribution, also for counts that are not whole.
+        let below = if count > 0.0 { incomplete_beta(1.0 - share, rest + 1.0, count) } else { 0.0 };
+        (incomplete_beta(1.0 - share, rest, count + 1.0) + below) / 2.0
+    };
+    let (mut below, mut above) = (0.0, 1.0);
+    for _ in 0..BISECTIONS {
+        let middle = (below + above) / 2.0;
+        if at_most(middle) > EACH_SIDE { below = middle } else { above = middle }
+    }
+    above
+}
+
+/// Returns the regularized incomplete beta function I_x(a, b), by its continued fraction (Numerical Recipes, 6.4).
+fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
+    if x <= 0.0 || x >= 1.0 {
+        return if x <= 0.0 { 0.0 } else { 1.0 };
+    }
+    if x > (a + 1.0) / (a + b + 2.0) {
+        return 1.0 - incomplete_beta(1.0 - x, b, a);
+    }
+    let front = (ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) + a * x.ln() + b * (-x).ln_1p()).exp() / a;
+    let away_from_zero = |value: f64| if value.abs() < f64::MIN_POSITIVE { f64::MIN_POSITIVE } else { value };
+    let (mut c, mut d) = (1.0, 1.0 / away_from_zero(1.0 - (a + b) * x / (a + 1.0)));
+    let mut fraction = d;
+    for m in 1..MOST_TERMS {
+        let m = f64::from(m);
+        let even = m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m));
+        let odd = -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0));
+        let before = fraction;
+        for term in [even, odd] {
+            d = 1.0 / away_from_zero(1.0 + term * d);
+            c = away_from_zero(1.0 + term / c);
+            fraction *= d * c;
+        }
+        if (fraction - before).abs() <= 1e-14 * fraction.abs() {
+            break;
+        }
+    }
+    front * fraction
+}
+
+/// Greatest number of terms of the continued fraction. It takes about the square root of the larger parameter.
+const MOST_TERMS: u32 = 100_000;
+
+/// Returns the logarithm of the gamma function of a positive number (Lanczos's approximation with g = 7).
+fn ln_gamma(x: f64) -> f64 {
+    const COEFFICIENTS: [f64; 8] = [
+        676.520_368_121_885_1,
+        -1_259.139_216_722_402_8,
+        771.323_428_777_653_1,
+        -176.615_029_162_140_6,
+        12.507_343_278_686_905,
+        -0.138_571_095_265_720_12,
+        9.984_369_578_019_572e-6,
+        1.505_632_735_149_311_6e-7,
+    ];
+    let x = x - 1.0;
+    let terms = COEFFICIENTS.iter().zip(1..).map(|(coefficient, place)| coefficient / (x + f64::from(place)));
+    let sum = 0.999_999_999_999_809_9 + terms.sum::<f64>();
+    let base = x + 7.5;
+    0.5 * std::f64::consts::TAU.ln() + (x + 0.5) * base.ln() - base + sum.ln()
+}
+
+/// Returns the largest share of exceptions that is plausible at 95% if none was seen among `all`: the rule of three,
+/// about 3 / `all`.
+pub fn rule_of_three(all: u64) -> f64 {
+    1.0 - 0.05_f64.powf(1.0 / all.max(1) as f64)
+}
+
 /// Returns the number of standard errors that the mean of `samples` values without a trend exceeds with probability
 /// `chance`, in one direction (Student's t). It is infinite for fewer than two values, which have no standard error.
 pub fn margin(samples: usize, chance: f64) -> f64 {
-    let degrees = samples.saturating_sub(1);
+    // With so many, the distribution is normal to three digits.
+    let degrees = samples.saturating_sub(1).min(MOST_DEGREES);
     if degrees == 0 {
         return f64::INFINITY;
     }
@@ -50,6 +188,7 @@ pub fn margin(samples: usize, chance: f64) -> f64 {
 /// Largest margin that is told apart from infinity, and number of bisections, which is enough for six digits of it.
 const MOST: f64 = 1e9;
 const BISECTIONS: u32 = 60;
+const MOST_DEGREES: usize = 2_000;
 
 /// Returns the two-sided p-value of Student's t: the probability of a statistic at least as far from zero if there is
 /// no difference. Below about 1e-15 it is zero.
@@ -108,6 +247,48 @@ mod tests {
             let p = two_sided_p(t, degrees);
             assert!((p - 0.05).abs() < 1e-6 && two_sided_p(-t, degrees) == p, "{degrees}: {p}");
         }
+    }
+
+    #[test]
+    fn few_exceptions_are_counted_and_none_is_the_rule_of_three() {
+        let none = share_interval(&[1.0; 10], Some(3_000.0)).unwrap();
+        assert!((1.0 - none.low - rule_of_three(3_000)).abs() < 1e-9 && none.high == 1.0, "{none:?}");
+        assert!((rule_of_three(3_000) - 0.001).abs() < 1e-5);
+        // Mid-P limits of 5 in 100, from sums of binomial probabilities.
+        let five = share_interval(&[0.95; 10], Some(100.0)).unwrap();
+        assert!((1.0 - five.high - 0.018_548).abs() < 1e-6 && (1.0 - five.low - 0.107_321).abs() < 1e-6, "{five:?}");
+        // All five in one run of ten are one event rather than five.
+        let mut at_once = [1.0; 10];
+        at_once[3] = 0.5;
+        let at_once = share_interval(&at_once, Some(100.0)).unwrap();
+        assert!(at_once.low < five.low && at_once.high > five.high, "{at_once:?}");
+        // Many exceptions, or a share of no number, leave it to the runs.
+        let shares = [0.5, 0.6, 0.7];
+        let (mean, half) = (0.6, ci95(&shares).unwrap());
+        for units in [Some(1_000.0), None] {
+            let interval = share_interval(&shares, units).unwrap();
+            assert!((interval.low - mean + half).abs() < 1e-12 && (interval.high - mean - half).abs() < 1e-12);
+        }
+        assert_eq!(share_interval(&[0.5], Some(10.0)), None);
+        // Intervals of wide spreads end where shares do.
+        assert_eq!(share_interval(&[0.0, 1.0], None), Some(Interval { low: 0.0, high: 1.0 }));
+    }
+
+    #[test]
+    fn jobs_in_which_all_runs_differ_alike_are_counted() {
+        let (two, one) = ([0.99, 0.99], [1.0, 1.0]);
+        let by_runs = paired_difference(&two, &one);
+        assert!(by_runs.1.is_some_and(|half| half < 1e-9));
+        let (difference, half) = paired_interval(&two, &one, Some(200.0), 1);
+        assert!(half.unwrap() > difference.abs(), "two jobs of two hundred tell nothing");
+        // The sign test needs six jobs in one direction.
+        for (jobs, is_clear) in [(5, false), (6, true)] {
+            let a: Vec<f64> = (0..10).map(|run| if run < jobs { 0.99 } else { 1.0 }).collect();
+            let (difference, half) = paired_interval(&a, &[1.0; 10], Some(1_000.0), 1);
+            assert_eq!(difference.abs() > half.unwrap(), is_clear, "{jobs}");
+        }
+        let of = |tests| paired_interval(&[0.9, 0.8, 0.7], &[0.5, 0.6, 0.4], None, tests).1.unwrap();
+        assert!(of(3) > of(1), "more differences need more evidence each");
     }
 
     #[test]

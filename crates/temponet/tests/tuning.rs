@@ -95,7 +95,7 @@ fn tuned_is_nowhere_clearly_below_the_best_candidate() {
         let own = scores(&set, &mut tuned, 4, horizon);
         for candidate in Candidate::classical(&set.system) {
             let other = scores(&set, &mut *candidate.scheduler().unwrap(), 4, horizon);
-            let edge = ranking::edge(goal, &own, &other);
+            let edge = ranking::edge(goal, &own, &other, &[]);
             let is_below = edge.is_some_and(|edge| edge.is_clear() && edge.difference < -0.01);
             let (name, followed) = (candidate.name(), tuned.followed());
             assert!(!is_below, "{tasks} tasks, {cores} cores: {followed:?} below {name}: {edge:?}");

@@ -2,9 +2,10 @@
 
 use anyhow::{Result, bail};
 use temponet_lab::arena::scenario::measured;
-use temponet_lab::comparison::Comparison;
+use temponet_lab::comparison::{Comparison, ComparisonRow};
 use temponet_lab::stats::percent;
-use temponet_task::Aim;
+use temponet_sim::{Count, Metrics};
+use temponet_task::{Aim, TaskSet};
 
 use temponet_wording::did_you_mean;
 
@@ -17,9 +18,19 @@ pub struct Condition {
     text: String,
     /// Scheduler that the condition applies to; none: the best one.
     scheduler: Option<String>,
-    aim: Aim,
+    subject: Subject,
     comparison: Relation,
     share: f64,
+}
+
+/// What a condition measures.
+#[derive(Clone, Debug, PartialEq)]
+enum Subject {
+    Aim(Aim),
+    /// Jobs of one level of criticality.
+    Level(u8),
+    /// Jobs of the task with this name.
+    Task(String),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,49 +44,99 @@ enum Relation {
 const RELATIONS: [(&str, Relation); 4] =
     [("<=", Relation::AtMost), (">=", Relation::AtLeast), ("<", Relation::Less), (">", Relation::More)];
 
-/// Parses `[SCHEDULER:]MEASURE<SHARE`.
+/// Begin of a measure that names a level of criticality, or a task.
+const LEVEL: &str = "critical.";
+const TASK: &str = "task.";
+
+/// Parses `[SCHEDULER:]MEASURE<SHARE`, where the measure is that of an aim, `critical.LEVEL` or `task.NAME`.
 pub fn parse(text: &str) -> Result<Condition, String> {
-    let found = RELATIONS.iter().find_map(|(sign, relation)| Some((text.split_once(sign)?, *relation)));
+    // The name of a task may contain any of the signs; the share after the last one does not.
+    let found = RELATIONS.iter().filter_map(|(sign, relation)| Some((text.rsplit_once(sign)?, *relation)));
+    let found = found
+        .max_by_key(|((left, _), relation)| (left.len(), matches!(relation, Relation::AtMost | Relation::AtLeast)));
     let ((left, right), comparison) = found.ok_or("has none of <, <=, >, >=, as in 'critical<100%'")?;
-    // The options of a scheduler may contain colons; the measure does not.
-    let (scheduler, measure) = match left.rsplit_once(':') {
-        Some((scheduler, measure)) => (Some(scheduler.trim().to_string()), measure),
-        None => (None, left),
-    };
-    let measure = measure.trim();
-    let aim = aim(measure).map_err(|why| format!("{measure:?} {why}"))?;
-    let number = right.trim();
-    let (digits, scale) = number.strip_suffix('%').map_or((number, 1.0), |digits| (digits.trim(), 100.0));
+    let right = right.trim();
+    // The options of a scheduler may contain colons, and so may the name of a task; other measures do not.
+    let of_task =
+        if left.trim_start().starts_with(TASK) { Some(0) } else { left.find(&format!(":{TASK}")).map(|at| at + 1) };
+    let begins = of_task.or_else(|| left.rfind(':').map(|at| at + 1)).unwrap_or(0);
+    let scheduler = begins.checked_sub(1).map(|end| left[..end].trim().to_string());
+    let subject = subject(left[begins..].trim())?;
+    let (digits, scale) = right.strip_suffix('%').map_or((right, 1.0), |digits| (digits.trim(), 100.0));
     let share = digits.parse::<f64>().ok().map(|value| value / scale).filter(|share| (0.0..=1.0).contains(share));
-    let share = share.ok_or_else(|| format!("{number:?} is no share from 0 to 1, or from 0% to 100%"))?;
-    Ok(Condition { text: text.into(), scheduler, aim, comparison, share })
+    let share = share.ok_or_else(|| format!("{right:?} is no share from 0 to 1, or from 0% to 100%"))?;
+    Ok(Condition { text: text.into(), scheduler, subject, comparison, share })
 }
 
-/// Rejects conditions on schedulers that will not run.
-pub fn refuse_unknown(conditions: &[Condition], schedulers: &[String]) -> Result<()> {
-    for condition in conditions {
-        if let Some(name) = condition.scheduler.as_ref().filter(|name| !schedulers.contains(name)) {
+fn subject(measure: &str) -> Result<Subject, String> {
+    if let Some(level) = measure.strip_prefix(LEVEL) {
+        let level = level.parse().ok().filter(|level| *level > 0);
+        return level.map(Subject::Level).ok_or_else(|| format!("{measure:?} names no level from 1 to 255"));
+    }
+    if let Some(name) = measure.strip_prefix(TASK) {
+        return Ok(Subject::Task(name.into()));
+    }
+    aim(measure).map(Subject::Aim).map_err(|why| format!("{measure:?} {why}, critical.LEVEL or task.NAME"))
+}
+
+impl Subject {
+    /// Returns the share that a scheduler reached; `None` if there is nothing to measure.
+    fn measured(&self, set: &TaskSet, metrics: &Metrics) -> Option<f64> {
+        let share = |count: Count| (count.released > 0).then(|| count.compliance());
+        match self {
+            Subject::Aim(aim) => measured(*aim, metrics),
+            Subject::Level(level) => share(*metrics.by_criticality.get(usize::from(*level))?),
+            Subject::Task(name) => {
+                let place = set.tasks().iter().position(|task| task.name == *name)?;
+                share(metrics.tasks.get(place)?.jobs)
+            }
+        }
+    }
+
+    fn name(&self) -> String {
+        match self {
+            Subject::Aim(aim) => aim.name().into(),
+            Subject::Level(level) => format!("{LEVEL}{level}"),
+            Subject::Task(name) => format!("{TASK}{name}"),
+        }
+    }
+}
+
+/// Rejects conditions on schedulers that will not run, and on levels and tasks that the set does not have.
+pub fn refuse_unknown(conditions: &[Condition], schedulers: &[String], set: &TaskSet) -> Result<()> {
+    for Condition { text, scheduler, subject, .. } in conditions {
+        if let Some(name) = scheduler.as_ref().filter(|name| !schedulers.contains(name)) {
             let meant = did_you_mean(name, schedulers.iter().map(String::as_str));
-            bail!("--fail-if {:?}: there will be no result of {name}{meant}", condition.text);
+            bail!("--fail-if {text:?}: there will be no result of {name}{meant}");
+        }
+        match subject {
+            Subject::Level(level) if !set.levels().contains(level) => {
+                bail!("--fail-if {text:?}: no task has criticality {level}");
+            }
+            Subject::Task(name) if set.tasks().iter().all(|task| task.name != *name) => {
+                let meant = did_you_mean(name, set.tasks().iter().map(|task| task.name.as_str()));
+                bail!("--fail-if {text:?}: there is no task {name:?}{meant}");
+            }
+            _ => {}
         }
     }
     Ok(())
 }
 
-/// Fails if a condition holds.
+/// Fails if any condition holds, and names all that do.
 pub fn check(conditions: &[Condition], comparison: &Comparison) -> Result<()> {
+    let best = comparison.advice().best;
+    let mut failed = Vec::new();
     for condition in conditions {
-        let row = match &condition.scheduler {
-            Some(name) => comparison.row(name),
-            None => comparison.rows.first(),
-        };
+        let Condition { text, scheduler, subject, .. } = condition;
+        let row: Option<&ComparisonRow> = scheduler.as_ref().or(best.as_ref()).and_then(|name| comparison.row(name));
         let Some(row) = row else {
-            let name = condition.scheduler.as_deref().unwrap_or("any scheduler");
-            bail!("--fail-if {:?}: there is no result of {name}", condition.text);
+            let name = scheduler.as_deref().unwrap_or("any scheduler");
+            bail!("--fail-if {text:?}: there is no result of {name}");
         };
-        let Some(share) = measured(condition.aim, &row.metrics) else {
+        let Some(share) = subject.measured(&comparison.plan.set, &row.metrics) else {
             // A check without anything to measure must not pass.
-            bail!("--fail-if {:?}: there is no job or window to measure", condition.text);
+            bail!("--fail-if {text:?}: there is no job or window to measure");
         };
         let holds = match condition.comparison {
             Relation::Less => share < condition.share,
@@ -84,11 +145,10 @@ pub fn check(conditions: &[Condition], comparison: &Comparison) -> Result<()> {
             Relation::AtLeast => share >= condition.share,
         };
         if holds {
-            let (name, aim) = (&row.scheduler, condition.aim.name());
-            return Err(Failed(format!("{}: {aim} of {name} is {}", condition.text, percent(share))).into());
+            failed.push(format!("{text}: {} of {} is {}", subject.name(), row.scheduler, percent(share)));
         }
     }
-    Ok(())
+    if failed.is_empty() { Ok(()) } else { Err(Failed(failed.join("\n")).into()) }
 }
 
 #[cfg(test)]
@@ -98,11 +158,31 @@ mod tests {
     #[test]
     fn conditions_are_read_as_they_are_written() {
         let condition = parse("critical<100%").unwrap();
-        assert_eq!((condition.aim, condition.comparison, condition.share), (Aim::Critical, Relation::Less, 1.0));
+        let of = |condition: &Condition| (condition.subject.clone(), condition.comparison, condition.share);
+        assert_eq!(of(&condition), (Subject::Aim(Aim::Critical), Relation::Less, 1.0));
         let condition = parse("llf:quantum=500us: worst-task <= 0.5").unwrap();
         assert_eq!(condition.scheduler.as_deref(), Some("llf:quantum=500us"));
-        assert_eq!((condition.aim, condition.comparison, condition.share), (Aim::WorstTask, Relation::AtMost, 0.5));
-        for wrong in ["critical", "critical<", "critical<120%", "speed<1", "met<-1", "met<nan", "<5%", ""] {
+        assert_eq!(of(&condition), (Subject::Aim(Aim::WorstTask), Relation::AtMost, 0.5));
+        let condition = parse("shield:edf:critical.2>=0.5").unwrap();
+        assert_eq!(condition.scheduler.as_deref(), Some("shield:edf"));
+        assert_eq!(of(&condition), (Subject::Level(2), Relation::AtLeast, 0.5));
+        let condition = parse("edf:task.a:b<c < 95%").unwrap();
+        assert_eq!(condition.scheduler.as_deref(), Some("edf"));
+        assert_eq!(of(&condition), (Subject::Task("a:b<c".into()), Relation::Less, 0.95));
+        assert_eq!(parse("task.camera<=1").unwrap().scheduler, None);
+        let wrong = [
+            "critical",
+            "critical<",
+            "critical<120%",
+            "speed<1",
+            "met<-1",
+            "met<nan",
+            "<5%",
+            "",
+            "critical.0<1",
+            "critical.x<1",
+        ];
+        for wrong in wrong {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
     }

@@ -50,7 +50,8 @@ pub struct Args {
     #[arg(long, value_name = "AIMS", value_parser = aim, value_delimiter = ',')]
     pub rank_by: Vec<Aim>,
     /// Exit with code 1 if this holds for the best scheduler, or for the one named: [SCHEDULER:]MEASURE<SHARE, with the
-    /// measures of --rank-by and <, <=, > or >=, such as 'critical<100%'; may be repeated
+    /// measures of --rank-by, critical.LEVEL or task.NAME, and <, <=, > or >=, such as 'critical<100%'; may be repeated,
+    /// and all that hold are named
     #[arg(long, value_name = "CONDITION", value_parser = fail_if::parse)]
     pub fail_if: Vec<Condition>,
     /// Number of runs, with consecutive seeds [default: 10 if anything in the set is random, else 1]
@@ -102,7 +103,7 @@ pub fn run(args: Args) -> Result<()> {
     if args.planner && !schedulers.iter().any(|name| kind(name) == SchedulerKind::Planning) {
         schedulers.push(PLANNER.into());
     }
-    fail_if::refuse_unknown(&args.fail_if, &schedulers)?;
+    fail_if::refuse_unknown(&args.fail_if, &schedulers, &set)?;
     if args.rank_by.contains(&Aim::Critical) && set.levels().is_empty() {
         bail!("--rank-by critical: no task is critical");
     }

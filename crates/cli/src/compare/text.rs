@@ -103,11 +103,10 @@ impl<'a> Folded<'a> {
     /// Folds schedulers that are equal in every measure of the goal in every run into one row. EDF and the learned
     /// scheduler keep their own rows.
     fn of(comparison: &'a Comparison) -> Folded<'a> {
-        let goal = &comparison.plan.goal;
         let is_kept = |row: &ComparisonRow| row.is_baseline() || row.kind() == Kind::Learned;
         // Rows are sorted, so equal rows are adjacent.
         let groups: Vec<&[ComparisonRow]> =
-            comparison.rows.chunk_by(|a, b| ranking::edge(goal, &a.scores, &b.scores).is_none()).collect();
+            comparison.rows.chunk_by(|a, b| ranking::are_equal(&a.scores, &b.scores)).collect();
         let mut represented: Vec<(&ComparisonRow, Vec<&str>)> = Vec::new();
         for group in groups {
             let kept: Vec<&ComparisonRow> = group.iter().filter(|row| is_kept(row)).collect();
@@ -162,8 +161,8 @@ fn cells(comparison: &Comparison, row: &ComparisonRow, columns: &[Column]) -> Ve
     let latency = |q: f64| optional(row.latency.as_ref().and_then(|times| times.quantile(q)).map(|ns| ns as f64));
     let cell = |column: &Column| match (column.measure, column.head.as_str()) {
         (Some(measure), _) => share(measure),
-        (_, "scheduler") => row.scheduler.clone(),
-        (_, "±95%") => row.ci95().map_or("–".into(), percent),
+        (_, "scheduler") => row.shown(),
+        (_, "±95%") => row.interval_in_words(),
         (_, "missed") => table::count(metrics.missed()),
         (_, "of optimum") => comparison.of_optimum(row).map_or("–".into(), |share| {
             let is_exact = comparison.possible(comparison.counted()).is_some_and(|(_, is_exact)| is_exact);

@@ -5,6 +5,7 @@ use temponet_runtime::platform_sheet::PlatformSheet;
 use temponet_sim::labels;
 
 use super::outcome::{ExecResult, Measured};
+use temponet_lab::advice::{Advice, Premise};
 use temponet_lab::comparison::json::{JsonLatency, JsonRow, JsonSkipped};
 
 #[derive(Serialize)]
@@ -18,6 +19,9 @@ pub struct ExecJson<'a> {
     runs: u64,
     goal: Vec<String>,
     verdict: String,
+    advice: Advice,
+    /// What was assumed of the machine, what was measured, and whether it held.
+    premise: Option<&'a Premise>,
     platform: JsonSheet<'a>,
     results: Vec<JsonExecRow<'a>>,
     skipped: Vec<JsonSkipped<'a>>,
@@ -71,6 +75,7 @@ impl<'a> ExecJson<'a> {
     pub fn of(result: &'a ExecResult) -> ExecJson<'a> {
         let (comparison, plan) = (&result.comparison, &result.comparison.plan);
         let rows = comparison.rows.iter().zip(&result.measured);
+        let advice = comparison.advice();
         ExecJson {
             task_set: &plan.set.name,
             cores: plan.set.cores(),
@@ -80,7 +85,9 @@ impl<'a> ExecJson<'a> {
             seed: plan.seed,
             runs: plan.runs,
             goal: plan.goal.measures().iter().map(|measure| labels::measure(&plan.goal, *measure)).collect(),
-            verdict: comparison.verdict(),
+            verdict: advice.verdict(),
+            advice,
+            premise: comparison.premise.as_ref(),
             platform: JsonSheet::of(&result.sheet),
             results: rows
                 .map(|(row, measured)| {

@@ -2,6 +2,7 @@
 //! simulator says of the same jobs.
 
 use anyhow::Result;
+use temponet_lab::advice::{MeasuredMachine, Premise};
 use temponet_lab::clairvoyant::clairvoyant;
 use temponet_lab::comparison::{Comparison, ComparisonPlan, ComparisonRow, picture_window, ranking, report};
 use temponet_lab::progress::Progress;
@@ -106,14 +107,16 @@ pub fn gather(
                 notes.push(note.clone());
             }
         }
-        let row = row(&roster, name, &runs, &goal, window);
+        let decider = roster.decider(name, &set.system);
+        let row = ComparisonRow { decider, ..row(&roster, name, &runs, &goal, window) };
         rows.push((row, measured(args, &set, &roster, name, runs)));
     }
     rows.sort_by(|(a, _), (b, _)| ranking::order(&ranking::means(&a.scores), &ranking::means(&b.scores)));
     let optimum = clairvoyant(&set, args.duration, args.seed, args.runs, ORACLE);
     let optimum = optimum.map_err(|why| skipped.push(("clairvoyant optimum".into(), why))).ok();
     let shield = schedulers.iter().any(|name| is_shielded(name)).then(|| Role::on(&set.system));
-    let (rows, measured) = rows.into_iter().unzip();
+    let (rows, measured): (Vec<ComparisonRow>, Vec<Measured>) = rows.into_iter().unzip();
+    let premise = Some(Premise::of(&set, &machine(&rows, &measured, &sheet)));
     set.description = described(&set, &sheet);
     let plan = ComparisonPlan {
         set,
@@ -133,12 +136,26 @@ pub fn gather(
         optimum
     });
     Ok(ExecResult {
-        comparison: Comparison { plan, rows, skipped, clairvoyant, shield },
+        comparison: Comparison { plan, premise, rows, skipped, clairvoyant, shield },
         measured,
         sheet,
         notes,
         window,
     })
+}
+
+/// What was measured of the machine under all schedulers.
+fn machine(rows: &[ComparisonRow], measured: &[Measured], sheet: &PlatformSheet) -> MeasuredMachine {
+    let mut machine = MeasuredMachine::default();
+    for (row, measured) in rows.iter().zip(measured) {
+        machine.switch.merge(&measured.latencies.switch);
+        machine.start.merge(&measured.latencies.start);
+        machine.jobs += row.metrics.jobs.released;
+        machine.overruns += measured.counts.overruns;
+        machine.skipped += measured.counts.skipped;
+    }
+    sheet.timers.iter().for_each(|timer| machine.timers.merge(&timer.late_ns));
+    machine
 }
 
 /// What the page says of the set: its description, and the machine that it ran on.
@@ -189,6 +206,7 @@ fn row(roster: &Roster, name: &str, runs: &[Run], goal: &temponet_task::Goal, wi
         latency: (latency.count() > 0).then_some(latency),
         recording,
         counters,
+        decider: None,
     }
 }
 

@@ -66,6 +66,8 @@ pub fn text(result: &ExecResult) -> String {
     let (runs, jobs) = (counted(plan.runs, "run"), counted(released, "job"));
     out +=
         &format!("\non real threads: {runs} from seed {}, {jobs} each scheduler; goal: {}\n\n", plan.seed, plan.goal);
+    let advice = comparison.advice();
+    out += &advice.warning.as_ref().map_or(String::new(), |warning| format!("{warning}\n\n"));
     let others: Vec<Measure> =
         plan.goal.measures().iter().copied().filter(|measure| *measure != Measure::Met).collect();
     let labels: Vec<String> = others.iter().map(|measure| labels::measure(&plan.goal, *measure)).collect();
@@ -107,19 +109,18 @@ pub fn text(result: &ExecResult) -> String {
     for note in &result.notes {
         out += &format!("note: {}\n", with_flags(note));
     }
-    out += &comparison.shield_line().map_or(String::new(), |line| line + "\n");
-    out + &format!("\n{}\n", with_flags(&comparison.verdict()))
+    out + &format!("\n{}\n", with_flags(&advice.verdict()))
 }
 
 fn cells(result: &ExecResult, others: &[Measure], row: &ComparisonRow, measured: &Measured) -> Vec<String> {
     let (metrics, comparison) = (&row.metrics, &result.comparison);
     let met = metrics.jobs.compliance();
     let simulated = measured.simulated_share();
-    let mut cells = vec![row.scheduler.clone()];
+    let mut cells = vec![row.shown()];
     cells.extend(others.iter().map(|measure| percent(metrics.score(*measure))));
     cells.extend([
         percent(met),
-        row.ci95().map_or("–".into(), percent),
+        row.interval_in_words(),
         simulated.map_or("–".into(), percent),
         simulated.map_or("–".into(), |simulated| points(met - simulated)),
         table::count(metrics.missed()),

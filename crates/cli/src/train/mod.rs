@@ -18,7 +18,9 @@ use temponet_lab::models::{self, BUILT_IN};
 use temponet_lab::roster::is_baseline;
 use temponet_lab::stats::percent;
 use temponet_school::curves;
-use temponet_school::preparation::{baselines, check_teachers, initial_weights, is_trace, parts, trials, verdict};
+use temponet_school::preparation::{
+    baselines, check_teachers, initial_weights, is_trace, parts, start, trials, verdict,
+};
 use temponet_school::recipe_file;
 use temponet_school::verdict::{JudgedScheduler, TrainingVerdict};
 use temponet_task::{Measure, TaskSet};
@@ -83,7 +85,8 @@ pub struct Args {
 
 #[derive(Serialize)]
 struct JsonTraining<'a> {
-    model: String,
+    /// The model file; null if training found nothing better than its start, so that none was written.
+    model: Option<String>,
     seed: u64,
     phases: &'a [PhaseFigures],
     seconds: f64,
@@ -115,6 +118,7 @@ pub fn run(args: Args) -> Result<()> {
         paths::reads(Path::new(file))?;
     }
     let weights = begin_with.map(|name| initial_weights(name, &recipe)).transpose()?;
+    let start = begin_with.zip(weights.as_ref()).map(|(name, weights)| start(name, weights, &recipe));
     // An interrupted training may already have written its model.
     let replace = if args.resume { Replace::Earlier } else { Replace::nothing_or(args.force) };
     let model_file = Output::claim(&output, Kind::Model, replace)?;
@@ -126,10 +130,13 @@ pub fn run(args: Args) -> Result<()> {
     }
     let begin = Begin { recipe: &recipe, set: set.as_ref(), weights: weights.as_ref(), is_resumed: args.resume };
     let device = TrainingDevice::open(&args.device).map_err(|why| anyhow!("--device {}: {why}", args.device))?;
-    let (model, outcome) = begin.train(device, &mut watcher)?;
+    let (mut model, outcome) = begin.train(device, &mut watcher)?;
     watcher.bar.finish_and_clear();
-    // A training that diverged leaves its best model, if it has completed a phase.
+    // A training that diverged leaves its best model, if it has completed a phase. Weights that did not change are no
+    // new model.
+    let is_unchanged = start.as_ref().is_some_and(|start| start.is_unchanged(&model));
     let is_worth_writing = match &outcome {
+        _ if is_unchanged => false,
         Ok(()) => true,
         Err(error) => matches!(error, TrainError::Diverged { .. }) && !watcher.phases.is_empty(),
     };
@@ -137,8 +144,13 @@ pub fn run(args: Args) -> Result<()> {
         model_file.write(model.to_bytes()?)?;
     }
     outcome?;
-    let trials = trials(&recipe, set, args.trials)?;
-    let verdict = verdict(model, &trials)?;
+    let trials = trials(&recipe, set.clone(), args.trials)?;
+    let mut verdict = verdict(model.clone(), start.as_ref(), &trials)?;
+    verdict.settle(&mut model, set.as_ref());
+    if !is_unchanged {
+        // Again, with the verdict in it.
+        model_file.write(model.to_bytes()?)?;
+    }
     if let Some(file) = plot {
         let is_picture = file.path().extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"));
         let draw = if is_picture { curves::svg } else { curves::page };
@@ -146,7 +158,7 @@ pub fn run(args: Args) -> Result<()> {
     }
     if args.json {
         output::print_json(&JsonTraining {
-            model: output.display().to_string(),
+            model: (!is_unchanged).then(|| output.display().to_string()),
             seed: recipe.seed,
             phases: &watcher.phases,
             seconds: watcher.begun.elapsed().as_secs_f64(),
@@ -250,10 +262,16 @@ fn text(output: &Path, verdict: &TrainingVerdict, first: Option<&Case>) -> Strin
     }));
     optimum.extend([percent(verdict.clairvoyant), String::new()]);
     let mut rows = vec![optimum, row(&verdict.temponet), row(&verdict.unshielded)];
+    rows.extend(verdict.start.as_ref().map(row));
     let is_shown = |(place, judged): &(usize, &JudgedScheduler)| *place < 3 || is_baseline(&judged.name);
     rows.extend(verdict.others.iter().enumerate().filter(is_shown).map(|(_, judged)| row(judged)));
     let header: Vec<&str> = header.iter().map(String::as_str).collect();
     text += &table::render_with(&header, &rows, 1);
-    text += &format!("\n{}\n{} holds the model.\n", verdict.sentence(), output.display());
+    let output = output.display();
+    let written = match verdict.is_unchanged {
+        true => format!("{output} was not written."),
+        false => format!("{output} holds the model."),
+    };
+    text += &format!("\n{}\n{written}\n", verdict.sentence());
     text
 }

@@ -8,6 +8,7 @@ use temponet_sim::Histogram;
 use temponet_task::Measure;
 
 use super::{Comparison, ComparisonPlan, ComparisonRow};
+use crate::advice::{Advice, Decider};
 use crate::chain_table::ChainFigures;
 use crate::clairvoyant::{Clairvoyant, OptimumRange};
 use crate::guarantee::{Guaranteed, JsonGuarantee};
@@ -29,6 +30,8 @@ pub struct JsonReport<'a> {
     /// Measures that rank the schedulers, the most important one first.
     goal: Vec<String>,
     verdict: String,
+    /// What is best, who decides, and what that rests on; the verdict is its sentences.
+    advice: Advice,
     /// Role of the shield on this set, in one sentence; absent if no scheduler is behind the shield.
     #[serde(skip_serializing_if = "Option::is_none")]
     shield: Option<String>,
@@ -111,13 +114,18 @@ impl JsonSkipped<'_> {
 #[derive(Serialize)]
 pub struct JsonRow<'a> {
     scheduler: &'a str,
+    /// Who decides, where the scheduler follows another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decider: Option<&'a Decider>,
     released: u64,
     met: u64,
     missed: u64,
     /// Share of jobs in time; null if no job counts.
     compliance: Option<f64>,
-    /// Half the width of the 95% confidence interval; null for one run.
+    /// Distance to the farther end of the 95% confidence interval; null for one run.
     compliance_ci95: Option<f64>,
+    /// Ends of the 95% confidence interval; null for one run.
+    compliance_interval: Option<[f64; 2]>,
     /// Share of critical jobs in time; null if no job is critical.
     pitmd: Option<f64>,
     /// Share of the clairvoyant optimum; a lower bound if the optimum is not exact.
@@ -268,6 +276,7 @@ impl<'a> JsonReport<'a> {
     /// Returns the report of a comparison, with the notes on an imported file.
     pub fn of(comparison: &'a Comparison, notes: &'a [String]) -> JsonReport<'a> {
         let plan = &comparison.plan;
+        let advice = comparison.advice();
         let guaranteed = comparison.shield.clone().map(|role| Guaranteed::with(&plan.set, role));
         JsonReport {
             task_set: &plan.set.name,
@@ -284,7 +293,8 @@ impl<'a> JsonReport<'a> {
             seed: plan.seed,
             runs: plan.runs,
             goal: plan.goal.measures().iter().map(|measure| labels::measure(&plan.goal, *measure)).collect(),
-            verdict: comparison.verdict(),
+            verdict: advice.verdict(),
+            advice,
             shield: guaranteed.as_ref().map(Guaranteed::sentence),
             guarantee: guaranteed.as_ref().map(Guaranteed::json),
             clairvoyant: comparison.clairvoyant.as_ref().map(JsonClairvoyant::from),
@@ -314,11 +324,13 @@ impl<'a> JsonRow<'a> {
         let levels = metrics.by_criticality.iter().enumerate().filter(|(_, count)| count.released > 0);
         JsonRow {
             scheduler: &row.scheduler,
+            decider: row.decider.as_ref(),
             released: metrics.jobs.released,
             met: metrics.jobs.met,
             missed: metrics.missed(),
             compliance: (metrics.jobs.released > 0).then(|| metrics.jobs.compliance()),
             compliance_ci95: row.ci95(),
+            compliance_interval: row.interval().map(|interval| [interval.low, interval.high]),
             pitmd: metrics.pitmd(),
             of_optimum,
             run_success: metrics.successful_runs as f64 / metrics.runs.max(1) as f64,

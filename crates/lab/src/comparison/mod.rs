@@ -1,9 +1,8 @@
 //! The experiment behind `temponet compare`: all schedulers on the same jobs, over repeated runs.
 //!
-//! [`ranking`] orders the schedulers by the goal, `conclusion` puts the result into words, and [`report`] makes the
-//! page.
+//! [`ranking`] orders the schedulers by the goal, [`crate::advice`] puts the result into words, and [`report`] makes
+//! the page.
 
-mod conclusion;
 pub mod json;
 pub mod report;
 
@@ -11,9 +10,11 @@ use rayon::prelude::*;
 use temponet_sched::shield::Role;
 use temponet_sched::{Kind, SpecError};
 pub use temponet_sim::ranking;
-use temponet_sim::{Histogram, Metrics, Recorder, SimError, Unobserved, simulate};
+use temponet_sim::statistics::{FEW, Interval, share_interval};
+use temponet_sim::{Count, Histogram, Metrics, Recorder, SimError, Unobserved, simulate};
 use temponet_task::{Costs, Goal, Measure, Scheduler, TaskSet, Time};
 
+use crate::advice::{Decider, Premise};
 use crate::clairvoyant::{Clairvoyant, OptimumRange, clairvoyant};
 use crate::horizon::expected_jobs;
 use crate::latency::{Timed, charged};
@@ -67,6 +68,8 @@ pub struct ComparisonRow {
     pub recording: Recorder,
     /// The scheduler's own counters, added up over the runs.
     pub counters: Vec<(&'static str, u64)>,
+    /// Who decides, where the scheduler follows another one.
+    pub decider: Option<Decider>,
 }
 
 impl ComparisonRow {
@@ -80,10 +83,38 @@ impl ComparisonRow {
         roster::is_baseline(&self.scheduler)
     }
 
-    /// Returns half the width of the 95% confidence interval of the mean share of deadlines met; `None` for a single
-    /// run.
+    /// Returns the 95% confidence interval of the share of deadlines met; `None` for a single run.
+    pub fn interval(&self) -> Option<Interval> {
+        share_interval(&self.compliance, Some(self.metrics.jobs.released as f64))
+    }
+
+    /// Returns the distance from the share of deadlines met to the farther end of its 95% confidence interval; `None` for
+    /// a single run.
     pub fn ci95(&self) -> Option<f64> {
-        stats::ci95(&self.compliance)
+        let mean = stats::mean(&self.compliance);
+        self.interval().map(|Interval { low, high }| (mean - low).max(high - mean))
+    }
+
+    /// Returns the interval as a table shows it: half its width; both ends where few jobs are missed, or few met; the
+    /// lower one where none is missed.
+    pub fn interval_in_words(&self) -> String {
+        let Some(Interval { low, high }) = self.interval() else { return "–".into() };
+        let Count { released, met } = self.metrics.jobs;
+        let is_counted = (met.min(released - met) as f64) < FEW;
+        match is_counted {
+            _ if low <= 0.0 && high >= 1.0 => "too few runs".into(),
+            true if met == released => format!("≥{}", stats::percent(low)),
+            true => format!("{:.2}–{}", 100.0 * low, stats::percent(high)),
+            false => self.ci95().map_or("–".into(), stats::percent),
+        }
+    }
+
+    /// Returns the name with who decides, as in "temponet (muf)".
+    pub fn shown(&self) -> String {
+        match &self.decider {
+            Some(decider) => format!("{} ({})", self.scheduler, decider.name),
+            None => self.scheduler.clone(),
+        }
     }
 
     /// Whether every job meets its deadline and every instance of a chain its end-to-end deadline.
@@ -98,6 +129,8 @@ impl ComparisonRow {
 pub struct Comparison {
     /// The plan that was run.
     pub plan: ComparisonPlan,
+    /// What was assumed of the machine and whether it held, for runs on real threads; `None` for simulated ones.
+    pub premise: Option<Premise>,
     /// Schedulers, the best first: by the goal, then by fewest preemptions.
     pub rows: Vec<ComparisonRow>,
     /// Schedulers that do not apply to this set, with the reason.
@@ -166,6 +199,7 @@ pub fn compare(plan: ComparisonPlan, progress: &Progress) -> Result<Comparison, 
         plan.schedulers.iter().zip(totals).filter(|(name, _)| has_run(name)).filter_map(|(_, row)| row).collect();
     rows.sort_by_cached_key(|row| row.metrics.preemptions);
     rows.sort_by(|a, b| ranking::order(&ranking::means(&a.scores), &ranking::means(&b.scores)));
+    rows.iter_mut().for_each(|row| row.decider = plan.roster.decider(&row.spec, &plan.set.system));
     let mut clairvoyant = clairvoyant.filter(|optimum| optimum.released > 0);
     if let Some(optimum) = &mut clairvoyant {
         if plan.charge_latency || *plan.set.costs() != Costs::default() {
@@ -175,7 +209,7 @@ pub fn compare(plan: ComparisonPlan, progress: &Progress) -> Result<Comparison, 
     }
     let has_role = !plan.charge_latency && plan.schedulers.iter().any(|name| is_shielded(name));
     let shield = has_role.then(|| Role::on(&plan.set.system));
-    Ok(Comparison { plan, rows, skipped, clairvoyant, shield })
+    Ok(Comparison { plan, premise: None, rows, skipped, clairvoyant, shield })
 }
 
 fn run_one(plan: &ComparisonPlan, spec: &str, run: u64, progress: &Progress) -> Result<ComparisonRow, CompareError> {
@@ -214,6 +248,7 @@ fn run_one(plan: &ComparisonPlan, spec: &str, run: u64, progress: &Progress) -> 
         latency,
         recording: watched.done(plan.horizon),
         counters,
+        decider: None,
     })
 }
 
@@ -322,12 +357,6 @@ impl Comparison {
     /// Whether the optimum is exact, rather than a bound, in every measure of the goal.
     pub fn is_exact(&self) -> bool {
         self.plan.goal.measures().iter().all(|measure| self.possible(*measure).is_some_and(|(_, is_exact)| is_exact))
-    }
-
-    /// Returns the schedulers that these runs cannot tell from the best one, including the best one.
-    pub fn level_with_best(&self) -> Vec<&ComparisonRow> {
-        let Some(best) = self.rows.first() else { return Vec::new() };
-        self.rows.iter().filter(|row| ranking::are_level(&self.plan.goal, &best.scores, &row.scores)).collect()
     }
 }
 

@@ -2,11 +2,14 @@
 
 use std::fmt;
 use temponet_sim::labels;
+use temponet_sim::statistics::margin;
 
 use serde::{Deserialize, Serialize};
 use temponet_task::{Goal, System};
+use temponet_wording::counted;
 
 use super::candidates::NETWORK;
+use super::guard::{OpenLevel, Service};
 
 /// Basis of a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,6 +22,8 @@ pub enum Why {
     Guarded,
     /// The simple candidates were simulated, and the best of them lost nothing, so that the network could gain nothing.
     NothingLost,
+    /// The verdict of a training on this system found the network ahead of every other scheduler.
+    Judged,
     /// The shield guarantees every deadline, so that every candidate serves the goal equally well.
     Guaranteed,
     /// The jobs are a list, which nobody knows beforehand.
@@ -63,6 +68,10 @@ pub struct Choice {
     pub jobs: u64,
     /// Candidates that were simulated, in the order of the portfolio.
     pub candidates: Vec<CandidateScore>,
+    /// How the followed candidate, or the one that was refused, serves critical jobs beside the one that does so by
+    /// construction; none where that is not the question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<Service>,
 }
 
 impl Choice {
@@ -76,6 +85,19 @@ impl Choice {
             measures: goal.measures().iter().map(|measure| labels::measure(goal, *measure)).collect(),
             jobs: 0,
             candidates: Vec::new(),
+            service: None,
+        }
+    }
+
+    /// A choice of the network by a verdict on it: `network` is what it achieved in `jobs` jobs, with its differences to
+    /// `other`, the best other scheduler.
+    pub fn judged(goal: &Goal, network: CandidateScore, other: &str, jobs: u64) -> Choice {
+        let network = CandidateScore { name: NETWORK.into(), ..network };
+        Choice {
+            best_simple: other.into(),
+            jobs,
+            candidates: vec![network],
+            ..Choice::untested(NETWORK, Why::Judged, goal)
         }
     }
 
@@ -85,45 +107,87 @@ impl Choice {
     }
 }
 
-/// The verdict in one sentence.
+/// The verdict in one sentence, without its full stop.
 impl fmt::Display for Choice {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = &self.name;
+        let (name, jobs) = (&self.name, counted(self.jobs, "simulated job"));
         match self.why {
-            Why::Off => return write!(out, "{name} is followed: tuning is off"),
-            Why::Unknown => return write!(out, "{name} is followed at first: the jobs are not known beforehand"),
+            Why::Off => write!(out, "{name} is followed: tuning is off"),
+            Why::Unknown => write!(out, "{name} is followed at first: the jobs are not known beforehand"),
             Why::Guaranteed => {
-                return write!(out, "{name} is followed: every deadline is guaranteed, whichever candidate chooses");
+                write!(out, "{name} is followed: every deadline is guaranteed, whichever candidate chooses")
             }
-            Why::Guarded => {
-                return write!(
-                    out,
-                    "{name} is followed: no other candidate is known to serve the critical jobs as well"
-                );
-            }
-            Why::NothingLost => {
-                return write!(
-                    out,
-                    "{name} is followed: it lost nothing in the simulation, so nothing is to be gained"
-                );
-            }
-            Why::Simulated => {}
-        }
-        let Some(network) = self.candidate(NETWORK) else {
-            return write!(out, "{name} is followed: the best of {} simple schedulers", self.candidates.len());
-        };
-        let (sign, other) = if name == NETWORK { (1.0, self.best_simple.as_str()) } else { (-1.0, NETWORK) };
-        let pairs = || network.differences.iter().zip(&network.difference_errors).zip(&self.measures);
-        match pairs().find(|((difference, error), _)| sign * **difference > **error) {
-            Some(((difference, error), measure)) => write!(
+            Why::NothingLost => write!(
                 out,
-                "{name} is followed: {:.2} ± {:.2} points of {measure} ahead of {other}",
-                100.0 * sign * difference,
-                100.0 * error
+                "{name} is followed: it lost nothing in {jobs}, so that the network could gain nothing that was seen"
             ),
-            None => write!(out, "{name} is followed: it is level with {other}"),
+            Why::Judged => {
+                write!(out, "{name} is followed: in the verdict of its training, {} in {jobs}", self.standing())
+            }
+            Why::Guarded => write!(out, "{name} is followed: {}", self.refusal()),
+            Why::Simulated => write!(out, "{name} is followed: {} in {jobs}{}", self.standing(), self.trade()),
         }
     }
+}
+
+impl Choice {
+    /// States by how much the followed candidate was ahead: of the best simple one, or of the network.
+    fn standing(&self) -> String {
+        let Some(network) = self.candidate(NETWORK) else {
+            return format!("the best of {}", counted(self.candidates.len(), "simple scheduler"));
+        };
+        let (sign, other) = if self.name == NETWORK { (1.0, self.best_simple.as_str()) } else { (-1.0, NETWORK) };
+        let pairs = || network.differences.iter().zip(&network.difference_errors).zip(&self.measures);
+        match pairs().find(|((difference, error), _)| sign * **difference > **error) {
+            Some(((difference, error), measure)) => {
+                let half = margin(network.blocks, 0.025) * error;
+                format!("{} ahead of {other}", points(sign * difference, half, measure))
+            }
+            None => format!("level with {other}"),
+        }
+    }
+
+    /// States what a candidate that left the guard gains and risks by that; empty where there is no guard.
+    fn trade(&self) -> String {
+        let Some(Service { guard, lead, open, .. }) = self.service.as_ref().filter(|of| of.name == self.name) else {
+            return String::new();
+        };
+        let lead = match lead {
+            Some(lead) => format!("{} ahead of {guard}", points(lead.difference, lead.ci95, &lead.measure)),
+            None => format!("it serves the critical jobs as well as {guard}"),
+        };
+        format!("; {lead}{}", open.iter().map(|level| format!(", though {}", in_words(level))).collect::<String>())
+    }
+
+    /// States why another candidate was not left for the guard.
+    fn refusal(&self) -> String {
+        let known = "no other candidate is known to serve the critical jobs as well";
+        let Some(Service { name, guard, lead, open, .. }) = &self.service else { return known.into() };
+        let behind = lead.as_ref().filter(|lead| lead.difference < 0.0);
+        match (behind, open.first()) {
+            (Some(lead), _) => {
+                format!("{name} is {} behind {guard}", points(-lead.difference, lead.ci95, &lead.measure))
+            }
+            (None, Some(level)) => {
+                let gain = lead.as_ref().map_or(String::new(), |lead| {
+                    format!(", more than its lead of {}", points(lead.difference, lead.ci95, &lead.measure))
+                });
+                format!("{name} was ahead, but {}{gain}", in_words(level))
+            }
+            (None, None) => known.into(),
+        }
+    }
+}
+
+fn points(difference: f64, half: f64, measure: &str) -> String {
+    // A single run has no interval.
+    let half = if half.is_finite() { format!(" ± {:.2}", 100.0 * half) } else { String::new() };
+    format!("{:.2}{half} points of {measure}", 100.0 * difference)
+}
+
+fn in_words(level: &OpenLevel) -> String {
+    let OpenLevel { measure, jobs, possible_loss } = level;
+    format!("of {measure} it may lose up to {:.2}% by {}", 100.0 * possible_loss, counted(*jobs, "job"))
 }
 
 /// A choice as a model file holds it, with what it was made for.

@@ -5,8 +5,8 @@
 //! described tasks ([`choose`]), and follows the one that serves the system's goal best.
 //!
 //! - `candidates.rs` lists the schedulers that take part, and `contest.rs` runs them side by side, block by block.
-//! - `race.rs` compares the blocks, drops the worse ones, and returns a [`Choice`]; `temponet_sim::statistics::margin`
-//!   says which differences are more than chance.
+//! - `race.rs` compares the blocks, drops the worse ones, and returns a [`Choice`]; `guard.rs` protects critical jobs;
+//!   `temponet_sim::statistics::margin` says which differences are more than chance.
 //! - `history.rs` remembers the jobs of a running system and notices when tasks change. `online.rs` simulates the
 //!   changed tasks, or the remembered jobs, whose unknown execution times are estimated in `executions.rs`.
 //! - `cache.rs` keeps a choice for the system that it was made for, by the system's fingerprint.
@@ -20,6 +20,7 @@ mod candidates;
 mod choice;
 mod contest;
 mod executions;
+mod guard;
 mod history;
 mod online;
 mod portfolio;
@@ -29,6 +30,7 @@ mod successor;
 pub use cache::Choices;
 pub use candidates::{Candidate, NETWORK};
 pub use choice::{CandidateScore, Choice, TunedModel, Why};
+pub use guard::{Lead, OpenLevel, Service};
 pub use portfolio::Portfolio;
 pub use race::choose;
 
@@ -70,6 +72,11 @@ impl Settings {
     pub const SHIELDED: Settings = Settings { effort: EFFORT, horizon: None, seed: SEED, is_shielded: true };
     /// Settings for candidates without a shield, with the default effort of 250 000.
     pub const BARE: Settings = Settings { is_shielded: false, ..Settings::SHIELDED };
+
+    /// The same settings with more effort; `None` if a horizon says how long to simulate.
+    fn times(self, factor: u64) -> Option<Settings> {
+        self.horizon.is_none().then(|| Settings { effort: self.effort.saturating_mul(factor), ..self })
+    }
 }
 
 /// Default seed of the simulated jobs.

@@ -6,21 +6,19 @@ use temponet_sched::catalog::Mark;
 use temponet_sched::shield::Role;
 use temponet_sim::ranking::{self, Scores};
 use temponet_sim::statistics::{margin, standard_error};
-use temponet_task::{ExecutionModel, Goal, Measure, System, Task, TaskId, TaskSet, Time};
+use temponet_task::{ExecutionModel, Goal, System, Task, TaskId, TaskSet, Time};
 
 use super::Settings;
 use super::candidates::{Candidate, before_evidence, is_listed};
 use super::choice::{CandidateScore, Choice, Why};
 use super::contest::{Contestant, Course};
+use super::guard::Guard;
 
 /// Candidates drop out if leads like the leader's would come about by chance less often than this, for any of those
 /// that are racing.
 const CLEAR: f64 = 0.01;
 /// Number of standard errors beyond which a measure is likely to differ.
-const EVIDENCE: f64 = 1.0;
-/// Share of the critical jobs of a level that a candidate may lose beyond the guard, with a confidence of 95%, and
-/// still serve them as well. Comparisons call schedulers level that differ by as much.
-const NEGLIGIBLE: f64 = 1e-3;
+pub(super) const EVIDENCE: f64 = 1.0;
 /// Number of blocks for which the effort would suffice if no candidate dropped out.
 const PLANNED: u64 = 12;
 /// Greatest number of blocks, the warm-up included.
@@ -82,9 +80,11 @@ pub(super) fn choose_for(system: &System, tasks: &[Task], candidates: &[Candidat
     let heat = run(&first, &simple, &settings, None);
     let Some(winner) = heat.best(goal, |_| true) else { return untested(Why::Simulated) };
     let other_jobs = |more: u64, effort: u64| Settings { effort, seed: settings.seed.wrapping_add(more), ..settings };
-    let refused = guard.as_ref().filter(|guard| !guard.lets(system, tasks, winner, other_jobs(2, settings.effort)));
+    let service =
+        guard.as_ref().map(|guard| guard.tries(system, tasks, winner.candidate, other_jobs(2, settings.effort)));
+    let refused = guard.as_ref().zip(service.as_ref()).filter(|(_, service)| !service.is_as_good());
     let base = match refused {
-        Some(guard) => heat.all().find(|one| one.name() == guard.candidate.name()).unwrap_or(winner),
+        Some((guard, _)) => heat.all().find(|one| one.name() == guard.candidate.name()).unwrap_or(winner),
         None => winner,
     };
     let choice = Choice {
@@ -92,6 +92,7 @@ pub(super) fn choose_for(system: &System, tasks: &[Task], candidates: &[Candidat
         best_simple: base.name().into(),
         jobs: base.jobs(),
         candidates: heat.rows(goal, &simple, base),
+        service: service.filter(|service| !service.is_of_guard()),
         ..untested(if base.name() == winner.name() { Why::Simulated } else { Why::Guarded })
     };
     // Nothing is to be gained where the simple candidate loses nothing.
@@ -101,76 +102,25 @@ pub(super) fn choose_for(system: &System, tasks: &[Task], candidates: &[Candidat
     let last_settings = other_jobs(1, settings.effort.saturating_sub(heat.effort()).max(settings.effort / 2));
     let guards = guard.iter().map(|guard| guard.candidate).filter(|one| one.name() != base.name());
     let finalists: Vec<&Candidate> = networks.iter().copied().chain([base.candidate]).chain(guards).collect();
-    let last = course(system, tasks, &finalists, last_settings).filter(|_| !networks.is_empty());
-    last.map(|last| run(&last, &finalists, &last_settings, guard.as_ref()))
-        .map_or(choice.clone(), |last| last.decide(choice, &finalists, goal, guard.as_ref()))
-}
-
-/// The candidate that serves critical jobs by construction, on a system whose goal begins with critical jobs that the
-/// shield does not all guarantee.
-///
-/// That no critical job of a few thousand was lost under another candidate does not say that none will be. So the guard
-/// is only left for a candidate that is ahead of it in critical jobs, or whose possible loss is negligible by the
-/// number of jobs that were simulated.
-struct Guard<'a> {
-    candidate: &'a Candidate,
-    /// Places of the measures of critical jobs that are not guaranteed, and their levels, in the order of the goal.
-    levels: Vec<(usize, u8)>,
-}
-
-impl<'a> Guard<'a> {
-    fn of(system: &System, tasks: &[Task], simple: &[&'a Candidate], is_shielded: bool) -> Option<Guard<'a>> {
-        let level = |(place, measure): (usize, &Measure)| match measure {
-            Measure::Critical(level) => Some((place, *level)),
-            _ => None,
-        };
-        let is_open = |(_, level): &(usize, u8)| {
-            !is_shielded || !guarantees(system, tasks, |task: &Task| task.criticality == *level)
-        };
-        let leading = system.goal().measures().iter().enumerate().map_while(level);
-        let levels: Vec<(usize, u8)> = leading.filter(is_open).collect();
-        let candidate = simple.iter().copied().find(|one| one.has(Mark::CriticalFirst))?;
-        (!levels.is_empty()).then_some(Guard { candidate, levels })
+    if networks.is_empty() {
+        return choice;
     }
-
-    /// Whether the winner of the race may be followed: it runs against the guard, on other jobs than those on which it
-    /// won.
-    fn lets(&self, system: &System, tasks: &[Task], winner: &Contestant<'_>, settings: Settings) -> bool {
-        if winner.name() == self.candidate.name() {
-            return true;
-        }
-        let pair = [winner.candidate, self.candidate];
-        let Some(duel) = course(system, tasks, &pair, settings) else { return false };
-        let duel = run(&duel, &pair, &settings, Some(self));
-        let of = |name| duel.racing.iter().find(|one| one.name() == name);
-        of(winner.name())
-            .zip(of(self.candidate.name()))
-            .is_some_and(|(one, guard)| self.serves(system.goal(), one, guard))
+    let race = |settings: Settings| {
+        let course = course(system, tasks, &finalists, settings)?;
+        Some(run(&course, &finalists, &settings, guard.as_ref()))
+    };
+    let Some(mut last) = race(last_settings) else { return choice };
+    // More effort where the stakes are: a network that is ahead, of which too few critical jobs were simulated.
+    let more = guard.as_ref().and_then(|guard| last.lacking(goal, guard, base.name()));
+    if let Some(longer) = more.and_then(|factor| race(last_settings.times(factor)?)) {
+        last = longer;
     }
-
-    /// Whether a contestant serves the critical jobs as well as the guard did on the same jobs. The first level in
-    /// which they differ decides. Levels in which they do not differ count if what the contestant may lose beyond the
-    /// guard is negligible; by the rule of three that takes three thousand jobs of the level.
-    fn serves(&self, goal: &Goal, one: &Contestant<'_>, guard: &Contestant<'_>) -> bool {
-        let (own, other) = (one.scores(goal, guard.blocks()), guard.scores(goal, one.blocks()));
-        for (place, level) in &self.levels {
-            let (lead, error) = ranking::difference(&own, &other, *place);
-            let Some(error) = error else { return false };
-            if lead.abs() > (EVIDENCE * error).max(ranking::ROUNDING) {
-                return lead > 0.0;
-            }
-            let unseen = 3.0 / one.jobs_of_level(*level).max(1) as f64;
-            if unseen.max(2.0 * error - lead) > NEGLIGIBLE {
-                return false;
-            }
-        }
-        true
-    }
+    last.decide(choice, &finalists, goal, guard.as_ref())
 }
 
 /// Whether the shield guarantees every deadline of the tasks that `are_wanted`, whatever the scheduler behind it
 /// chooses, while they release jobs like `tasks`. It guarantees tasks as the system describes them.
-fn guarantees(system: &System, tasks: &[Task], are_wanted: impl Fn(&Task) -> bool) -> bool {
+pub(super) fn guarantees(system: &System, tasks: &[Task], are_wanted: impl Fn(&Task) -> bool) -> bool {
     let overruns = system.tasks().iter().any(|task| matches!(task.execution, ExecutionModel::Overrun { .. }));
     let mut wanted = (0..system.tasks().len()).filter(|place| are_wanted(&system.tasks()[*place]));
     match Role::on(system) {
@@ -190,7 +140,12 @@ pub(super) fn effort_per_job<'a>(system: &System, candidates: impl Iterator<Item
 }
 
 /// Divides the effort into blocks of jobs; `None` if no task recurs.
-fn course<'a>(system: &'a System, tasks: &[Task], candidates: &[&Candidate], settings: Settings) -> Option<Course<'a>> {
+pub(super) fn course<'a>(
+    system: &'a System,
+    tasks: &[Task],
+    candidates: &[&Candidate],
+    settings: Settings,
+) -> Option<Course<'a>> {
     let rate: f64 = tasks.iter().map(Task::jobs_per_second).sum();
     let jobs = (settings.effort / effort_per_job(system, candidates.iter().copied()) / PLANNED).min(BLOCK_JOBS);
     let jobs = jobs.max(tasks.len() as u64 / TASKS_PER_BLOCK).max(1);
@@ -211,9 +166,9 @@ fn course<'a>(system: &'a System, tasks: &[Task], candidates: &[&Candidate], set
 }
 
 /// A race that has ended.
-struct Race<'a> {
+pub(super) struct Race<'a> {
     /// Contestants that ran to the end.
-    racing: Vec<Contestant<'a>>,
+    pub racing: Vec<Contestant<'a>>,
     /// Contestants that were clearly worse.
     out: Vec<Contestant<'a>>,
 }
@@ -221,7 +176,7 @@ struct Race<'a> {
 /// Runs a race until one candidate is left or the effort is spent. Half of the candidates drop out whenever an equal
 /// part of the effort is spent, so that the effort goes to the best ones, however dear the others are (sequential
 /// halving: Karnin, Koren and Somekh, 2013). Those that are clearly worse drop out before. The guard never drops out.
-fn run<'a>(
+pub(super) fn run<'a>(
     course: &Course<'_>,
     candidates: &[&'a Candidate],
     settings: &Settings,
@@ -287,13 +242,10 @@ impl<'a> Race<'a> {
     /// Completes the choice of the best simple candidate by what the network did against it.
     fn decide(&self, choice: Choice, finalists: &[&Candidate], goal: &Goal, guard: Option<&Guard<'_>>) -> Choice {
         let Some(base) = self.all().find(|one| one.name() == choice.best_simple) else { return choice };
-        let of_guard = guard.and_then(|guard| self.racing.iter().find(|one| one.name() == guard.candidate.name()));
-        let is_safe = |one: &Contestant<'_>| match (guard, of_guard) {
-            (Some(guard), Some(other)) => guard.serves(goal, one, other),
-            (guard, _) => guard.is_none(),
-        };
+        let service = |one: &Contestant<'_>| guard.map(|guard| guard.service(goal, self, one));
+        let is_network = |one: &Contestant<'_>| matches!(one.candidate, Candidate::Network(_));
         let may_win = |one: &Contestant<'_>| {
-            one.name() == base.name() || matches!(one.candidate, Candidate::Network(_)) && is_safe(one)
+            one.name() == base.name() || is_network(one) && service(one).is_none_or(|service| service.is_as_good())
         };
         let Some(winner) = self.best(goal, may_win) else { return choice };
         let mut candidates = self.rows(goal, finalists, base);
@@ -301,15 +253,23 @@ impl<'a> Race<'a> {
         let is_new = |row: &CandidateScore| candidates.iter().all(|known| known.name != row.name);
         let others: Vec<CandidateScore> = choice.candidates.iter().filter(|row| is_new(row)).cloned().collect();
         candidates.extend(others);
-        let is_refused = self.racing.iter().any(|one| !may_win(one)) && winner.candidate.has(Mark::CriticalFirst);
-        let why = if winner.name() != base.name() {
-            Why::Simulated
-        } else if is_refused {
-            Why::Guarded
+        let refused = self.racing.iter().find(|one| is_network(one) && !may_win(one));
+        let refused = refused.filter(|_| winner.candidate.has(Mark::CriticalFirst));
+        let (why, service) = if winner.name() != base.name() {
+            (Why::Simulated, service(winner))
+        } else if let Some(refused) = refused.filter(|_| choice.why != Why::Guarded) {
+            (Why::Guarded, service(refused))
         } else {
-            choice.why
+            (choice.why, choice.service.clone())
         };
-        Choice { name: winner.name().into(), why, jobs: winner.jobs(), candidates, ..choice }
+        Choice { name: winner.name().into(), why, jobs: winner.jobs(), candidates, service, ..choice }
+    }
+
+    /// How much more effort it takes to tell whether a network that is ahead of the base serves the critical jobs as
+    /// well as the guard; `None` if it is not ahead, if that is known, or if no effort would tell.
+    fn lacking(&self, goal: &Goal, guard: &Guard<'_>, base: &str) -> Option<u64> {
+        let ahead = self.best(goal, |one| one.name() == base || matches!(one.candidate, Candidate::Network(_)))?;
+        (ahead.name() != base).then(|| guard.service(goal, self, ahead).lacks())?
     }
 }
 

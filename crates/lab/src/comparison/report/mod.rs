@@ -104,11 +104,14 @@ pub fn html(comparison: &Comparison) -> String {
         (false, false) => "Tasks are independent: no shared resources, no precedence.".into(),
         (_, true) => format!("Tasks share resources; the protocol is {}.", set.protocol().name()),
     };
+    let advice = comparison.advice();
+    let verdict: String =
+        advice.warning.iter().map(|warning| format!("{warning} ")).chain([advice.verdict()]).collect();
     let page = Page::new(&set.name)
         .style(STYLE)
         .lead(&set.description)
         .facts(&facts)
-        .verdict(&comparison.verdict())
+        .verdict(&verdict)
         .section("Tasks", tasks::HINT, &tasks::html(comparison))
         .section(
             "Schedulers",

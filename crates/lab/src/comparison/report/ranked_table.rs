@@ -154,7 +154,7 @@ fn identity_columns(comparison: &Comparison) -> Vec<RankedColumn<'_>> {
         |row: &ComparisonRow| comparison.rows.iter().position(|of| of.scheduler == row.scheduler).unwrap_or(0) + 1;
     // Sorting descends first, so the best rank has the greatest value.
     let rank_cell = move |row: &ComparisonRow| HtmlCell::figure(rank(row).to_string(), Some(-(rank(row) as f64)));
-    let name_cell = |row: &ComparisonRow| HtmlCell::text(&row.scheduler).class("words");
+    let name_cell = |row: &ComparisonRow| HtmlCell::text(row.shown()).class("words");
     vec![
         RankedColumn { class: "rank", ..RankedColumn::major("#", "rank by the verdict", rank_cell) },
         RankedColumn { class: "words", ..RankedColumn::major("scheduler", "", name_cell) },
@@ -178,8 +178,9 @@ fn deadline_columns(comparison: &Comparison) -> Vec<RankedColumn<'_>> {
     let met = RankedColumn::major("deadlines met", "share of the jobs that met their deadline", met_cell);
     columns.push(RankedColumn { class: "met", ..met });
     if plan.runs > 1 {
-        let meaning = "half the confidence interval of the mean over the runs";
-        columns.push(RankedColumn::minor("± 95%", meaning, |row| share_cell(row.ci95())));
+        let meaning = "half the confidence interval over the runs, or its ends where few jobs are missed";
+        let cell = |row: &ComparisonRow| HtmlCell::figure(row.interval_in_words(), row.ci95());
+        columns.push(RankedColumn::minor("± 95%", meaning, cell));
     }
     columns.push(RankedColumn::major("missed", "jobs that missed their deadline", |row| {
         HtmlCell::figure(thousands(row.metrics.missed()), Some(row.metrics.missed() as f64))

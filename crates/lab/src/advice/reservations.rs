@@ -1,0 +1,85 @@
+//! What speaks against the best scheduler of a comparison: who pays for it, and who would be better in other respects.
+
+use temponet_sim::labels;
+
+use crate::chain_table::ChainFigures;
+use crate::comparison::{Comparison, ComparisonRow, listed};
+use crate::stats::percent;
+
+impl Comparison {
+    /// Names the tasks whose jobs the best scheduler never completes, or never in time.
+    pub(super) fn starved(&self, best: &ComparisonRow) -> Option<String> {
+        let tasks = self.plan.set.tasks().iter().zip(&best.metrics.tasks);
+        let starved: Vec<_> = tasks.filter(|(_, figures)| figures.jobs.released > 0 && figures.jobs.met == 0).collect();
+        let names: Vec<&str> = starved.iter().map(|(task, _)| task.name.as_str()).collect();
+        let (verb, never) =
+            (if names.len() == 1 { "finishes" } else { "finish" }, starved.iter().all(|(_, f)| f.completed == 0));
+        let in_time = if never { "" } else { " in time" };
+        (!names.is_empty()).then(|| format!("But {} never {verb}{in_time}.", listed(&names)))
+    }
+
+    /// Names the chains that the best scheduler never completes within their end-to-end deadline.
+    pub(super) fn late_chains(&self, best: &ComparisonRow) -> Option<String> {
+        let never = |figures: &ChainFigures<'_>| figures.metrics.on_time() == Some(0.0);
+        let late: Vec<&str> =
+            ChainFigures::of(&self.plan.set, best).filter(never).map(|late| late.chain.name.as_str()).collect();
+        let (noun, verb) = if late.len() == 1 { ("Chain", "is") } else { ("Chains", "are") };
+        (!late.is_empty()).then(|| format!("{noun} {} {verb} never in time.", listed(&late)))
+    }
+
+    /// Names the tasks whose (m,k) constraint the best scheduler violates.
+    pub(super) fn violated(&self, best: &ComparisonRow) -> Option<String> {
+        let tasks = self.plan.set.tasks().iter().zip(&best.metrics.tasks);
+        let violated = tasks.filter(|(_, figures)| figures.windows.violated > 0).map(|(task, figures)| {
+            let (m, k) = task.mk.unwrap_or_default();
+            let windows = figures.windows;
+            format!("{} ({m},{k}) in {} of {} windows", task.name, windows.violated, windows.all)
+        });
+        let violated: Vec<String> = violated.collect();
+        let names: Vec<&str> = violated.iter().map(String::as_str).collect();
+        (!names.is_empty()).then(|| format!("(m,k) is violated: {}.", listed(&names)))
+    }
+
+    /// Names the task that loses most compared with EDF. Starving tasks are not considered, because
+    /// [`starved`](Self::starved) names them.
+    pub(super) fn cost(&self, best: &ComparisonRow) -> Option<String> {
+        let edf = self.row("edf").filter(|edf| edf.scheduler != best.scheduler)?;
+        let tasks = self.plan.set.tasks().iter().zip(best.metrics.tasks.iter().zip(&edf.metrics.tasks));
+        let shares = tasks.filter(|(_, (own, _))| own.jobs.met > 0);
+        let losses = shares.map(|(task, (own, under_edf))| (task, own.jobs.compliance(), under_edf.jobs.compliance()));
+        let (task, own, under_edf) = losses.max_by(|a, b| (a.2 - a.1).total_cmp(&(b.2 - b.1)))?;
+        let visible = percent(own) != percent(under_edf) && own < under_edf;
+        visible.then(|| {
+            let (own, under_edf) = (percent(own), percent(under_edf));
+            let best = &best.scheduler;
+            format!("{best} costs {} most: {own} of its jobs in time, {under_edf} under edf.", task.name)
+        })
+    }
+
+    /// Names an alternative to the best scheduler. Goals are strictly ordered; if giving up a little in the measure
+    /// that decided wins more in the last measure, the user may prefer that.
+    pub(super) fn alternative(&self, best: &ComparisonRow) -> Option<String> {
+        let goal = &self.plan.goal;
+        let last = *goal.measures().last()?;
+        let gain = |row: &ComparisonRow| row.metrics.score(last) - best.metrics.score(last);
+        // The most important measure is never traded.
+        let edge = |row: &ComparisonRow| {
+            self.lead_over(best, row)
+                .map(|claim| claim.edge)
+                .filter(|edge| ![goal.first(), last].contains(&edge.measure))
+        };
+        let profit =
+            |row: &ComparisonRow| edge(row).map(|edge| gain(row) - edge.difference).filter(|profit| *profit > 0.0);
+        let fair = self.rows.iter().filter_map(|row| Some((row, profit(row)?)));
+        let (row, _) = fair.max_by(|a, b| a.1.total_cmp(&b.1))?;
+        let edge = edge(row)?;
+        Some(format!(
+            "If {} points of {} may be lost, {} has {:.2} points more of {}.",
+            edge.points(),
+            labels::whole(goal, edge.measure),
+            row.scheduler,
+            100.0 * gain(row),
+            labels::whole(goal, last)
+        ))
+    }
+}

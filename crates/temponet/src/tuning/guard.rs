@@ -1,0 +1,161 @@
+//! The guard of critical jobs: the candidate that serves them by construction, which is only left for one that serves
+//! them as well.
+//!
+//! That no critical job of a few hundred was lost under another candidate does not say that none will be. But a certain
+//! gain is not given up for a loss that was never seen either: where too few jobs of a level were simulated, more are,
+//! and what is then still open at a higher level is weighed against what is certain at a lower one, each as a share of
+//! its own level.
+
+use serde::{Deserialize, Serialize};
+use temponet_sched::catalog::Mark;
+use temponet_sim::labels;
+use temponet_sim::ranking;
+use temponet_sim::statistics::{margin, rule_of_three};
+use temponet_task::{Goal, Measure, System, Task};
+
+use super::Settings;
+use super::candidates::Candidate;
+use super::contest::Contestant;
+use super::race::{EVIDENCE, Race, course, guarantees, run};
+
+/// Share of the critical jobs of a level that a candidate may lose beyond the guard, with a confidence of 95%, and
+/// still serve them as well. Comparisons call schedulers level that differ by as much.
+const NEGLIGIBLE: f64 = 1e-3;
+/// Number of jobs of a level without a loss after which only a negligible share may still be lost (rule of three).
+const ENOUGH: u64 = 3_000;
+/// Greatest factor on the effort where critical jobs are at stake.
+const MOST_EFFORT: u64 = 4;
+
+/// The candidate that serves critical jobs by construction, on a system whose goal begins with critical jobs that the
+/// shield does not all guarantee.
+pub(super) struct Guard<'a> {
+    pub candidate: &'a Candidate,
+    /// Places of the measures of critical jobs that are not guaranteed, and their levels, in the order of the goal.
+    levels: Vec<(usize, u8)>,
+}
+
+/// How a candidate served the critical jobs, beside the guard on the same jobs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Service {
+    /// The candidate.
+    pub name: String,
+    /// The guard.
+    pub guard: String,
+    /// The first level in which the two differ; none if they do in none.
+    pub lead: Option<Lead>,
+    /// More important levels in which no difference was seen, as far as more than a negligible share of their jobs may
+    /// still be lost.
+    pub open: Vec<OpenLevel>,
+    /// Whether the candidate may be followed.
+    pub is_as_good: bool,
+}
+
+/// Difference to the guard in the jobs of a level.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Lead {
+    /// Heading of the level.
+    pub measure: String,
+    /// Mean difference as a share of the level's jobs; positive if the candidate is ahead.
+    pub difference: f64,
+    /// Half its 95% confidence interval.
+    pub ci95: f64,
+}
+
+/// A level of which too few jobs were simulated.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OpenLevel {
+    /// Heading of the level.
+    pub measure: String,
+    /// Number of simulated jobs of the level.
+    pub jobs: u64,
+    /// Share of them that the candidate may lose beyond the guard, with a confidence of 95%.
+    pub possible_loss: f64,
+}
+
+impl Service {
+    pub(super) fn is_as_good(&self) -> bool {
+        self.is_as_good
+    }
+
+    /// Whether the candidate is the guard itself.
+    pub(super) fn is_of_guard(&self) -> bool {
+        self.name == self.guard
+    }
+
+    /// The factor on the effort after which enough jobs of every open level would have been simulated, within bounds;
+    /// `None` if more jobs are not what is lacking.
+    pub(super) fn lacks(&self) -> Option<u64> {
+        let is_behind = self.lead.as_ref().is_some_and(|lead| lead.difference < 0.0);
+        let fewest = self.open.iter().map(|level| level.jobs).min().filter(|_| !self.is_as_good && !is_behind)?;
+        Some(ENOUGH.div_ceil(fewest.max(1)).clamp(2, MOST_EFFORT))
+    }
+}
+
+impl<'a> Guard<'a> {
+    pub fn of(system: &System, tasks: &[Task], simple: &[&'a Candidate], is_shielded: bool) -> Option<Guard<'a>> {
+        let level = |(place, measure): (usize, &Measure)| match measure {
+            Measure::Critical(level) => Some((place, *level)),
+            _ => None,
+        };
+        let is_open = |(_, level): &(usize, u8)| {
+            !is_shielded || !guarantees(system, tasks, |task: &Task| task.criticality == *level)
+        };
+        let leading = system.goal().measures().iter().enumerate().map_while(level);
+        let levels: Vec<(usize, u8)> = leading.filter(is_open).collect();
+        let candidate = simple.iter().copied().find(|one| one.has(Mark::CriticalFirst))?;
+        (!levels.is_empty()).then_some(Guard { candidate, levels })
+    }
+
+    /// Lets the winner of a race run against the guard, on other jobs than those on which it won, and longer if too few
+    /// jobs were simulated.
+    pub fn tries(&self, system: &System, tasks: &[Task], winner: &Candidate, settings: Settings) -> Service {
+        if winner.name() == self.candidate.name() {
+            return self.refused(winner.name(), true);
+        }
+        let pair = [winner, self.candidate];
+        let duel = |settings: Settings| {
+            let course = course(system, tasks, &pair, settings)?;
+            let race = run(&course, &pair, &settings, Some(self));
+            let one = race.racing.iter().find(|one| one.name() == winner.name())?;
+            Some(self.service(system.goal(), &race, one))
+        };
+        let first = duel(settings).unwrap_or_else(|| self.refused(winner.name(), false));
+        let longer = first.lacks().and_then(|factor| duel(settings.times(factor)?));
+        longer.unwrap_or(first)
+    }
+
+    fn refused(&self, name: &str, is_as_good: bool) -> Service {
+        let guard = self.candidate.name().into();
+        Service { name: name.into(), guard, lead: None, open: Vec::new(), is_as_good }
+    }
+
+    /// How a contestant of a race served the critical jobs beside the guard. The first level in which they differ
+    /// decides. Where a higher level is still open, because too few of its jobs were simulated, the lead must be certain
+    /// and more than what may be lost there.
+    pub fn service(&self, goal: &Goal, race: &Race<'_>, one: &Contestant<'_>) -> Service {
+        let Some(guard) = race.racing.iter().find(|other| other.name() == self.candidate.name()) else {
+            return self.refused(one.name(), false);
+        };
+        let (own, other) = (one.scores(goal, guard.blocks()), guard.scores(goal, one.blocks()));
+        let heading = |level: u8| labels::measure(goal, Measure::Critical(level));
+        let mut service = self.refused(one.name(), true);
+        for (place, level) in &self.levels {
+            let (difference, error) = ranking::difference(&own, &other, *place);
+            let Some(error) = error else { return self.refused(one.name(), false) };
+            let ci95 = margin(own.len(), 0.025) * error;
+            if difference.abs() > (EVIDENCE * error).max(ranking::ROUNDING) {
+                let open = service.open.iter().map(|level| level.possible_loss).fold(0.0, f64::max);
+                service.is_as_good = difference > 0.0 && (open == 0.0 || difference - ci95 > open);
+                service.lead = Some(Lead { measure: heading(*level), difference, ci95 });
+                return service;
+            }
+            let jobs = one.jobs_of_level(*level);
+            let possible_loss = rule_of_three(jobs).max(ci95 - difference);
+            if possible_loss > NEGLIGIBLE {
+                service.open.push(OpenLevel { measure: heading(*level), jobs, possible_loss });
+            }
+        }
+        service.is_as_good = service.open.is_empty();
+        service
+    }
+}
