@@ -51,7 +51,7 @@ fn fail_if_ends_with_exit_code_one_and_says_why() {
         "srpt:task.brake<1",
     ];
     let (code, _, error) = compare(&[&[path, "--schedulers", "srpt,muf"], &all[..]].concat());
-    let expected = "failed: srpt:critical.1<1: critical.1 of srpt is 0.00%\nfailed: met>1%: met of muf is 66.67%\n\
+    let expected = "failed: srpt:critical.1<1: critical.1 of srpt is 0.00%\nfailed: met>1%: met of muf is 33.33%\n\
         failed: srpt:task.brake<1: task.brake of srpt is 0.00%\n";
     assert_eq!((code, error.as_str()), (Some(1), expected), "all that hold are named, and no other");
     for (wrong, why) in [

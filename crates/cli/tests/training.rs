@@ -4,6 +4,8 @@
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use crate::folder::Folder;
 
 /// Settings of the smallest network and the shortest runs.
@@ -72,6 +74,23 @@ fn a_training_leaves_a_model_its_logs_and_a_verdict() {
     let args = ["compare", "standard-125", "--model", "m.safetensors", "--schedulers", "edf,temponet", "--no-oracle"];
     let text = folder.stdout(&args);
     assert!(text.contains("temponet") && !text.contains("untrained"), "{text}");
+}
+
+#[test]
+fn weights_that_did_not_change_are_not_written_as_a_new_model() {
+    let folder = Folder::new("train-unchanged");
+    recipe(&folder, &[CLONING]);
+    folder.stdout(&with(&[]));
+    let still = folder.read("recipe.toml").replace("[[stage]]", "[optimizer]\nrate = 0.0\n[[stage]]");
+    folder.write("recipe.toml", &still);
+    let args = ["train", "standard-125", "--recipe", "recipe.toml", "--trials", "2", "-o", "n.safetensors"];
+    let args = [&args[..], &["--begin-with", "m.safetensors"]].concat();
+    let text = folder.stdout(&args);
+    assert!(text.contains("Training found nothing better than m.safetensors: the weights are unchanged"), "{text}");
+    assert!(text.ends_with("n.safetensors was not written.\n") && text.contains("\nm.safetensors "), "{text}");
+    assert!(!folder.files().contains(&"n.safetensors".to_string()));
+    let report = folder.json(&[&args[..], &["--json"]].concat());
+    assert_eq!((&report["model"], &report["verdict"]["is_unchanged"]), (&Value::Null, &true.into()));
 }
 
 #[test]

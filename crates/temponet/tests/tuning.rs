@@ -122,16 +122,38 @@ fn critical_jobs_are_left_to_the_candidate_that_serves_them_by_construction() {
     let mut tasks = vec![Task::periodic("critical", ms(20), ms(2)).with_criticality(1)];
     tasks.extend(["a", "b", "c"].map(|name| Task::periodic(name, ms(50), ms(25))));
     let system = TaskSet::new("overload", tasks, 1).system;
-    let choice = choose(&system, &Candidate::classical(&system), SMALL);
+    let tiny = Settings { effort: 1_000, ..SMALL };
+    let choice = choose(&system, &Candidate::classical(&system), tiny);
     let (guard, rival) = (choice.candidate("muf").unwrap(), choice.candidate("mh-edf").unwrap());
     // Both lose no critical job in the simulation, and the rival meets more of the others.
     assert!(guard.scores[0] == rival.scores[0] && guard.scores[1] < rival.scores[1], "{choice:?}");
     assert_eq!((choice.name.as_str(), choice.why), ("muf", Why::Guarded));
-    // Of many more jobs none is lost either: what the rival may lose is negligible, and the rest decides.
-    assert_ne!(choose(&system, &Candidate::classical(&system), Settings::BARE).name, "muf");
+    assert!(choice.to_string().contains("of the critical jobs it may lose up to"), "{choice}");
+    // Of many more jobs none is lost either: what the rival may lose is negligible, and the rest decides. The effort
+    // grows where that is at stake.
+    for settings in [SMALL, Settings::BARE] {
+        assert_ne!(choose(&system, &Candidate::classical(&system), settings).name, "muf");
+    }
     // The shield guarantees the critical task, so that the rest decides.
     let shielded = choose(&system, &Candidate::classical(&system), Settings { is_shielded: true, ..SMALL });
     assert_ne!(shielded.name, "muf");
+}
+
+#[test]
+fn what_is_certain_at_a_level_is_not_given_up_for_what_was_never_seen_above_it() {
+    let ms = Time::from_ms;
+    // Nobody ever loses a job of the highest level, of which there are few. At the level below, rules differ widely.
+    let mut tasks = vec![Task::periodic("rare", ms(500), ms(2)).with_criticality(2)];
+    tasks.push(Task::periodic("long", ms(100), ms(60)).with_criticality(1));
+    tasks.extend(["a", "b", "c"].map(|name| Task::periodic(name, ms(100), ms(30)).with_criticality(1)));
+    let system = TaskSet::new("levels", tasks, 1).system;
+    let choice = choose(&system, &Candidate::classical(&system), Settings { effort: 20_000, ..SMALL });
+    let (guard, followed) = (choice.candidate("muf").unwrap(), choice.candidate(&choice.name).unwrap());
+    assert_eq!((guard.scores[0], followed.scores[0]), (1.0, 1.0));
+    assert!(followed.scores[1] > guard.scores[1] + 0.05, "{choice}: {choice:?}");
+    let sentence = choice.to_string();
+    assert!(sentence.contains("points of criticality 1 ahead of muf"), "{sentence}");
+    assert!(sentence.contains("though of criticality 2 it may lose up to"), "the trade is named: {sentence}");
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! The advice on a comparison in words: which scheduler is best, by how much, at whose expense, and what that rests on.
 
+use temponet_sched::shield::{Guarantee, Role};
 use temponet_sched::{Kind, proofs};
 use temponet_sim::labels;
 use temponet_task::Measure;
 
 use super::{Advice, Claim, Evidence, Premise, winner};
 use crate::comparison::{Comparison, ComparisonRow, listed};
-use crate::roster::adds_shield;
+use crate::roster::{adds_shield, is_shielded};
 use crate::stats::percent;
 
 impl Comparison {
@@ -106,7 +107,10 @@ impl Comparison {
         // Of a set that can be overloaded nothing is proved, and no proof is about a real machine.
         let has_proofs = evidence.overloaded_at_wcet != Some(true) && self.premise.is_none();
         let proofs = if has_proofs { proofs(&self.plan.set) } else { Vec::new() };
-        let is_proved = |row: &&&ComparisonRow| proofs.iter().any(|proof| proof.scheduler == row.scheduler);
+        let is_guaranteed = self.premise.is_none() && self.shield.as_ref().is_some_and(guarantees_all);
+        let is_proved = |row: &&&ComparisonRow| {
+            is_guaranteed && is_shielded(&row.spec) || proofs.iter().any(|proof| proof.scheduler == row.scheduler)
+        };
         let proved: Vec<&str> = all_met.iter().filter(is_proved).map(|row| row.scheduler.as_str()).collect();
         let is_proved_for_all = proved.len() == count;
         let proved = (!proved.is_empty()).then(|| format!("It is proved for {}.", listed(&proved)));
@@ -268,6 +272,11 @@ impl Comparison {
     pub(super) fn lead_over(&self, best: &ComparisonRow, row: &ComparisonRow) -> Option<Claim> {
         self.claim(best, row).filter(Claim::is_lead)
     }
+}
+
+/// Whether the shield guarantees every deadline.
+fn guarantees_all(role: &Role) -> bool {
+    matches!(role, Role::StandIn(_)) || role.guarantee().is_some_and(Guarantee::is_for_all)
 }
 
 #[cfg(test)]

@@ -109,10 +109,16 @@ impl ComparisonRow {
         }
     }
 
-    /// Returns the name with who decides, as in "temponet (muf)".
+    /// Returns the name with who decides, as in "temponet (muf)" or "temponet (untrained, muf)". Options of that one are left out.
     pub fn shown(&self) -> String {
         match &self.decider {
-            Some(decider) => format!("{} ({})", self.scheduler, decider.name),
+            Some(decider) => {
+                let (name, _) = decider.name.split_once(':').unwrap_or((&decider.name, ""));
+                match self.scheduler.strip_suffix(')') {
+                    Some(marked) => format!("{marked}, {name})"),
+                    None => format!("{} ({name})", self.scheduler),
+                }
+            }
             None => self.scheduler.clone(),
         }
     }

@@ -64,6 +64,9 @@ pub struct Choice {
     pub why: Why,
     /// Headings of the goal's measures, most important first.
     pub measures: Vec<String>,
+    /// What these measures are shares of, for sentences: "the jobs", "criticality 2".
+    #[serde(default)]
+    pub wholes: Vec<String>,
     /// Number of simulated jobs of the followed candidate.
     pub jobs: u64,
     /// Candidates that were simulated, in the order of the portfolio.
@@ -83,6 +86,7 @@ impl Choice {
             best_simple: String::new(),
             why,
             measures: goal.measures().iter().map(|measure| labels::measure(goal, *measure)).collect(),
+            wholes: goal.measures().iter().map(|measure| labels::whole(goal, *measure)).collect(),
             jobs: 0,
             candidates: Vec::new(),
             service: None,
@@ -131,17 +135,23 @@ impl fmt::Display for Choice {
 }
 
 impl Choice {
+    /// What the measures are shares of. Choices of older files do not say it.
+    fn wholes(&self) -> &[String] {
+        if self.wholes.is_empty() { &self.measures } else { &self.wholes }
+    }
+
     /// States by how much the followed candidate was ahead: of the best simple one, or of the network.
     fn standing(&self) -> String {
         let Some(network) = self.candidate(NETWORK) else {
             return format!("the best of {}", counted(self.candidates.len(), "simple scheduler"));
         };
         let (sign, other) = if self.name == NETWORK { (1.0, self.best_simple.as_str()) } else { (-1.0, NETWORK) };
-        let pairs = || network.differences.iter().zip(&network.difference_errors).zip(&self.measures);
+        let pairs = || network.differences.iter().zip(&network.difference_errors).zip(self.wholes());
         match pairs().find(|((difference, error), _)| sign * **difference > **error) {
             Some(((difference, error), measure)) => {
                 let half = margin(network.blocks, 0.025) * error;
-                format!("{} ahead of {other}", points(sign * difference, half, measure))
+                let chance = if sign * difference > half { "" } else { ", which may be chance," };
+                format!("{} ahead of {other}{chance}", points(sign * difference, half, measure))
             }
             None => format!("level with {other}"),
         }

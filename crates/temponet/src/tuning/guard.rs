@@ -53,7 +53,7 @@ pub struct Service {
 /// Difference to the guard in the jobs of a level.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Lead {
-    /// Heading of the level.
+    /// The jobs of the level, as in "criticality 2".
     pub measure: String,
     /// Mean difference as a share of the level's jobs; positive if the candidate is ahead.
     pub difference: f64,
@@ -64,7 +64,7 @@ pub struct Lead {
 /// A level of which too few jobs were simulated.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OpenLevel {
-    /// Heading of the level.
+    /// The jobs of the level, as in "criticality 2".
     pub measure: String,
     /// Number of simulated jobs of the level.
     pub jobs: u64,
@@ -137,7 +137,7 @@ impl<'a> Guard<'a> {
             return self.refused(one.name(), false);
         };
         let (own, other) = (one.scores(goal, guard.blocks()), guard.scores(goal, one.blocks()));
-        let heading = |level: u8| labels::measure(goal, Measure::Critical(level));
+        let heading = |level: u8| labels::whole(goal, Measure::Critical(level));
         let mut service = self.refused(one.name(), true);
         for (place, level) in &self.levels {
             let (difference, error) = ranking::difference(&own, &other, *place);

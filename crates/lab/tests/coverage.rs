@@ -1,0 +1,143 @@
+//! Contract of the intervals: they contain the truth in 95% of all repetitions, within two points, for every kind of set,
+//! and of two schedulers that are equal in truth a difference is claimed in at most 5%.
+//!
+//! `TEMPONET_REPETITIONS=1000 cargo test -p temponet-lab --test suite coverage -- --nocapture` prints the table of
+//! docs/metrics.md. Without the variable there are fewer repetitions, which find what is far off.
+
+use rayon::prelude::*;
+use temponet_sched::build;
+use temponet_sim::statistics::{mean, paired_interval, share_interval};
+use temponet_sim::{Metrics, Unobserved, ranking, simulate};
+use temponet_task::{Arrival, ExecutionModel, Gap, Goal, OnMiss, Task, TaskSet, Time};
+
+/// A kind of set, and how it is run.
+struct Kind {
+    name: &'static str,
+    set: TaskSet,
+    horizon: Time,
+    runs: usize,
+}
+
+/// Schedulers that are compared: both are judged, and so is their difference.
+const SCHEDULERS: [&str; 2] = ["edf", "srpt"];
+
+fn ms(time: u64) -> Time {
+    Time::from_ms(time)
+}
+
+/// A task whose jobs take between a tenth of the wcet and the wcet.
+fn task(name: &str, period: u64, wcet: u64) -> Task {
+    let task = Task::periodic(name, ms(period), ms(wcet));
+    task.with_bcet(Time(ms(wcet).0 / 10)).with_execution(ExecutionModel::Uniform)
+}
+
+/// Four tasks on one core; `more` milliseconds make them miss more.
+fn four(more: u64) -> Vec<Task> {
+    vec![task("a", 10, 4 + more), task("b", 17, 6 + more), task("c", 29, 9 + more), task("d", 41, 12 + more)]
+}
+
+fn kinds() -> Vec<Kind> {
+    let kind = |name, tasks: Vec<Task>, cores, horizon, runs| Kind {
+        name,
+        set: TaskSet::new("s", tasks, cores),
+        horizon: ms(horizon),
+        runs,
+    };
+    let mut late = kind("a backlog that continues", four(3), 1, 600, 10);
+    late.set.system.set_on_miss(OnMiss::Continue);
+    let mut critical = four(1);
+    (critical[1].criticality, critical[3].criticality) = (2, 1);
+    let mut valued = four(3);
+    (valued[0].value, valued[2].value) = (5.0, 0.5);
+    let sporadic = four(2).into_iter().map(|task| {
+        let minimum = Time(task.deadline.0 / 2);
+        let mean = task.deadline;
+        task.with_arrival(Arrival::Sporadic { minimum, gap: Gap::Exponential { mean } })
+    });
+    let two_cores = four(3).into_iter().chain([task("e", 13, 7), task("f", 23, 11)]).collect();
+    vec![
+        kind("overload, one core", four(5), 1, 1_000, 10),
+        kind("overload, two cores", two_cores, 2, 1_000, 10),
+        kind("sporadic arrivals", sporadic.collect(), 1, 1_000, 10),
+        late,
+        kind("values", valued, 1, 1_000, 10),
+        kind("levels of criticality", critical, 1, 600, 10),
+        kind("few misses", four(1), 1, 600, 10),
+        kind("rare misses, short runs", four(0), 1, 600, 10),
+        kind("three runs", four(3), 1, 1_000, 3),
+        kind("forty runs, few misses", four(0), 1, 1_000, 40),
+    ]
+}
+
+/// Shares of the repetitions.
+struct Row {
+    name: &'static str,
+    missed: f64,
+    shares: [f64; 2],
+    difference: f64,
+    claims: f64,
+}
+
+fn row(kind: &Kind, repetitions: usize) -> Row {
+    let goal = kind.set.goal().clone();
+    let run = |name: &str, seed: u64| {
+        let mut scheduler = build(name).unwrap();
+        simulate(&kind.set, seed, kind.horizon, &mut *scheduler, &mut Unobserved).unwrap()
+    };
+    // Two disjoint halves of the runs, so that one scheduler can be compared with itself on other jobs.
+    let seeds = 1..=(2 * repetitions * kind.runs) as u64;
+    let all =
+        SCHEDULERS.map(|name| seeds.clone().into_par_iter().map(|seed| run(name, seed)).collect::<Vec<Metrics>>());
+    let values = |runs: &[Metrics]| runs.iter().map(|run| run.jobs.compliance()).collect::<Vec<f64>>();
+    let units = |runs: &[Metrics]| runs.iter().map(|run| run.jobs.released as f64).sum::<f64>();
+    let truths = [values(&all[0]), values(&all[1])].map(|shares| mean(&shares));
+    let chunks = |of: usize| all[of].chunks(kind.runs);
+    let share = |is_true: &dyn Fn(usize) -> bool| {
+        let count = 2 * repetitions;
+        (0..count).filter(|repetition| is_true(*repetition)).count() as f64 / count as f64
+    };
+    let covers = |of: usize| {
+        share(&|repetition| {
+            let runs = chunks(of).nth(repetition).unwrap();
+            let interval = share_interval(&values(runs), Some(units(runs))).unwrap();
+            (interval.low..=interval.high).contains(&truths[of])
+        })
+    };
+    let difference = share(&|repetition| {
+        let [a, b] = [0, 1].map(|of| chunks(of).nth(repetition).unwrap());
+        let (difference, half) = paired_interval(&values(a), &values(b), Some(units(a)), 1);
+        (difference - (truths[0] - truths[1])).abs() <= half.unwrap()
+    });
+    let scores = |runs: &[Metrics], goal: &Goal| runs.iter().map(|run| run.scores(goal)).collect::<Vec<_>>();
+    let of_goal = |runs: &[Metrics]| {
+        let mut all = Metrics::default();
+        runs.iter().for_each(|run| all.merge(run));
+        all.units(&goal)
+    };
+    let claims = (0..repetitions).filter(|repetition| {
+        let [a, b] = [0, 1].map(|half| chunks(0).nth(half * repetitions + repetition).unwrap());
+        !ranking::are_level(&goal, &scores(a, &goal), &scores(b, &goal), &of_goal(a))
+    });
+    let claims = claims.count() as f64 / repetitions as f64;
+    Row { name: kind.name, missed: 1.0 - truths[0], shares: [covers(0), covers(1)], difference, claims }
+}
+
+#[test]
+fn coverage_is_what_the_intervals_say() {
+    let repetitions = std::env::var("TEMPONET_REPETITIONS").ok().and_then(|text| text.parse().ok());
+    let (repetitions, is_whole) = (repetitions.unwrap_or(30), repetitions.is_some());
+    println!("| kind of set | runs | missed | edf | srpt | difference | false claims |\n|---|--:|--:|--:|--:|--:|--:|");
+    let mut wrong = Vec::new();
+    for kind in kinds() {
+        let Row { name, missed, shares: [edf, srpt], difference, claims } = row(&kind, repetitions);
+        let [missed, a, b, c, d] =
+            [missed, edf, srpt, difference, claims].map(|share| format!("{:.2}%", 100.0 * share));
+        println!("| {name} | {} | {missed} | {a} | {b} | {c} | {d} |", kind.runs);
+        let (least, most, claimed) = if is_whole { (0.93, 0.97, 0.05) } else { (0.83, 1.0, 0.17) };
+        let is_covered = [edf, srpt, difference].iter().all(|share| (least..=most).contains(share));
+        if !is_covered || claims > claimed {
+            wrong.push(name);
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:?}");
+}
