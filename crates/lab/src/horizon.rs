@@ -1,6 +1,6 @@
 //! The length of a run if the user does not give one, and estimates of the number of jobs up to a time.
 
-use temponet_task::{Arrival, Task, TaskId, TaskSet, Time};
+use temponet_task::{Arrival, Preemption, Task, TaskId, TaskSet, Time};
 
 /// Approximate number of jobs of a default run: enough for stable figures, few enough for an immediate answer.
 const JOBS: f64 = 10_000.0;
@@ -12,6 +12,10 @@ const MOST_LONGER: f64 = 20.0;
 /// Further factor if otherwise no deadline would lie within the run, as with a burst of a million jobs.
 const MOST_FOR_ANY: f64 = 10.0;
 
+/// Number of preemption points for each of the wanted jobs that a default run does not exceed. Every point is a
+/// decision, and a job can have a million of them.
+const MOST_POINTS: f64 = 100.0;
+
 /// Returns the horizon of about 10 000 jobs; see [`horizon_of`].
 pub fn default_horizon(set: &TaskSet) -> Time {
     horizon_of(set, JOBS)
@@ -21,7 +25,8 @@ pub fn default_horizon(set: &TaskSet) -> Time {
 ///
 /// It is a whole number of hyperperiods if they are short. A set of listed jobs alone runs to its last deadline. Mode
 /// switches, bursts, listed jobs beside other tasks, and a job of every task are included as long as that takes at most
-/// 20 times as many jobs; [`uncounted`] names the tasks that are not.
+/// 20 times as many jobs; [`uncounted`] names the tasks that are not. Jobs with more than 100 preemption points on
+/// average make the run shorter.
 pub fn horizon_of(set: &TaskSet, jobs: f64) -> Time {
     let listed = set.tasks().iter().filter_map(|task| match &task.arrival {
         Arrival::Listed(jobs) => jobs.iter().map(|job| job.deadline).max(),
@@ -29,8 +34,9 @@ pub fn horizon_of(set: &TaskSet, jobs: f64) -> Time {
     });
     let last_listed = listed.max().unwrap_or_default();
     let rate = jobs_per_second(set);
+    let few_points = |date| bounded(set, date, jobs * MOST_POINTS, expected_points);
     if rate == 0.0 {
-        return last_listed;
+        return few_points(last_listed);
     }
     let enough = Time((jobs / rate * 1e9) as u64);
     let longest_deadline = set.tasks().iter().map(|task| task.offset + task.deadline).max().unwrap_or_default();
@@ -47,27 +53,28 @@ pub fn horizon_of(set: &TaskSet, jobs: f64) -> Time {
         _ => Time::ZERO,
     });
     let wanted = horizon.max(last_listed).max(last_mode).max(last_burst.max().unwrap_or_default()).min(Time::MAX_INPUT);
-    bounded(set, wanted, jobs * MOST_LONGER)
+    few_points(bounded(set, wanted, jobs * MOST_LONGER, expected_jobs))
 }
 
-/// Returns `date`, or an earlier time up to which about `most` jobs are released.
-fn bounded(set: &TaskSet, date: Time, most: f64) -> Time {
-    if expected_jobs(set, date) <= most {
+/// Returns `date`, or an earlier time up to which `count` finds at most about `most`.
+fn bounded(set: &TaskSet, date: Time, most: f64, count: fn(&TaskSet, Time) -> f64) -> Time {
+    if count(set, date) <= most {
         return date;
     }
+    let latest = |most: f64| latest(date, |date| count(set, date) <= most);
     let first = set.tasks().iter().filter_map(first_deadline).min().unwrap_or_default();
-    match latest(set, date, most) {
-        early if early < first => latest(set, date, most * MOST_FOR_ANY),
+    match latest(most) {
+        early if early < first => latest(most * MOST_FOR_ANY),
         late => late,
     }
 }
 
-/// Returns the latest time, at most `date`, up to which no more than about `most` jobs are released.
-fn latest(set: &TaskSet, date: Time, most: f64) -> Time {
+/// Returns the latest time, at most `date`, that is still early enough.
+fn latest(date: Time, is_early: impl Fn(Time) -> bool) -> Time {
     let (mut low, mut high) = (1, date.0.saturating_add(1));
     while low + 1 < high {
         let middle = low + (high - low) / 2;
-        if expected_jobs(set, Time(middle)) <= most { low = middle } else { high = middle }
+        if is_early(Time(middle)) { low = middle } else { high = middle }
     }
     Time(low)
 }
@@ -104,6 +111,15 @@ pub fn uncounted(set: &TaskSet, horizon: Time) -> Option<String> {
 /// Returns the approximate number of jobs released before `date`. Bursts count as a whole.
 pub fn expected_jobs(set: &TaskSet, date: Time) -> f64 {
     set.task_ids().map(|task| jobs_of(set, task, date)).sum()
+}
+
+/// Returns the approximate number of preemption points of the jobs released before `date`, if all of them execute.
+fn expected_points(set: &TaskSet, date: Time) -> f64 {
+    let points = |id: TaskId| match set.tasks()[id].preemption {
+        Preemption::Every(every) => (set.tasks()[id].wcet.0 / every.0.max(1)) as f64 * jobs_of(set, id, date),
+        _ => 0.0,
+    };
+    set.task_ids().map(points).sum()
 }
 
 fn jobs_of(set: &TaskSet, id: TaskId, date: Time) -> f64 {
@@ -202,6 +218,21 @@ mod tests {
         let arrival = Arrival::Burst { jobs: 1_000_000, every: Time::from_secs(1), until: Time::NEVER };
         let task = Task::periodic("peak", Time::from_ms(500), Time(1)).with_arrival(arrival);
         assert_eq!(default_horizon(&TaskSet::new("s", vec![task], 1)), Time::from_ms(500));
+    }
+
+    #[test]
+    fn preemption_points_count_like_decisions() {
+        let every = |every: Time| {
+            let mut set = set(&[40_000, 60_000]);
+            let task = &mut set.system.tasks_mut()[0];
+            (task.wcet, task.preemption) = (Time::from_ms(10), Preemption::Every(every));
+            set
+        };
+        assert_eq!(default_horizon(&every(Time::from_us(100))), default_horizon(&set(&[40_000, 60_000])));
+        let many = every(Time(10));
+        let horizon = default_horizon(&many);
+        assert!(expected_points(&many, horizon) <= MOST_POINTS * JOBS * MOST_FOR_ANY, "{horizon}");
+        assert!(horizon >= Time::from_ms(40), "a deadline is within {horizon}");
     }
 
     #[test]

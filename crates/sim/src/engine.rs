@@ -75,6 +75,7 @@ use crate::deadline_queue::DeadlineQueue;
 use crate::metrics::{Count, End, Metrics};
 use crate::trace::{Observer, Unobserved};
 use crate::workload::{ReleasedJob, Workload};
+use error::Backlog;
 pub use error::SimError;
 use sections::Sections;
 pub(crate) use waiting::Waiting;
@@ -114,12 +115,10 @@ fn run<O: Observer>(
     let mut engine = Engine::new(set, seed, horizon);
     scheduler.start(engine.system())?;
     let most = scheduler.most_ready().min(MOST_READY);
-    let mut assignment = Assignment::default();
+    let (mut assignment, mut backlog) = (Assignment::default(), Backlog::default());
     while engine.advance_observed(observer) {
         temponet_cancel::checkpoint();
-        if engine.table.active().len() > most {
-            return Err(error::too_many(set, engine.now, most));
-        }
+        backlog.note(engine.table.active().len(), most, set, engine.now)?;
         assignment.reset(set.cores());
         scheduler.decide(&engine.view(), &mut assignment);
         engine.apply_observed(&assignment, observer)?;

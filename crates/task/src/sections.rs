@@ -138,20 +138,14 @@ impl Task {
         None
     }
 
-    /// Returns the sections in which the job holds the resource of the section at `inner` beside another one: those
-    /// that it is within. Of sections of the same work, the first is around the others.
-    pub fn sections_around(&self, inner: usize) -> impl Iterator<Item = &Section> {
+    /// Returns the places of the sections in which the job holds the resource of the section at `inner` beside another
+    /// one: those that it is within. Of sections of the same work, the first is around the others.
+    pub fn sections_around(&self, inner: usize) -> impl Iterator<Item = usize> {
         let section = &self.sections[inner];
         let is_around = move |(at, outer): &(usize, &Section)| {
             *at != inner && section.is_within(outer) && (*at < inner || !outer.is_within(section))
         };
-        self.sections.iter().enumerate().filter(is_around).map(|(_, outer)| outer)
-    }
-
-    /// Returns the sections that are within no other one.
-    pub fn outermost_sections(&self) -> impl Iterator<Item = &Section> {
-        let is_outermost = |(at, _): &(usize, &Section)| self.sections_around(*at).next().is_none();
-        self.sections.iter().enumerate().filter(is_outermost).map(|(_, section)| section)
+        self.sections.iter().enumerate().filter(is_around).map(|(at, _)| at)
     }
 }
 

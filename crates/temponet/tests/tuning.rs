@@ -7,7 +7,9 @@ use temponet::tuning::{Candidate, Choice, NETWORK, Portfolio, Settings, Why, cho
 use temponet::{Model, Options, Temponet, Tuning};
 use temponet_sim::generate::{Spec, generate};
 use temponet_sim::{Recorder, Unobserved, ranking, simulate};
-use temponet_task::{Arrival, Costs, ExecutionModel, ListedJob, Mode, Scheduler, Task, TaskSet, Time};
+use temponet_task::{
+    Arrival, Costs, ExecutionModel, ListedJob, Mode, OnMiss, Preemption, Scheduler, Task, TaskSet, Time,
+};
 
 /// A fifth of the default effort is enough for tests.
 const SMALL: Settings = Settings { effort: 50_000, ..Settings::BARE };
@@ -182,6 +184,38 @@ fn the_network_does_not_run_where_a_simple_candidate_loses_nothing() {
     let system = TaskSet::new("light", tasks, 2).system;
     let choice = choose(&system, &Candidate::classical(&system), SMALL);
     assert_eq!(choice.why, Why::NothingLost, "{choice:?}");
+}
+
+/// Number of jobs that the followed candidate ran, and the basis of the choice. Without a limit on decisions, each of
+/// these took minutes.
+fn tuned_on(set: TaskSet) -> (u64, Why) {
+    let choice = choose(&set.system, &Candidate::classical(&set.system), Settings::BARE);
+    (choice.jobs, choice.why)
+}
+
+#[test]
+fn a_growing_backlog_is_simulated_for_a_shorter_time() {
+    let tasks = || ["a", "b"].map(|name| Task::periodic(name, ms(10), ms(12))).to_vec();
+    let (long, why) = tuned_on(TaskSet::new("overload", tasks(), 1));
+    assert_eq!(why, Why::Simulated);
+    let (short, why) = tuned_on(TaskSet::new("overload", tasks(), 1).with_on_miss(OnMiss::Continue));
+    assert_eq!(why, Why::Simulated);
+    assert!(short > 0 && 4 * short < long, "{short} {long}");
+}
+
+#[test]
+fn a_deadline_of_a_nanosecond_does_not_delay_the_start() {
+    let hopeless = Task::periodic("hopeless", ms(40), ms(30)).with_deadline(Time(1)).with_criticality(2);
+    let other = Task::periodic("other", ms(10), ms(8)).with_criticality(1);
+    let (jobs, why) = tuned_on(TaskSet::new("overload", vec![hopeless, other], 1));
+    assert!(jobs > 0 && why != Why::TooLong, "{jobs} {why:?}");
+}
+
+#[test]
+fn nothing_is_simulated_if_a_single_job_takes_too_many_decisions() {
+    let points = Task::periodic("points", ms(10), ms(6)).with_preemption(Preemption::Every(Time(10)));
+    let tasks = vec![points, Task::periodic("other", ms(10), ms(6))];
+    assert_eq!(tuned_on(TaskSet::new("overload", tasks, 1)), (0, Why::TooLong));
 }
 
 #[test]

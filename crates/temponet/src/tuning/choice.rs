@@ -28,6 +28,8 @@ pub enum Why {
     Guaranteed,
     /// The jobs are a list, which nobody knows beforehand.
     Unknown,
+    /// The candidates decide so often, or among so many jobs, that a simulation would take too long.
+    TooLong,
     /// Tuning is off.
     Off,
 }
@@ -118,6 +120,9 @@ impl fmt::Display for Choice {
         match self.why {
             Why::Off => write!(out, "{name} is followed: tuning is off"),
             Why::Unknown => write!(out, "{name} is followed at first: the jobs are not known beforehand"),
+            Why::TooLong => {
+                write!(out, "{name} is followed: so many decisions would take too long to simulate")
+            }
             Why::Guaranteed => {
                 write!(out, "{name} is followed: every deadline is guaranteed, whichever candidate chooses")
             }

@@ -35,6 +35,8 @@ pub(super) struct Course<'a> {
     pub most_blocks: usize,
     /// Whether candidates run behind the shield.
     pub is_shielded: bool,
+    /// Effort that is planned for a block, over all candidates; [`u64::MAX`] without a limit.
+    pub planned: u64,
 }
 
 impl Course<'_> {
@@ -81,9 +83,9 @@ impl<'a> Contestant<'a> {
         self.candidate.name()
     }
 
-    /// Runs to the end of the next block. Returns whether the candidate could: an illegal assignment or an endless
-    /// backlog ends its contest.
-    pub fn run_block(&mut self, course: &Course<'_>) -> bool {
+    /// Runs to the end of the next block, and takes its effort from what is `left` of it. Returns whether the candidate
+    /// could: an illegal assignment, an endless backlog or the end of the effort ends its contest.
+    pub fn run_block(&mut self, course: &Course<'_>, left: &mut u64) -> bool {
         let end = course.end(self.blocks.closed);
         let most = self.scheduler.most_ready().min(MOST_READY);
         let mut observer = (&mut self.blocks, self.chains.as_mut());
@@ -96,7 +98,12 @@ impl<'a> Contestant<'a> {
             if view.active.len() > most {
                 return false;
             }
-            self.effort += self.candidate.effort(view.active.len(), view.cores());
+            let effort = self.candidate.effort(view.active.len(), view.cores());
+            self.effort += effort;
+            *left = left.saturating_sub(effort);
+            if *left == 0 {
+                return false;
+            }
             self.assignment.reset(view.cores());
             self.scheduler.decide(&view, &mut self.assignment);
             if self.engine.apply(&self.assignment, &mut observer).is_err() {

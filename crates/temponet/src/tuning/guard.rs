@@ -16,7 +16,7 @@ use temponet_task::{Goal, Measure, System, Task};
 use super::Settings;
 use super::candidates::Candidate;
 use super::contest::Contestant;
-use super::race::{EVIDENCE, Race, course, guarantees, run};
+use super::race::{EVIDENCE, Race, guarantees, run};
 
 /// Share of the critical jobs of a level that a candidate may lose beyond the guard, with a confidence of 95%, and
 /// still serve them as well. Comparisons call schedulers level that differ by as much.
@@ -114,8 +114,7 @@ impl<'a> Guard<'a> {
         }
         let pair = [winner, self.candidate];
         let duel = |settings: Settings| {
-            let course = course(system, tasks, &pair, settings)?;
-            let race = run(&course, &pair, &settings, Some(self));
+            let race = run(system, tasks, &pair, &settings, Some(self)).ok()?;
             let one = race.racing.iter().find(|one| one.name() == winner.name())?;
             Some(self.service(system.goal(), &race, one))
         };

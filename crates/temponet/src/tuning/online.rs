@@ -73,18 +73,22 @@ pub(super) struct Review<'a> {
     pub followed: usize,
     /// Whether the candidates run behind the shield.
     pub is_shielded: bool,
+    /// Effort that a review may take, over all candidates.
+    pub effort: u64,
 }
 
-/// Simulates the remembered jobs, and returns the place of the candidate to follow from now on.
+/// Simulates the remembered jobs, and returns the place of the candidate to follow from now on. Candidates for which no
+/// effort is left are passed over.
 pub(super) fn review<'a>(history: &History, input: &Review<'a>) -> usize {
     let goal = input.known.goal();
     let Some(course) = course(history, input.known, input.is_shielded) else { return input.followed };
     let networks = Course { system: input.told_network, set: course.set.clone(), ..course };
-    let run = |candidate: &'a Candidate, followed: Option<&Contestant<'_>>| -> Option<Contestant<'a>> {
+    let mut left = input.effort;
+    let mut run = |candidate: &'a Candidate, followed: Option<&Contestant<'_>>| -> Option<Contestant<'a>> {
         let course = if matches!(candidate, Candidate::Network(_)) { &networks } else { &course };
         let mut contestant = Contestant::new(candidate, course)?;
         for _ in 0..course.most_blocks {
-            if !contestant.run_block(course) {
+            if !contestant.run_block(course, &mut left) {
                 return None;
             }
             let blocks = contestant.blocks();
@@ -147,6 +151,7 @@ fn course<'a>(history: &History, system: &'a System, is_shielded: bool) -> Optio
         block,
         most_blocks,
         is_shielded,
+        planned: u64::MAX,
     })
 }
 

@@ -11,7 +11,7 @@ use super::candidates::{Candidate, before_evidence, is_listed, without_lists};
 use super::choice::{Choice, TunedModel, Why};
 use super::history::History;
 use super::online::{Review, Schedule, present_tasks, review};
-use super::race::{choose, choose_for, effort_per_job};
+use super::race::{PATIENCE, choose, choose_for, effort_per_job};
 use super::successor::Successor;
 use super::{Settings, Tuning};
 use crate::Model;
@@ -218,8 +218,8 @@ impl Portfolio {
         let system = known.described_by(tasks);
         let choice = self
             .remembered(&system, Some(known), || choose_for(known, system.tasks(), &self.candidates, self.settings));
-        // Where no task recurs at present, nothing speaks against the followed candidate.
-        if choice.why == Why::Unknown { None } else { self.place_of(&choice.name) }
+        // Where no task recurs at present, or nothing can be simulated, nothing speaks against the followed candidate.
+        if matches!(choice.why, Why::Unknown | Why::TooLong) { None } else { self.place_of(&choice.name) }
     }
 
     /// Simulates the remembered jobs, if that is due.
@@ -227,9 +227,10 @@ impl Portfolio {
         let known = self.known.as_ref().filter(|_| self.schedule.is_due(&self.history, leaves_choice))?;
         self.schedule.reviewed(&self.history);
         self.reviews_made += 1;
-        let is_shielded = self.settings.is_shielded;
         let (candidates, followed) = (&self.candidates, self.followed);
-        Some(review(&self.history, &Review { known, told_network: view.system, candidates, followed, is_shielded }))
+        let (is_shielded, effort) = (self.settings.is_shielded, self.settings.effort.saturating_mul(PATIENCE));
+        let told_network = view.system;
+        Some(review(&self.history, &Review { known, told_network, candidates, followed, is_shielded, effort }))
     }
 
     fn place_of(&self, name: &str) -> Option<usize> {

@@ -21,6 +21,11 @@ const CLEAR: f64 = 0.01;
 pub(super) const EVIDENCE: f64 = 1.0;
 /// Number of blocks for which the effort would suffice if no candidate dropped out.
 const PLANNED: u64 = 12;
+/// A race may take this many times the effort that was planned for the blocks so far. A backlog that grows, a short
+/// quantum or many preemption points can ask for thousands of times as much.
+pub(super) const PATIENCE: u64 = 16;
+/// Factor by which blocks become shorter where they took too much effort.
+const SHORTENING: u64 = 4;
 /// Greatest number of blocks, the warm-up included.
 const MOST: usize = 97;
 /// Least number of blocks, without the warm-up, whatever the effort. With fewer, Student's t is too confident: whole
@@ -76,8 +81,11 @@ pub(super) fn choose_for(system: &System, tasks: &[Task], candidates: &[Candidat
     let (networks, simple): (Vec<&Candidate>, Vec<&Candidate>) =
         candidates.iter().partition(|candidate| matches!(candidate, Candidate::Network(_)));
     let guard = Guard::of(system, tasks, &simple, settings.is_shielded);
-    let Some(first) = course(system, tasks, &simple, settings) else { return untested(Why::Unknown) };
-    let heat = run(&first, &simple, &settings, None);
+    let heat = match run(system, tasks, &simple, &settings, None) {
+        Ok(heat) => heat,
+        Err(Why::TooLong) => return Choice::untested(before_evidence(goal, candidates), Why::TooLong, goal),
+        Err(why) => return untested(why),
+    };
     let Some(winner) = heat.best(goal, |_| true) else { return untested(Why::Simulated) };
     let other_jobs = |more: u64, effort: u64| Settings { effort, seed: settings.seed.wrapping_add(more), ..settings };
     let service =
@@ -105,10 +113,7 @@ pub(super) fn choose_for(system: &System, tasks: &[Task], candidates: &[Candidat
     if networks.is_empty() {
         return choice;
     }
-    let race = |settings: Settings| {
-        let course = course(system, tasks, &finalists, settings)?;
-        Some(run(&course, &finalists, &settings, guard.as_ref()))
-    };
+    let race = |settings: Settings| run(system, tasks, &finalists, &settings, guard.as_ref()).ok();
     let Some(mut last) = race(last_settings) else { return choice };
     // More effort where the stakes are: a network that is ahead, of which too few critical jobs were simulated.
     let more = guard.as_ref().and_then(|guard| last.lacking(goal, guard, base.name()));
@@ -140,15 +145,10 @@ pub(super) fn effort_per_job<'a>(system: &System, candidates: impl Iterator<Item
 }
 
 /// Divides the effort into blocks of jobs; `None` if no task recurs.
-pub(super) fn course<'a>(
-    system: &'a System,
-    tasks: &[Task],
-    candidates: &[&Candidate],
-    settings: Settings,
-) -> Option<Course<'a>> {
+fn course<'a>(system: &'a System, tasks: &[Task], candidates: &[&Candidate], settings: Settings) -> Option<Course<'a>> {
     let rate: f64 = tasks.iter().map(Task::jobs_per_second).sum();
-    let jobs = (settings.effort / effort_per_job(system, candidates.iter().copied()) / PLANNED).min(BLOCK_JOBS);
-    let jobs = jobs.max(tasks.len() as u64 / TASKS_PER_BLOCK).max(1);
+    let effort_per_job = effort_per_job(system, candidates.iter().copied());
+    let jobs = (settings.effort / effort_per_job / PLANNED).min(BLOCK_JOBS).max(fewest_jobs(tasks));
     let by_effort = Time((jobs as f64 / rate * 1e9).min(Time::MAX_INPUT.0 as f64 / MOST as f64) as u64);
     let (block, most_blocks) = match settings.horizon {
         Some(horizon) => (Time(horizon.0 / (PLANNED + 1)), PLANNED as usize + 1),
@@ -162,7 +162,16 @@ pub(super) fn course<'a>(
         block,
         most_blocks,
         is_shielded: settings.is_shielded,
+        planned: match settings.horizon {
+            Some(_) => u64::MAX,
+            None => (settings.effort / PLANNED).max(jobs * effort_per_job),
+        },
     })
+}
+
+/// Number of jobs in the smallest block.
+fn fewest_jobs(tasks: &[Task]) -> u64 {
+    (tasks.len() as u64 / TASKS_PER_BLOCK).max(1)
 }
 
 /// A race that has ended.
@@ -173,23 +182,51 @@ pub(super) struct Race<'a> {
     out: Vec<Contestant<'a>>,
 }
 
-/// Runs a race until one candidate is left or the effort is spent. Half of the candidates drop out whenever an equal
-/// part of the effort is spent, so that the effort goes to the best ones, however dear the others are (sequential
-/// halving: Karnin, Koren and Somekh, 2013). Those that are clearly worse drop out before. The guard never drops out.
+/// Runs a race, with shorter blocks if those that were planned take far more effort than planned. Fails if no task
+/// recurs, or if even the shortest blocks take too much.
 pub(super) fn run<'a>(
+    system: &System,
+    tasks: &[Task],
+    candidates: &[&'a Candidate],
+    settings: &Settings,
+    guard: Option<&Guard<'_>>,
+) -> Result<Race<'a>, Why> {
+    let mut course = course(system, tasks, candidates, *settings).ok_or(Why::Unknown)?;
+    let rate: f64 = tasks.iter().map(Task::jobs_per_second).sum();
+    loop {
+        if let Some(race) = run_on(&course, candidates, settings, guard) {
+            return Ok(race);
+        }
+        course.block = Time(course.block.0 / SHORTENING);
+        if course.block.as_secs_f64() * rate < fewest_jobs(tasks) as f64 {
+            return Err(Why::TooLong);
+        }
+    }
+}
+
+/// Runs a race until one candidate is left or the effort is spent; `None` if it takes far more effort than planned.
+/// Half of the candidates drop out whenever an equal part of the effort is spent, so that the effort goes to the best
+/// ones, however dear the others are (sequential halving: Karnin, Koren and Somekh, 2013). Those that are clearly worse
+/// drop out before. The guard never drops out.
+fn run_on<'a>(
     course: &Course<'_>,
     candidates: &[&'a Candidate],
     settings: &Settings,
     guard: Option<&Guard<'_>>,
-) -> Race<'a> {
+) -> Option<Race<'a>> {
     let guard = guard.map(|guard| guard.candidate.name());
     let goal = course.system.goal();
     let entered = candidates.iter().filter_map(|candidate| Contestant::new(candidate, course));
     let mut race = Race { racing: entered.collect(), out: Vec::new() };
     let rounds = u64::from(race.racing.len().max(2).next_power_of_two().ilog2());
     let mut round = 1;
-    for _ in 0..course.most_blocks {
-        race.racing.retain_mut(|contestant| contestant.run_block(course));
+    for block in 1..=course.most_blocks as u64 {
+        let allowed = course.planned.saturating_mul(PATIENCE * block);
+        let mut left = allowed.saturating_sub(race.effort());
+        race.racing.retain_mut(|contestant| contestant.run_block(course, &mut left));
+        if left == 0 {
+            return None;
+        }
         let Some(blocks) = race.racing.first().map(Contestant::blocks) else { break };
         if blocks >= FEWEST {
             race.drop_out(&clearly_worse(goal, &race.racing), guard);
@@ -203,7 +240,7 @@ pub(super) fn run<'a>(
             round += 1;
         }
     }
-    race
+    Some(race)
 }
 
 impl<'a> Race<'a> {
