@@ -8,6 +8,14 @@ use std::sync::{Mutex, PoisonError};
 /// Files to remove if the program is interrupted.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
+/// What is said if the program is interrupted.
+static LAST_WORDS: Mutex<Option<String>> = Mutex::new(None);
+
+/// Has this said if the program is interrupted from now on, or nothing.
+pub fn set_last_words(words: Option<String>) {
+    *LAST_WORDS.lock().unwrap_or_else(PoisonError::into_inner) = words;
+}
+
 /// Installs the handler. SIGINT ends the program with exit code 130, SIGTERM with 143.
 pub fn listen() -> std::io::Result<()> {
     #[cfg(unix)]
@@ -18,6 +26,9 @@ pub fn listen() -> std::io::Result<()> {
             if let Some(signal) = signals.forever().next() {
                 for path in UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner).iter() {
                     let _ = std::fs::remove_file(path);
+                }
+                if let Some(words) = &*LAST_WORDS.lock().unwrap_or_else(PoisonError::into_inner) {
+                    crate::output::say(words);
                 }
                 // Other threads are still running, so the process exits without waiting for them.
                 signal_hook::low_level::exit(128 + signal);

@@ -32,6 +32,7 @@ pub mod table;
 mod train;
 mod tune;
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -131,7 +132,9 @@ impl Program {
             output::say(&format!("error: {} has a scheduler under a name of TempoNet's own: {error}", self.name));
             return ExitCode::from(2);
         }
-        match self.run(&self.matches()) {
+        let result = self.run(&self.matches());
+        output::say_what_was_written();
+        match result {
             Ok(()) => ExitCode::SUCCESS,
             // The reader of our output has closed the pipe, as in `temponet sets | head`.
             Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
@@ -151,13 +154,13 @@ impl Program {
         let add = |line: clap::Command, extra: &Extra| {
             line.mut_subcommand(extra.name, |_| (extra.options)(clap::Command::new(extra.name)))
         };
-        with_negative_numbers(self.extras.iter().fold(Cli::command().name(self.name), add))
+        self.extras.iter().fold(Cli::command().name(self.name), add)
     }
 
     /// Parses the command line. A wrong call ends the program here; control characters in it do not reach the terminal.
     fn matches(&self) -> ArgMatches {
         let is_wrong = |error: &clap::Error| error.exit_code() != 0;
-        match self.command_line().try_get_matches() {
+        match self.command_line().try_get_matches_from(with_negative_values(std::env::args_os())) {
             Ok(matches) => matches,
             Err(error) if is_wrong(&error) && std::env::args_os().any(|arg| is_hidden(&arg.to_string_lossy())) => {
                 let text = error.render().to_string();
@@ -215,11 +218,27 @@ impl Program {
     }
 }
 
-/// Lets all options take negative numbers, so that the range of the option is what such a number violates.
-fn with_negative_numbers(command: clap::Command) -> clap::Command {
-    let takes_values = |arg: &clap::Arg| !arg.is_positional() && arg.get_action().takes_values();
-    let of_option = |arg: clap::Arg| if takes_values(&arg) { arg.allow_negative_numbers(true) } else { arg };
-    command.mut_args(of_option).mut_subcommands(with_negative_numbers)
+/// Joins options with a value that begins like a negative number, such as `--horizon -5ms`, as in `--horizon=-5ms`. No
+/// option begins with a digit, so that the range of the option is what such a value violates.
+fn with_negative_values(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut joined: Vec<OsString> = Vec::new();
+    let mut is_over = false;
+    for argument in arguments {
+        let is_negative = matches!(argument.as_encoded_bytes(), [b'-', b'0'..=b'9' | b'.', ..]);
+        let takes = |before: &OsString| {
+            let bytes = before.as_encoded_bytes();
+            bytes.starts_with(b"--") && bytes.len() > 2 && !bytes.contains(&b'=')
+        };
+        is_over |= argument == "--";
+        match joined.last_mut().filter(|before| is_negative && !is_over && takes(before)) {
+            Some(before) => {
+                before.push("=");
+                before.push(argument);
+            }
+            None => joined.push(argument),
+        }
+    }
+    joined
 }
 
 /// Whether a text contains characters that are escaped when shown.

@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -57,6 +58,21 @@ pub fn print_json(value: &impl Serialize) -> Result<()> {
 /// may be closed.
 pub fn say(message: &str) {
     let _ = writeln!(std::io::stderr(), "{}", visible(&with_flags(message)));
+}
+
+/// Files that are complete, in the order of their first completion.
+static WRITTEN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Names the files that the command has written and that are still there, in one line on stderr.
+pub fn say_what_was_written() {
+    let written = WRITTEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let names: Vec<String> =
+        written.iter().filter(|path| path.exists()).map(|path| path.display().to_string()).collect();
+    match &names[..] {
+        [] => {}
+        [one] => say(&format!("wrote {one}")),
+        [others @ .., last] => say(&format!("wrote {} and {last}", others.join(", "))),
+    }
 }
 
 /// Longest time to wait for a reader of a pipe.
@@ -112,6 +128,10 @@ impl NewFile {
         if let Ok(folder) = File::open(folder_of(&self.path)) {
             // Not every file system can sync a folder; the file itself is safe.
             let _ = folder.sync_all();
+        }
+        let mut written = WRITTEN.lock().unwrap_or_else(PoisonError::into_inner);
+        if !written.contains(&self.path) {
+            written.push(self.path.clone());
         }
         Ok(())
     }

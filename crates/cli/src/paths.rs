@@ -98,7 +98,7 @@ impl Kind {
             Kind::Trace => starts("{\"displayTimeUnit\": \"ns\", \"traceEvents\": ["),
             Kind::Log => starts("stage,method,phase,"),
             Kind::Events => holds("brain.Event:2"),
-            Kind::Sweep => starts("# temponet sweep:"),
+            Kind::Sweep => starts("load,cores,tasks,set,scheduler,") || starts("# temponet sweep:"),
             Kind::Parquet => starts("PAR1"),
             Kind::Model => holds("\"format\":\"temponet-model-"),
             Kind::Checkpoint => holds("\"format\":\"temponet-checkpoint-"),
@@ -261,6 +261,11 @@ impl Output {
         // A folder that cannot be written should be noticed before hours of work.
         temporary_in(folder).with_context(cannot_write)?;
         Ok(Output { path: path.into(), target, is_special: false })
+    }
+
+    /// Whether the file is a page, by its ending.
+    pub fn is_page(&self) -> bool {
+        Kind::Page.check_ending(&self.path).is_ok()
     }
 
     /// Returns the path as the user gave it.

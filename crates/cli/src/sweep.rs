@@ -13,6 +13,7 @@ use temponet_lab::stats::percent;
 use temponet_lab::sweep::{PointSummary, SweepPlan, SweepPoint, SweepRow, page};
 use temponet_sim::generate::text;
 use temponet_task::Time;
+use temponet_task::encoding::checksum;
 use temponet_wording::counted;
 
 use crate::compare::chosen;
@@ -67,8 +68,8 @@ pub struct Args {
     /// Write the same rows as a Parquet file (only in a program built with the feature parquet)
     #[arg(long, value_name = "OUT.parquet")]
     parquet: Option<PathBuf>,
-    /// Write an SVG picture of the curves
-    #[arg(long, value_name = "OUT.svg")]
+    /// Write the curves as an SVG picture, or as the page of --report
+    #[arg(long, value_name = "OUT.svg|OUT.html")]
     plot: Option<PathBuf>,
     /// Write a self-contained HTML page with the curves and their figures
     #[arg(long, value_name = "OUT.html")]
@@ -142,7 +143,9 @@ impl Args {
     }
 }
 
-const HEADER: &str = "load,cores,tasks,set,scheduler,released,met";
+/// First line of the file. The last column says which options the row was made with, so that any program reads the file
+/// as it is, and a sweep with other options does not continue it.
+const HEADER: &str = "load,cores,tasks,set,scheduler,released,met,options";
 
 pub fn run(args: Args) -> Result<()> {
     let plan = args.plan()?;
@@ -155,7 +158,7 @@ pub fn run(args: Args) -> Result<()> {
     }
     #[cfg(feature = "parquet")]
     let parquet = Output::wanted(args.parquet.as_deref(), Kind::Parquet, args.force)?;
-    let plot = Output::wanted(args.plot.as_deref(), Kind::Picture, args.force)?;
+    let plot = Output::wanted(args.plot.as_deref(), Kind::PictureOrPage, args.force)?;
     let report = Output::wanted(args.report.as_deref(), Kind::Page, args.force)?;
     let applicable = applicable(&plan)?;
     let schedulers_at = |point: usize| &applicable[&plan.points[point].spec.cores];
@@ -163,9 +166,10 @@ pub fn run(args: Args) -> Result<()> {
     // With --force an earlier sweep is not continued.
     let before = table.ordinary().filter(|_| !args.force);
     let mut rows = read_done(before, &plan, |point| schedulers_at(point).len() + optimum_rows)?;
-    let names = plan.names();
+    let (names, options) = (plan.names(), options(&plan));
+    let line = |row: &SweepRow| line(&plan, &names, &options, row);
     // Incomplete sets are dropped: the file restarts with the complete ones.
-    let kept = rows.iter().fold(format!("{}\n{HEADER}\n", stamp(&plan)), |text, row| text + &line(&plan, &names, row));
+    let kept = rows.iter().fold(format!("{HEADER}\n"), |text, row| text + &line(row));
     table.write(kept)?;
     let mut file = std::fs::File::options().append(true).open(&args.output)?;
     let left = remaining(&plan, &rows);
@@ -179,7 +183,7 @@ pub fn run(args: Args) -> Result<()> {
         };
         let outcomes: Result<Vec<Vec<SweepRow>>, _> = chunk.par_iter().map(one).collect();
         let new: Vec<SweepRow> = outcomes?.into_iter().flatten().collect();
-        let text: String = new.iter().map(|row| line(&plan, &names, row)).collect();
+        let text: String = new.iter().map(line).collect();
         file.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", args.output.display()))?;
         rows.extend(new);
     }
@@ -189,7 +193,10 @@ pub fn run(args: Args) -> Result<()> {
         file.write(temponet_lab::sweep::parquet(&plan, &rows)?)?;
     }
     if let Some(file) = plot {
-        file.write(plan.picture(&rows).file())?;
+        match file.is_page() {
+            true => file.write(page(&plan, &rows))?,
+            false => file.write(plan.picture(&rows).file())?,
+        }
     }
     if let Some(file) = report {
         file.write(page(&plan, &rows))?;
@@ -250,9 +257,11 @@ fn tables(plan: &SweepPlan, summary: &[Vec<PointSummary>]) -> String {
     out
 }
 
-/// Returns the first line of the file, which records the options that determine the meaning of a row. A file with other
-/// options is not continued.
-fn stamp(plan: &SweepPlan) -> String {
+/// Number of digits that tell options apart.
+const DIGITS: usize = 16;
+
+/// Returns digits that stand for the options which determine the meaning of a row.
+fn options(plan: &SweepPlan) -> String {
     let SweepPlan { jobs, seed, points, oracle, .. } = plan;
     // The swept parameters are in the rows.
     let spec = points.first().map(|point| {
@@ -266,7 +275,8 @@ fn stamp(plan: &SweepPlan) -> String {
     let spec = spec.map_or(String::new(), |spec| text::described(&spec));
     let learned = plan.roster.model.as_ref().filter(|_| plan.schedulers.iter().any(|name| !kind(name).is_classical()));
     let model = learned.and_then(|model| model.checksum().ok()).map_or(String::new(), |sum| format!(", model {sum}"));
-    format!("# temponet sweep: jobs {jobs}, seed {seed}, schedulers {names}, oracle {oracle}, {spec}{model}")
+    let text = format!("jobs {jobs}, seed {seed}, schedulers {names}, oracle {oracle}, {spec}{model}");
+    checksum(text.as_bytes())[..DIGITS].into()
 }
 
 /// Returns the first three cells of a row: load, cores and tasks.
@@ -275,9 +285,9 @@ fn place(point: &SweepPoint) -> String {
     format!("{},{},{tasks}", point.load, point.spec.cores)
 }
 
-fn line(plan: &SweepPlan, names: &[String], row: &SweepRow) -> String {
+fn line(plan: &SweepPlan, names: &[String], options: &str, row: &SweepRow) -> String {
     let SweepRow { point, set, scheduler, released, met } = *row;
-    format!("{},{set},{},{released},{met}\n", place(&plan.points[point]), names[scheduler])
+    format!("{},{set},{},{released},{met},{options}\n", place(&plan.points[point]), names[scheduler])
 }
 
 /// Reads the complete sets of an earlier run of the same plan; empty if there is no file.
@@ -288,7 +298,11 @@ fn read_done(path: Option<&Path>, plan: &SweepPlan, schedulers_at: impl Fn(usize
     if text.is_empty() {
         return Ok(Vec::new());
     }
-    if text.lines().next() != Some(stamp(plan).as_str()) {
+    let options = options(plan);
+    // A last line without its end may be cut off in the middle of a number.
+    let whole_lines = text.rfind('\n').map_or("", |end| &text[..end]);
+    let is_ours = |line: &str| line.rsplit_once(',').is_some_and(|(_, of)| of == options);
+    if whole_lines.lines().next() != Some(HEADER) || !whole_lines.lines().skip(1).all(is_ours) {
         bail!(
             "{} exists and was not made with these options; remove it, name another file, or begin anew with --force",
             path.display()
@@ -297,12 +311,10 @@ fn read_done(path: Option<&Path>, plan: &SweepPlan, schedulers_at: impl Fn(usize
     let points: HashMap<String, usize> = plan.points.iter().enumerate().map(|(at, point)| (place(point), at)).collect();
     let names = plan.names();
     let mut sets: BTreeMap<(usize, u64), Vec<SweepRow>> = BTreeMap::new();
-    // A last line without its end may be cut off in the middle of a number.
-    let whole_lines = text.rfind('\n').map_or("", |end| &text[..end]);
-    for line in whole_lines.lines().skip(2) {
+    for line in whole_lines.lines().skip(1) {
         let parse = || {
             let cells: Vec<&str> = line.split(',').collect();
-            let [load, cores, tasks, set, scheduler, released, met] = cells[..] else { return None };
+            let [load, cores, tasks, set, scheduler, released, met, _options] = cells[..] else { return None };
             let point = *points.get(&format!("{load},{cores},{tasks}"))?;
             let scheduler = names.iter().position(|name| name == scheduler)?;
             let (set, released, met) = (set.parse().ok()?, released.parse().ok()?, met.parse().ok()?);

@@ -2,7 +2,10 @@
 //!
 //! [`render_with`] is drawn by hand. `comfy-table` and `tabled` separate columns by padding cells, so their rule below
 //! the header would be wider than the table and lines would end in spaces; cutting both off again takes more code than
-//! these 20 lines, and a dependency. They also measure cells in terminal columns, not in characters.
+//! these 20 lines, and a dependency. Cells are measured in columns of a terminal, of which many characters of East Asia
+//! take two.
+
+use unicode_width::UnicodeWidthStr;
 
 /// Renders a table with the first column left-aligned and the others right-aligned.
 pub fn render(header: &[&str], rows: &[Vec<String>]) -> String {
@@ -12,14 +15,14 @@ pub fn render(header: &[&str], rows: &[Vec<String>]) -> String {
 /// Renders a table with the first `words` columns left-aligned and the others right-aligned.
 pub fn render_with(header: &[&str], rows: &[Vec<String>], words: usize) -> String {
     let width = |column: usize| {
-        let cells = rows.iter().map(|row| row[column].chars().count());
-        cells.chain([header[column].chars().count()]).max().unwrap_or(0)
+        let cells = rows.iter().map(|row| row[column].width());
+        cells.chain([header[column].width()]).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..header.len()).map(width).collect();
     let line = |cells: &mut dyn Iterator<Item = &str>| {
-        let padded = cells.zip(&widths).enumerate().map(|(column, (cell, width))| match column < words {
-            true => format!("{cell:<width$}"),
-            false => format!("{cell:>width$}"),
+        let padded = cells.zip(&widths).enumerate().map(|(column, (cell, width))| {
+            let padding = " ".repeat(width - cell.width());
+            if column < words { format!("{cell}{padding}") } else { format!("{padding}{cell}") }
         });
         padded.collect::<Vec<_>>().join("  ").trim_end().to_string() + "\n"
     };
@@ -83,6 +86,12 @@ mod tests {
         assert_eq!(number(-0.123_456_789), "-0.123457");
         assert_eq!((number(0.0), number(12.0), number(123_456.7)), ("0".into(), "12".into(), "123457".into()));
         assert_eq!((number(1.0 / 3e9), number(2e20 / 3.0)), ("3.33333e-10".into(), "6.66667e19".into()));
+    }
+
+    #[test]
+    fn wide_characters_take_two_columns() {
+        let rows = vec![vec!["日本".into(), "10".into()], vec!["long".into(), "語".into()]];
+        assert_eq!(render(&["a", "b"], &rows), "a      b\n────────\n日本  10\nlong  語\n");
     }
 
     #[test]

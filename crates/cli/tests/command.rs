@@ -270,6 +270,9 @@ fn a_negative_number_is_out_of_the_range_of_its_option() {
         (vec!["compare", "--seed", "-1"], "--seed"),
         (vec!["compare", "--runs", "-2"], "--runs"),
         (vec!["compare", "--oracle-budget", "-1"], "--oracle-budget"),
+        ([&drawn[..], &["-1e-3"]].concat(), "--utilization"),
+        (vec!["compare", "--horizon", "-5ms"], "--horizon"),
+        (vec!["compare", "--horizon", "-.5s"], "--horizon"),
     ];
     for (call, option) in cases {
         let error = folder.error(&call);

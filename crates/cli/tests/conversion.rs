@@ -42,7 +42,8 @@ fn a_workload_of_rt_app_is_a_task_set_with_notes() {
     let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
     let notes: Vec<_> = printed["notes"].as_array().unwrap().iter().map(|note| note.as_str().unwrap()).collect();
     assert!(notes[0].starts_with("w.json:5: task \"spin\": is left out: it runs without a pause"), "{notes:?}");
-    assert_eq!(stderr, notes.iter().map(|note| format!("note: {note}\n")).collect::<String>());
+    let said: String = notes.iter().map(|note| format!("note: {note}\n")).collect();
+    assert_eq!(stderr, said + "wrote set.toml\n");
     assert!(folder.read("set.toml").contains(
         "period = \"10ms\"\nwcet = \"4ms\"\nsection = [{ resource = \"m\", at = \"0ms\", length = \"4ms\" }]\n"
     ));

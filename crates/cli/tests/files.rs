@@ -116,9 +116,7 @@ fn a_file_of_the_users_is_replaced_only_if_forced() {
     assert!(folder.error(&sweep).contains("g.csv exists and is not the table of a sweep"));
     folder.stdout(&with(&sweep, &["--force"]));
     folder.stdout(&sweep);
-    let head = folder.read("g.csv");
-    let head = head.lines().next().unwrap();
-    assert!(head.contains("periods log:10ms,100ms") && !head.contains("Some(") && !head.contains('{'), "{head}");
+    assert!(folder.read("g.csv").starts_with("load,cores,tasks,set,scheduler,released,met,options\n1,1,10,0,edf,"));
 }
 
 #[test]

@@ -150,27 +150,31 @@ fn of_robot<'a>(trials: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
-fn a_training_killed_during_its_verdict_resumes_to_it() {
+fn a_training_killed_during_its_verdict_leaves_its_curves_and_resumes_to_it() {
     let folder = Folder::new("train-verdict");
     recipe(&folder, &[CLONING]);
-    let mut child =
-        folder.command(&of_robot("100000", &[])).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let plot = ["--plot", "p.svg"];
+    let child =
+        folder.command(&of_robot("100000", &plot)).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let begun = Instant::now();
     // The model is written before the verdict, which would take hours.
     while !folder.0.join("m.safetensors").exists() && begun.elapsed() < Duration::from_secs(120) {
         std::thread::sleep(Duration::from_millis(2));
     }
-    child.kill().unwrap();
-    child.wait().unwrap();
+    std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+    let said = String::from_utf8(child.wait_with_output().unwrap().stderr).unwrap();
+    let expected =
+        "interrupted: m.safetensors.checkpoint holds what was learned; the same command with --resume goes on with it";
+    assert_eq!(said.lines().last(), Some(expected));
     let model = folder.bytes("m.safetensors");
-    assert_eq!(folder.files(), ["m.safetensors", "m.safetensors.checkpoint", "recipe.toml"]);
+    assert_eq!(folder.files(), ["m.safetensors", "m.safetensors.checkpoint", "p.svg", "recipe.toml"]);
     assert!(folder.error(&of_robot("2", &[])).contains("--resume goes on with it"));
     let output = folder.run(&of_robot("2", &["--resume"]));
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(String::from_utf8_lossy(&output.stdout).contains("2 unseen runs"));
     assert!(!String::from_utf8_lossy(&output.stderr).contains("phase"), "nothing is learned again");
     assert!(folder.bytes("m.safetensors") == model);
-    assert_eq!(folder.files(), ["m.safetensors", "recipe.toml"]);
+    assert_eq!(folder.files(), ["m.safetensors", "p.svg", "recipe.toml"]);
 }
 
 #[test]

@@ -147,18 +147,23 @@ impl Node {
         }
     }
 
-    /// Returns a whole number from `least` to `most`.
+    /// Returns a whole number from `least` to `most`. `2.0` is one, as in the schema.
     pub fn integer(&self, key: &str, least: i64, most: i64) -> Result<i64, Problem> {
         let parsed = match &self.value {
-            Value::Number(text) | Value::Cell(text) => {
-                without_separators(text.trim()).and_then(|text| text.parse::<i64>().ok())
-            }
+            Value::Number(text) | Value::Cell(text) => without_separators(text.trim()).and_then(|text| whole(&text)),
             _ => None,
         };
         parsed.filter(|number| (least..=most).contains(number)).ok_or_else(|| {
             self.is_wrong(format_args!("{key} = {} must be a whole number from {least} to {most}", self.shown()))
         })
     }
+}
+
+/// Reads a whole number, which may be written with a decimal point or an exponent.
+fn whole(text: &str) -> Option<i64> {
+    const MOST_EXACT: f64 = (1_u64 << f64::MANTISSA_DIGITS) as f64;
+    let decimal = || text.parse::<f64>().ok().filter(|number| number.fract() == 0.0 && number.abs() <= MOST_EXACT);
+    text.parse().ok().or_else(|| decimal().map(|number| number as i64))
 }
 
 /// Reader of the entries of a table. Entries are taken one by one; [`Fields::finish`] refuses those that are left.

@@ -67,3 +67,17 @@ fn the_files_that_a_set_refers_to_are_known() {
     assert_eq!(load(&folder.join("set.toml")).unwrap().files, [folder.join("times.csv")]);
     std::fs::remove_dir_all(folder).unwrap();
 }
+
+/// The schema takes numbers without a fraction for whole ones, as JSON does.
+#[test]
+fn whole_numbers_may_have_a_decimal_point() {
+    let of =
+        |cores: &str| format!("{{\"cores\": {cores}, \"task\": [{{\"name\": \"a\", \"period\": 9, \"wcet\": 1}}]}}");
+    for cores in ["2", "2.0", "2e0", "0.2e1"] {
+        assert_eq!(parse(&of(cores), Format::Json, Path::new("s.json")).unwrap().set.cores(), 2, "{cores}");
+    }
+    for cores in ["2.5", "1e300", "-2.0", "0.0"] {
+        let error = parse(&of(cores), Format::Json, Path::new("s.json")).unwrap_err().to_string();
+        assert!(error.contains("must be a whole number from 1 to 4096"), "{error}");
+    }
+}

@@ -12,8 +12,8 @@ const MOST_LONGER: f64 = 20.0;
 /// Further factor if otherwise no deadline would lie within the run, as with a burst of a million jobs.
 const MOST_FOR_ANY: f64 = 10.0;
 
-/// Number of preemption points for each of the wanted jobs that a default run does not exceed. Every point is a
-/// decision, and a job can have a million of them.
+/// Number of preemption points, locks and unlocks for each of the wanted jobs that a default run does not exceed. Every
+/// one of them takes about as long as a decision, and a job can have a million.
 const MOST_POINTS: f64 = 100.0;
 
 /// Returns the horizon of about 10 000 jobs; see [`horizon_of`].
@@ -25,8 +25,8 @@ pub fn default_horizon(set: &TaskSet) -> Time {
 ///
 /// It is a whole number of hyperperiods if they are short. A set of listed jobs alone runs to its last deadline. Mode
 /// switches, bursts, listed jobs beside other tasks, and a job of every task are included as long as that takes at most
-/// 20 times as many jobs; [`uncounted`] names the tasks that are not. Jobs with more than 100 preemption points on
-/// average make the run shorter.
+/// 20 times as many jobs; [`uncounted`] names the tasks that are not. Jobs with more than 100 preemption points, locks
+/// and unlocks on average make the run shorter.
 pub fn horizon_of(set: &TaskSet, jobs: f64) -> Time {
     let listed = set.tasks().iter().filter_map(|task| match &task.arrival {
         Arrival::Listed(jobs) => jobs.iter().map(|job| job.deadline).max(),
@@ -113,13 +113,17 @@ pub fn expected_jobs(set: &TaskSet, date: Time) -> f64 {
     set.task_ids().map(|task| jobs_of(set, task, date)).sum()
 }
 
-/// Returns the approximate number of preemption points of the jobs released before `date`, if all of them execute.
+/// Returns the approximate number of preemption points, locks and unlocks of the jobs released before `date`, if all of
+/// them execute.
 fn expected_points(set: &TaskSet, date: Time) -> f64 {
-    let points = |id: TaskId| match set.tasks()[id].preemption {
-        Preemption::Every(every) => (set.tasks()[id].wcet.0 / every.0.max(1)) as f64 * jobs_of(set, id, date),
-        _ => 0.0,
+    let of_job = |task: &Task| {
+        let points = match task.preemption {
+            Preemption::Every(every) => task.wcet.0 / every.0.max(1),
+            _ => 0,
+        };
+        (points + 2 * task.sections.len() as u64) as f64
     };
-    set.task_ids().map(points).sum()
+    set.task_ids().map(|id| of_job(&set.tasks()[id]) * jobs_of(set, id, date)).sum()
 }
 
 fn jobs_of(set: &TaskSet, id: TaskId, date: Time) -> f64 {
@@ -224,8 +228,8 @@ mod tests {
     fn preemption_points_count_like_decisions() {
         let every = |every: Time| {
             let mut set = set(&[40_000, 60_000]);
-            let task = &mut set.system.tasks_mut()[0];
-            (task.wcet, task.preemption) = (Time::from_ms(10), Preemption::Every(every));
+            set.system.tasks_mut()[0].wcet = Time::from_ms(10);
+            set.system.tasks_mut()[0].preemption = Preemption::Every(every);
             set
         };
         assert_eq!(default_horizon(&every(Time::from_us(100))), default_horizon(&set(&[40_000, 60_000])));

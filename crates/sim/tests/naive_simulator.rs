@@ -1,12 +1,12 @@
 //! Contract: the event-driven engine with the real schedulers produces, job by job, the schedule of a naive simulator
 //! (`support`), with the same preemptions, migrations, and times in which jobs hold and wait for resources. Tested on
 //! random small sets with both miss rules, one to four cores, known and uncertain execution times; with limits on
-//! preemption, tasks that come after each other, cores that differ, shared resources and jobs that carry estimates,
-//! each alone and together.
+//! preemption, tasks that come after each other, cores that differ, shared resources, costs of switches and jobs that
+//! carry estimates, each alone and together.
 
 use proptest::prelude::*;
 use temponet_sim::{JobRecord, Recorder, Stretch, simulate};
-use temponet_task::{TaskSet, Time};
+use temponet_task::{Costs, ResourceId, Section, Task, TaskSet, Time};
 
 use crate::support::naive;
 use crate::support::rules::rule;
@@ -46,6 +46,9 @@ const NAMES: [&str; 18] = [
 
 /// Schedulers with a naive form for everything.
 const ROBUST: [&str; 8] = ["fcfs", "fp", "edf", "rm", "dm", "srpt", "edf-skip", "llf:quantum=1ns"];
+
+/// Schedulers whose order does not depend on what switches cost.
+const BY_FIXED_KEYS: [&str; 5] = ["fcfs", "fp", "edf", "rm", "dm"];
 
 /// Schedulers whose naive form does not count on periodic releases, and those for tasks that come after each other.
 fn for_graphs(set: &TaskSet) -> impl Iterator<Item = &'static str> {
@@ -190,4 +193,44 @@ proptest! {
         let set = with_machine(with_limits(with_sharing(set, &sharing, NS), &limits, NS), &machine);
         all_agree(&with_precedence(set, &edges, NS), seed, NS, ROBUST)?;
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Jobs that came to several sections at once got a core only to lose it in the same instant: they started too
+    /// early, and paid for the switch twice.
+    #[test]
+    fn sections_and_costs(
+        set in any_set(NS),
+        sharing in any_sharing(),
+        limits in any_limits(),
+        context_switch in 0u64..=2,
+        migration in 0u64..=2,
+        seed in 0u64..1000,
+    ) {
+        let mut set = with_limits(with_sharing(set, &sharing, NS), &limits, NS);
+        set.system.set_costs(Costs { context_switch: Time(context_switch), migration: Time(migration), ..Costs::default() });
+        all_agree(&set, seed, NS, BY_FIXED_KEYS)?;
+    }
+}
+
+/// The smallest set in which that happened.
+#[test]
+fn a_job_starts_when_it_can_lock_all_that_it_comes_to() {
+    let us = Time::from_us;
+    let section = |resource: u32| Section { resource: ResourceId(resource), at: Time::ZERO, length: us(1_000) };
+    let task = |name: &str, deadline: u64| Task::periodic(name, us(10_000), us(1_000)).with_deadline(us(deadline));
+    let tasks = vec![
+        task("holds", 5_000).with_sections(vec![section(1)]),
+        task("nests", 6_000).with_sections(vec![section(0), section(1)]),
+    ];
+    let mut set = TaskSet::new("nested", tasks, 2).with_resources(vec!["r0".into(), "r1".into()]);
+    set.system.set_costs(Costs { context_switch: us(100), ..Costs::default() });
+    let mut recorder = Recorder::until(Time::NEVER);
+    let mut scheduler = temponet_sched::build("edf").unwrap();
+    simulate(&set, 1, us(10_000), &mut *scheduler, &mut recorder).unwrap();
+    recorder.jobs.sort_by_key(|job| job.task);
+    let times: Vec<_> = recorder.jobs.iter().map(|job| (job.start, job.left)).collect();
+    assert_eq!(times, [(Some(Time::ZERO), us(1_100)), (Some(us(1_100)), us(2_200))]);
 }

@@ -36,7 +36,7 @@ impl System {
     pub fn fingerprint(&self) -> String {
         let mut bytes = Vec::new();
         self.encode(&mut bytes);
-        format!("{:032x}", fnv(&bytes))
+        checksum(&bytes)
     }
 }
 
@@ -56,8 +56,13 @@ impl TaskSet {
     pub fn fingerprint(&self) -> String {
         let mut bytes = Vec::new();
         self.encode(&mut bytes);
-        format!("{:032x}", fnv(&bytes))
+        checksum(&bytes)
     }
+}
+
+/// Returns 32 hexadecimal digits that tell contents apart: FNV-1a with 128 bits (Fowler, Noll and Vo).
+pub fn checksum(bytes: &[u8]) -> String {
+    format!("{:032x}", fnv(bytes))
 }
 
 fn fnv(bytes: &[u8]) -> u128 {

@@ -3,6 +3,9 @@
 //! Whoever runs jobs keeps the state up to date: it says when jobs enter and leave and how far they have come, and
 //! gives a running job what it wants while that is free. A resource has no queue. Once it is free, every job that wants
 //! it can run, and the one that runs first takes it; the order among them is the scheduler's.
+//!
+//! A job that comes to several locks at the same work takes all of them or none. While one of them is taken it waits
+//! without the others, so it never gets a core only to lose it in the same instant.
 
 use alloc::sync::Arc;
 use alloc::{vec, vec::Vec};
@@ -39,8 +42,8 @@ struct Rules {
 struct State {
     /// Number of locks and unlocks behind the job.
     passed: u32,
-    /// Resource that the job has to lock before it can go on.
-    wants: Option<ResourceId>,
+    /// Whether the job has to lock resources before it can go on.
+    wants: bool,
     /// Resource that keeps the job from running, and the job that holds it.
     waits: Option<(ResourceId, JobId)>,
 }
@@ -72,9 +75,18 @@ impl Locks {
         self.holders.get(resource.index()).copied().flatten()
     }
 
-    /// Returns the resource that a job has to lock before it can go on, be it free or not.
-    pub fn wanted_by(&self, id: JobId) -> Option<ResourceId> {
+    /// Returns whether a job has to lock resources before it can go on, be they free or not.
+    pub fn wants_any(&self, id: JobId) -> bool {
         self.state(id).wants
+    }
+
+    /// Iterates over the resources that a job has to lock, all at once, before it can go on, be they free or not.
+    pub fn wanted_by(&self, id: JobId, job: &Job) -> impl Iterator<Item = ResourceId> + '_ {
+        let steps = self.rules.steps.get(job.task.index()).filter(|_| self.wants_any(id));
+        let steps = steps.and_then(|steps| steps.get(self.state(id).passed as usize..)).unwrap_or_default();
+        let (job, wcet) = (*job, self.rules.wcets.get(job.task.index()).copied().unwrap_or_default());
+        let comes_now = move |step: &&Step| step.locks && step.work_in(&job, wcet) <= job.executed;
+        steps.iter().take_while(comes_now).map(|step| step.resource)
     }
 
     /// Returns the resource that keeps a job from running and the job that holds it; `None` if the job can run.
@@ -145,7 +157,7 @@ impl Locks {
                 break;
             }
             if step.locks {
-                self.states[id.index()].wants = Some(step.resource);
+                self.states[id.index()].wants = true;
                 break;
             }
             self.states[id.index()].passed += 1;
@@ -156,21 +168,32 @@ impl Locks {
         }
     }
 
-    /// Gives a running job everything that it wants now. Returns whether it can go on; if not, another job holds what
-    /// it wants next. `changed` is called for every resource that it locks (`true`) or unlocks again at once (`false`).
+    /// Gives a running job everything that it wants now. Returns whether it can go on; if not, another job holds
+    /// something that it wants next. `changed` is called for every resource that it locks (`true`) or unlocks again at
+    /// once (`false`).
     pub fn take(&mut self, id: JobId, job: &Job, mut changed: impl FnMut(ResourceId, bool)) -> bool {
-        while let Some(resource) = self.state(id).wants {
-            match self.holders[resource] {
-                Some(holder) if holder != id => return false,
-                _ => {}
+        while self.wants_any(id) {
+            if self.held_by_others(id, job).next().is_some() {
+                return false;
             }
-            self.holders[resource] = Some(id);
+            let first = self.state(id).passed as usize;
+            let count = self.wanted_by(id, job).count();
+            for at in first..first + count {
+                let resource = self.rules.steps[job.task][at].resource;
+                self.holders[resource] = Some(id);
+                changed(resource, true);
+            }
             let state = &mut self.states[id.index()];
-            (state.wants, state.passed) = (None, state.passed + 1);
-            changed(resource, true);
+            (state.wants, state.passed) = (false, state.passed + count as u32);
             self.advance(id, job, |resource| changed(resource, false));
         }
         true
+    }
+
+    /// Iterates over what a job wants and other jobs hold, with these jobs.
+    fn held_by_others(&self, id: JobId, job: &Job) -> impl Iterator<Item = (ResourceId, JobId)> + '_ {
+        let taken = move |resource: ResourceId| self.holders[resource].filter(|holder| *holder != id);
+        self.wanted_by(id, job).filter_map(move |resource| Some((resource, taken(resource)?)))
     }
 
     /// Finds out anew who waits for whom among the active jobs. `freed` is called for every job that no longer waits.
@@ -192,10 +215,8 @@ impl Locks {
     /// Returns what keeps a job from running.
     fn found_blocker(&self, id: JobId, job: &Job) -> Option<(ResourceId, JobId)> {
         let held_by_other = |resource: ResourceId| self.holders[resource].filter(|holder| *holder != id);
-        if let Some(resource) = self.state(id).wants
-            && let Some(holder) = held_by_other(resource)
-        {
-            return Some((resource, holder));
+        if let Some(found) = self.held_by_others(id, job).next() {
+            return Some(found);
         }
         if self.rules.protocol != Protocol::Ceiling || job.last_core.is_some() {
             return None;

@@ -29,9 +29,12 @@ impl Assignment {
                 self.pass_over(*id);
             }
             let Some(runner) = locks.runs_as(*id).filter(|runner| !runners.contains(runner)) else { continue };
-            let wants_same = |other: &JobId| *other != runner && locks.wanted_by(*other) == locks.wanted_by(runner);
+            let wanted_by = |id: JobId| locks.wanted_by(id, view.job(id));
+            let wants_same = |other: &JobId| {
+                *other != runner && wanted_by(*other).any(|one| wanted_by(runner).any(|resource| resource == one))
+            };
             let held = || view.running.iter().flatten().filter(|id| view.job(**id).held);
-            if locks.wanted_by(runner).is_some() && runners.iter().chain(held()).any(wants_same) {
+            if locks.wants_any(runner) && runners.iter().chain(held()).any(wants_same) {
                 continue;
             }
             runners.push(runner);

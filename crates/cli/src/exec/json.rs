@@ -38,6 +38,8 @@ struct JsonSheet<'a> {
     nohz_full: &'a str,
     throttling: &'a str,
     clock_source: &'a str,
+    /// Share of the processors' time that the host of a virtual machine took; null where that cannot be told.
+    stolen_share: Option<f64>,
     timers: Vec<JsonTimer>,
 }
 
@@ -88,7 +90,7 @@ impl<'a> ExecJson<'a> {
             verdict: advice.verdict(),
             advice,
             premise: comparison.premise.as_ref(),
-            platform: JsonSheet::of(&result.sheet),
+            platform: JsonSheet::of(&result.sheet, result.stolen),
             results: rows
                 .map(|(row, measured)| {
                     JsonExecRow::of(
@@ -105,7 +107,7 @@ impl<'a> ExecJson<'a> {
 }
 
 impl<'a> JsonSheet<'a> {
-    fn of(sheet: &'a PlatformSheet) -> JsonSheet<'a> {
+    fn of(sheet: &'a PlatformSheet, stolen_share: Option<f64>) -> JsonSheet<'a> {
         let timer = |timer: &temponet_runtime::platform_sheet::TimerLatency| JsonTimer {
             cpu: timer.cpu,
             late_ns: JsonLatency::of(&timer.late_ns),
@@ -119,6 +121,7 @@ impl<'a> JsonSheet<'a> {
             nohz_full: &sheet.no_ticks,
             throttling: &sheet.throttling,
             clock_source: &sheet.clock,
+            stolen_share,
             timers: sheet.timers.iter().map(timer).collect(),
         }
     }

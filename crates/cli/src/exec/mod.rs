@@ -6,6 +6,7 @@
 
 mod child;
 mod files;
+mod host_time;
 mod json;
 mod outcome;
 mod text;
@@ -20,6 +21,7 @@ use temponet_runtime::platform_sheet::{PlatformSheet, usual_cpus};
 use temponet_runtime::trial::LinuxScheduler;
 use temponet_task::{OnMiss, TaskSet, Time};
 
+use self::undo::Machine;
 use crate::output;
 use crate::paths::{Kind, Output};
 use crate::setup::{ModelArgs, load, on_miss, positive_time};
@@ -190,9 +192,10 @@ pub fn run(args: Args) -> Result<()> {
     }
     let outputs = files::Outputs::claim(&args)?;
     let report_file = Output::wanted(args.report.as_deref(), Kind::Page, args.force)?;
-    let _throttle = args.unthrottled.then(undo::unthrottled).transpose()?.flatten();
+    Machine::this().repair().iter().for_each(|note| output::say(note));
+    let _throttle = args.unthrottled.then(|| Machine::this().unthrottled()).transpose()?.flatten();
     let sheet = PlatformSheet { throttling: PlatformSheet::of_this_machine(&[]).throttling, ..sheet };
-    let instance = args.trace.as_ref().map(|_| undo::trace_instance()).transpose()?;
+    let instance = args.trace.as_ref().map(|_| Machine::this().trace_instance()).transpose()?;
     let (schedulers, seconds) = (plan.schedulers.len() as u64, args.duration.as_secs_f64());
     let minutes = seconds * (args.runs * schedulers) as f64 / 60.0;
     if minutes >= 1.0 {

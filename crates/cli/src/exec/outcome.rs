@@ -15,6 +15,7 @@ use temponet_sched::shield::Role;
 use temponet_sim::{JobRecord, Recorder, Unobserved, simulate};
 use temponet_task::{Costs, TaskSet, Time};
 
+use super::host_time::{self, HostTime};
 use super::undo::Instance;
 use super::{Args, ExecPlan, PICTURE_JOBS, child};
 
@@ -59,6 +60,8 @@ pub struct ExecResult {
     /// What was measured besides, in the order of the rows.
     pub measured: Vec<Measured>,
     pub sheet: PlatformSheet,
+    /// Share of the processors' time that the host took during the runs; none where that cannot be told.
+    pub stolen: Option<f64>,
     pub notes: Vec<String>,
     /// Length of the picture.
     pub window: Time,
@@ -73,7 +76,8 @@ pub fn gather(
     instance: Option<&Instance>,
     progress: &Progress,
 ) -> Result<ExecResult> {
-    let ExecPlan { mut set, mut notes, schedulers, .. } = plan;
+    let ExecPlan { mut set, mut notes, schedulers, housekeeping, cpus } = plan;
+    let host_time = HostTime::begin(&[&[housekeeping][..], &cpus].concat());
     let mut skipped: Vec<(String, String)> = Vec::new();
     let mut runs: Vec<Vec<Run>> = schedulers.iter().map(|_| Vec::new()).collect();
     for run in 0..args.runs {
@@ -93,6 +97,7 @@ pub fn gather(
             }
         }
     }
+    let stolen = host_time.stolen();
     let window =
         picture_window(&set, args.duration, if args.report.is_some() { report::MOST_JOBS } else { PICTURE_JOBS });
     let window = args.gantt_until.map_or(window, |until| until.min(args.duration));
@@ -117,7 +122,7 @@ pub fn gather(
     let shield = schedulers.iter().any(|name| is_shielded(name)).then(|| Role::on(&set.system));
     let (rows, measured): (Vec<ComparisonRow>, Vec<Measured>) = rows.into_iter().unzip();
     let premise = Some(Premise::of(&set, &machine(&rows, &measured, &sheet)));
-    set.description = described(&set, &sheet);
+    set.description = described(&set, &sheet, stolen);
     let plan = ComparisonPlan {
         set,
         goal,
@@ -139,6 +144,7 @@ pub fn gather(
         comparison: Comparison { plan, premise, rows, skipped, clairvoyant, shield },
         measured,
         sheet,
+        stolen,
         notes,
         window,
     })
@@ -159,12 +165,13 @@ fn machine(rows: &[ComparisonRow], measured: &[Measured], sheet: &PlatformSheet)
 }
 
 /// What the page says of the set: its description, and the machine that it ran on.
-fn described(set: &TaskSet, sheet: &PlatformSheet) -> String {
+fn described(set: &TaskSet, sheet: &PlatformSheet, stolen: Option<f64>) -> String {
     let before = if set.description.is_empty() { String::new() } else { format!("{}; ", set.description) };
     let PlatformSheet { kernel, machine, preemption, throttling, clock, .. } = sheet;
     let ticks = sheet.hz.map_or(String::new(), |hz| format!("{hz} ticks a second, "));
+    let warning = host_time::warning(stolen).map_or(String::new(), |warning| format!(". {warning}"));
     format!(
-        "{before}measured on real threads of {kernel} ({machine}, {ticks}preemption {preemption}, clock {clock}, throttling: {throttling})"
+        "{before}measured on real threads of {kernel} ({machine}, {ticks}preemption {preemption}, clock {clock}, throttling: {throttling}){warning}"
     )
 }
 

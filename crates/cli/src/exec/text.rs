@@ -9,6 +9,7 @@ use temponet_sim::labels;
 use temponet_task::Measure;
 use temponet_wording::counted;
 
+use super::host_time;
 use super::outcome::{ExecResult, Measured};
 use crate::hints::with_flags;
 use crate::setup::heading;
@@ -37,9 +38,13 @@ pub fn sheet(sheet: &PlatformSheet) -> String {
     out
 }
 
+fn fact(name: &str, value: &str) -> String {
+    format!("{name:<22} {value}\n")
+}
+
 fn facts(sheet: &PlatformSheet) -> String {
     let mut out = String::new();
-    let mut line = |name: &str, value: &str| out += &format!("{name:<22} {value}\n");
+    let mut line = |name: &str, value: &str| out += &fact(name, value);
     line("kernel", &format!("{}, {}", sheet.kernel, sheet.machine));
     line("ticks a second", &sheet.hz.map_or("unknown".into(), |hz| hz.to_string()));
     line("preemption", &sheet.preemption);
@@ -61,7 +66,10 @@ fn facts(sheet: &PlatformSheet) -> String {
 /// The whole result.
 pub fn text(result: &ExecResult) -> String {
     let (comparison, plan) = (&result.comparison, &result.comparison.plan);
-    let mut out = facts(&result.sheet) + "\n" + &heading(&plan.set, plan.horizon);
+    let mut out = facts(&result.sheet);
+    out += &result.stolen.map_or(String::new(), |share| fact("taken by the host", &percent(share)));
+    out += &host_time::warning(result.stolen).map_or(String::new(), |warning| format!("\n{warning}\n"));
+    out += &format!("\n{}", heading(&plan.set, plan.horizon));
     let released = comparison.rows.first().map_or(0, |row| row.metrics.jobs.released);
     let (runs, jobs) = (counted(plan.runs, "run"), counted(released, "job"));
     out +=

@@ -17,7 +17,6 @@ use temponet_lab::arena::Case;
 use temponet_lab::models::{self, BUILT_IN};
 use temponet_lab::roster::is_baseline;
 use temponet_lab::stats::percent;
-use temponet_school::curves;
 use temponet_school::preparation::{
     baselines, check_teachers, initial_weights, is_trace, parts, start, trials, verdict,
 };
@@ -27,6 +26,7 @@ use temponet_task::{Measure, TaskSet};
 use temponet_train::{PhaseFigures, Recipe, TraceSplit, TrainError, TrainingDevice};
 
 use self::watcher::Watcher;
+use crate::interrupt;
 use crate::output;
 use crate::paths::{self, Kind, Output, Replace};
 use crate::setup::{SetupArgs, heading};
@@ -123,7 +123,6 @@ pub fn run(args: Args) -> Result<()> {
     let replace = if args.resume { Replace::Earlier } else { Replace::nothing_or(args.force) };
     let model_file = Output::claim(&output, Kind::Model, replace)?;
     let checkpoint_file = Output::claim(&checkpoint, Kind::Checkpoint, Replace::earlier_or(args.force || args.resume))?;
-    let plot = Output::wanted(args.plot.as_deref(), Kind::PictureOrPage, args.force)?;
     let mut watcher = Watcher::new(&args, checkpoint_file)?;
     if args.force {
         let _ = std::fs::remove_file(&checkpoint);
@@ -151,11 +150,7 @@ pub fn run(args: Args) -> Result<()> {
         // Again, with the verdict in it.
         model_file.write(model.to_bytes()?)?;
     }
-    if let Some(file) = plot {
-        let is_picture = file.path().extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"));
-        let draw = if is_picture { curves::svg } else { curves::page };
-        file.write(draw(&watcher.phases, &baselines(&verdict)))?;
-    }
+    watcher.draw(&baselines(&verdict))?;
     if args.json {
         output::print_json(&JsonTraining {
             model: (!is_unchanged).then(|| output.display().to_string()),
@@ -169,6 +164,7 @@ pub fn run(args: Args) -> Result<()> {
         output::print(&text(&output, &verdict, trials.first()))?;
     }
     // The checkpoint is removed last, because only now there is nothing left to resume.
+    interrupt::set_last_words(None);
     let _ = std::fs::remove_file(&checkpoint);
     Ok(())
 }

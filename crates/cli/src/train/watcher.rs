@@ -6,13 +6,14 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use temponet_lab::stats::percent;
+use temponet_school::curves::{self, Baseline};
 use temponet_train::{EventFile, PhaseFigures, TrainError, TrainingObserver, UpdateFigures, ValidationScores};
 
 use super::Args;
 use crate::paths::{Kind, Output, Replace};
-use crate::{output, table};
+use crate::{interrupt, output, table};
 
-/// Shows the progress of a training and writes its checkpoint and logs after each phase.
+/// Shows the progress of a training, and writes its checkpoint, curves and logs after each phase.
 pub struct Watcher {
     /// Progress bar.
     pub bar: ProgressBar,
@@ -20,6 +21,8 @@ pub struct Watcher {
     pub begun: Instant,
     /// File of the checkpoint.
     pub checkpoint: Output,
+    /// File of the curves, which are drawn anew after each phase.
+    pub plot: Option<Output>,
     log: Option<Output>,
     tensorboard: Option<Output>,
     events: EventFile,
@@ -36,6 +39,7 @@ impl Watcher {
         if let Ok(style) = ProgressStyle::with_template("{wide_bar} {percent}% · {msg} · {eta} left") {
             bar.set_style(style);
         }
+        let plot = Output::wanted(args.plot.as_deref(), Kind::PictureOrPage, args.force)?;
         let log = Output::wanted(args.log.as_deref(), Kind::Log, args.force)?;
         let events = |folder: &Path| {
             std::fs::create_dir_all(folder).with_context(|| format!("cannot write {}", folder.display()))?;
@@ -47,6 +51,7 @@ impl Watcher {
             bar,
             begun: Instant::now(),
             checkpoint,
+            plot,
             log,
             tensorboard,
             events: EventFile::default(),
@@ -63,6 +68,13 @@ impl Watcher {
         for (name, value) in [("loss", figures.loss), ("norm", figures.norm), ("score", figures.score)] {
             self.events.add(name, step, seconds, value as f32);
         }
+    }
+
+    /// Draws the curves so far, if the user asks for them.
+    pub fn draw(&self, baselines: &[Baseline]) -> Result<()> {
+        let Some(file) = &self.plot else { return Ok(()) };
+        let draw = if file.is_page() { curves::page } else { curves::svg };
+        file.write(draw(&self.phases, baselines))
     }
 
     /// Returns the log with one row per phase.
@@ -114,6 +126,11 @@ impl TrainingObserver for Watcher {
             output::say(&format!("stage {stage} ({method}), phase {phase}: loss {loss:.4}, {shares}{best}"));
         });
         self.checkpoint.write(checkpoint()?).map_err(stopped)?;
+        let checkpoint = self.checkpoint.path().display();
+        interrupt::set_last_words(Some(format!(
+            "interrupted: {checkpoint} holds what was learned; the same command with --resume goes on with it"
+        )));
+        self.draw(&[]).map_err(stopped)?;
         if let Some(file) = &self.log {
             file.write(self.csv()).map_err(stopped)?;
         }

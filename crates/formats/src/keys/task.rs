@@ -299,6 +299,7 @@ pub(crate) static TASK: Table<OfTask> = Table {
         Row::new(
             Spec::new("server", Kind::Reference, "name of the `[[server]]` that serves its jobs")
                 .lost(Some("its server is"))
+                .csv(Csv::Refused("the server"))
                 .example("\"aperiodic\""),
             |draft, given| extra(draft, Attribute::Server, server(given)),
             |set, task| task.extra.get(Attribute::Server).map(|server| text(&set.servers()[server as usize].name)),

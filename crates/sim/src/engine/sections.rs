@@ -167,7 +167,7 @@ impl Engine {
         let mut is_changed = false;
         for core in CoreId::all(self.cores.len()) {
             let (Some(sections), Some(id)) = (&mut self.sections, self.running[core]) else { continue };
-            if sections.locks.wanted_by(id).is_none() {
+            if !sections.locks.wants_any(id) {
                 continue;
             }
             let (job, now, since) = (&self.jobs[id.index()], self.now, &mut sections.held_since);

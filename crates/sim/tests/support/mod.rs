@@ -1,6 +1,6 @@
 //! A naive simulator to hold the engine against. It advances tick by tick, looks at every section of every job, asks a
 //! textbook rule for the order of all ready jobs, and finds their cores by trying every assignment. It knows the whole
-//! task model but costs and modes.
+//! task model but the costs of decisions and modes.
 
 pub mod placement;
 pub mod resources;
@@ -34,6 +34,8 @@ pub struct NaiveJob {
     done: i64,
     /// Work done a tick ago.
     before: i64,
+    /// Costs of switches that are to be paid before the job does its work, in thousandths of a nanosecond.
+    overhead: i64,
     start: Option<i64>,
     pub core: Option<usize>,
     last_core: Option<usize>,
@@ -66,6 +68,7 @@ impl NaiveJob {
             execution: nanoseconds(release.execution),
             done: 0,
             before: 0,
+            overhead: 0,
             start: None,
             core: None,
             last_core: None,
@@ -139,6 +142,8 @@ pub struct Naive<'a> {
     jobs: Vec<NaiveJob>,
     /// Jobs that wait for others to complete.
     waiting: Vec<NaiveJob>,
+    /// Last job of each core.
+    previous: Vec<Option<(usize, u64)>>,
     /// Jobs that have left, and whether they had completed.
     completed: HashMap<(usize, u64), bool>,
     outcome: Outcome,
@@ -148,7 +153,8 @@ pub struct Naive<'a> {
 pub fn naive(set: &TaskSet, seed: u64, tick: Time, horizon: Time, mut rule: Rule) -> Outcome {
     let mut workload = Workload::new(set, seed);
     let (jobs, waiting, completed, outcome) = (Vec::new(), Vec::new(), HashMap::new(), Outcome::default());
-    let mut run = Naive { set, now: 0, jobs, waiting, completed, outcome };
+    let previous = vec![None; set.cores()];
+    let mut run = Naive { set, now: 0, jobs, waiting, previous, completed, outcome };
     for now in (0..=horizon.0 as i64).step_by(tick.0 as usize) {
         run.now = now;
         let mut happened = run.reach();
@@ -177,7 +183,10 @@ pub fn naive(set: &TaskSet, seed: u64, tick: Time, horizon: Time, mut rule: Rule
         for job in &mut run.jobs {
             job.before = job.done;
             if let Some(core) = job.core {
-                job.done += i64::from(set.machine().speed(CoreId::new(core)).0) * tick.0 as i64;
+                let work = i64::from(set.machine().speed(CoreId::new(core)).0) * tick.0 as i64;
+                let paid = work.min(job.overhead);
+                job.overhead -= paid;
+                job.done += work - paid;
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Who gets which core in the naive simulator.
 
-use temponet_task::{CoreId, Protocol, TaskSet};
+use temponet_task::{CoreId, Protocol, TaskSet, Time};
 
 use super::{Naive, NaiveJob};
 
@@ -28,8 +28,8 @@ impl Naive<'_> {
             let Some(runner) = runner.filter(|runner| !runners.contains(runner) && !held.contains(runner)) else {
                 continue;
             };
-            let wanted = |index: usize| self.wanted_resource(index);
-            let is_claimed = |other: &usize| wanted(*other).is_some() && wanted(*other) == wanted(runner);
+            let wanted = self.wanted_resources(runner);
+            let is_claimed = |other: &usize| self.wanted_resources(*other).iter().any(|one| wanted.contains(one));
             if !runners.iter().chain(&held).any(is_claimed) {
                 runners.push(runner);
             }
@@ -41,12 +41,28 @@ impl Naive<'_> {
         let chosen = search.best.unwrap().1;
         for index in (0..self.jobs.len()).filter(|index| !held.contains(index)) {
             let core = runners.iter().position(|runner| *runner == index).and_then(|at| chosen[at]);
+            self.charge(index, core);
             let job = &mut self.jobs[index];
             self.outcome.preemptions += u64::from(job.core.is_some() && core.is_none());
             self.outcome.migrations += u64::from(core.is_some() && job.last_core.is_some() && job.last_core != core);
             (job.core, job.last_core) = (core, core.or(job.last_core));
             job.start = job.start.or(core.map(|_| self.now));
             job.held = core.is_some() && set.tasks()[job.task].preemption.is_limited();
+        }
+    }
+}
+
+impl Naive<'_> {
+    /// Adds to a job what it costs to move to a core.
+    fn charge(&mut self, index: usize, core: Option<usize>) {
+        let (costs, job) = (self.set.costs(), &mut self.jobs[index]);
+        let Some(core) = core.filter(|core| job.core != Some(*core)) else { return };
+        let thousandths = |cost: Time| 1000 * cost.0 as i64;
+        if job.last_core.is_some_and(|last| last != core) {
+            job.overhead += thousandths(costs.migration);
+        }
+        if self.previous[core].replace(job.id()) != Some(job.id()) {
+            job.overhead += thousandths(costs.context_switch);
         }
     }
 }

@@ -16,13 +16,21 @@ impl NaiveJob {
             .map(|(_, section)| section.resource.index())
     }
 
-    /// The section that the job has to enter before it can go on: of several, the longest.
-    fn wants(&self, set: &TaskSet) -> Option<usize> {
+    /// The sections that the job has to enter, all at once, before it can go on. Outer ones come first; those behind the
+    /// end of another one are entered later.
+    fn wants(&self, set: &TaskSet) -> Vec<usize> {
         let sections = &set.tasks()[self.task].sections;
         let is_next = |at: &usize| self.inside[*at].is_none() && sections[*at].at.0 as i64 <= self.executed();
-        (0..sections.len())
-            .filter(is_next)
-            .min_by_key(|at| (sections[*at].at, std::cmp::Reverse(sections[*at].length), *at))
+        let mut wanted: Vec<usize> = (0..sections.len()).filter(is_next).collect();
+        wanted.sort_by_key(|at| (sections[*at].at, std::cmp::Reverse(sections[*at].length), *at));
+        let is_open = |at: &usize| self.inside[*at].is_some_and(|since| since != DONE);
+        let held: Vec<usize> = (0..sections.len()).filter(is_open).collect();
+        let count = (1..wanted.len()).find(|next| {
+            let ends = held.iter().chain(&wanted[..*next]).map(|at| sections[*at].end());
+            ends.min().is_some_and(|end| end <= sections[wanted[*next]].at)
+        });
+        wanted.truncate(count.unwrap_or(wanted.len()));
+        wanted
     }
 }
 
@@ -44,18 +52,19 @@ impl Naive<'_> {
         others.into_iter().find(|other| self.jobs[*other].holds(self.set).any(|held| held == resource))
     }
 
-    pub(super) fn wanted_resource(&self, index: usize) -> Option<usize> {
+    pub(super) fn wanted_resources(&self, index: usize) -> Vec<usize> {
         let job = &self.jobs[index];
-        job.wants(self.set).map(|section| self.set.tasks()[job.task].sections[section].resource.index())
+        let sections = &self.set.tasks()[job.task].sections;
+        job.wants(self.set).into_iter().map(|section| sections[section].resource.index()).collect()
     }
 
     /// What keeps a job from running: the resource and the index of the job that holds it.
     pub(super) fn blocker(&self, index: usize) -> Option<(usize, usize)> {
         let job = &self.jobs[index];
-        if let Some(resource) = self.wanted_resource(index)
-            && let Some(holder) = self.holder(resource, index)
-        {
-            return Some((resource, holder));
+        for resource in self.wanted_resources(index) {
+            if let Some(holder) = self.holder(resource, index) {
+                return Some((resource, holder));
+            }
         }
         if self.set.protocol() != Protocol::Ceiling || job.last_core.is_some() {
             return None;
@@ -150,12 +159,15 @@ impl Naive<'_> {
         let mut order: Vec<usize> = (0..self.jobs.len()).filter(|index| self.jobs[*index].core.is_some()).collect();
         order.sort_by_key(|index| self.jobs[*index].core);
         for index in order {
-            while let Some(section) = self.jobs[index].wants(self.set) {
-                let resource = self.set.tasks()[self.jobs[index].task].sections[section].resource;
-                if self.holder(resource.index(), index).is_some() {
+            loop {
+                let wanted = self.jobs[index].wants(self.set);
+                let is_taken = |resource: &usize| self.holder(*resource, index).is_some();
+                if wanted.is_empty() || self.wanted_resources(index).iter().any(is_taken) {
                     break;
                 }
-                self.jobs[index].inside[section] = Some(self.now);
+                for section in wanted {
+                    self.jobs[index].inside[section] = Some(self.now);
+                }
                 self.unlock(index);
             }
         }
