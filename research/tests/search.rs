@@ -100,9 +100,7 @@ fn difficult() -> [TaskSet; 3] {
     sharing.system.set_resources(["a", "b"].map(String::from).to_vec());
     let mut unlike =
         set(|k, task| task.cores = if k % 3 == 0 { CoreSet::ALL } else { CoreSet::of([CoreId::new(k % 2)]) });
-    unlike
-        .system
-        .set_machine([400, 1000].map(|speed| Core { name: format!("x{speed}"), speed: Speed(speed) }).to_vec());
+    unlike.system.set_machine([400, 1000].map(|speed| Core::new(format!("x{speed}"), Speed(speed))).to_vec());
     [held, sharing, unlike]
 }
 

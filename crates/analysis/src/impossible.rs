@@ -319,7 +319,7 @@ mod tests {
 
     /// Two cores, the second of them with a tenth of the speed of the first.
     fn machine(tasks: Vec<Task>) -> TaskSet {
-        let core = |name: &str, speed: u32| Core { name: name.into(), speed: Speed(speed) };
+        let core = |name: &str, speed: u32| Core::new(name, Speed(speed));
         TaskSet::new("s", tasks, 2).with_machine(vec![core("big", 1000), core("lit", 100)])
     }
 
@@ -346,6 +346,20 @@ mod tests {
         assert_eq!(two(5, 5), None);
         let Some(Impossible::Cores { cores, utilization, speed }) = two(5, 6) else { panic!("not found") };
         assert_eq!((cores, (100.0 * utilization).round(), speed), (vec![CoreId(1)], 11.0, 0.1));
+    }
+
+    #[test]
+    fn a_core_that_is_only_for_others_takes_no_load_of_the_rest() {
+        let task = |name: &str, wcet: u64| Task::periodic(name, Time(100), Time(wcet));
+        let tasks = |free: u64, kernel: u64| vec![task("free", free), task("more", 60), bound("kernel", kernel, &[1])];
+        let found = |only: bool, free: u64, kernel: u64| {
+            let cores = vec![Core::new("cpu", Speed::FULL), Core::new("gpu", Speed::FULL).with_only(only)];
+            let set = TaskSet::new("s", tasks(free, kernel), 2).with_machine(cores);
+            refutations(&set).into_iter().next().map(|found| found.why)
+        };
+        assert_eq!(found(false, 50, 30), None, "1.4 of two cores");
+        assert!(matches!(found(true, 50, 30), Some(Impossible::Cores { cores, .. }) if cores == [CoreId(0)]));
+        assert_eq!(found(true, 40, 90), None);
     }
 
     fn reasons(set: &TaskSet) -> Vec<Refutation> {

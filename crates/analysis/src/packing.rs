@@ -155,7 +155,7 @@ mod tests {
     /// Packs tasks onto two cores.
     fn pack(tasks: &[Task], speeds: [u32; 2], fit: Fit, admits: Admits) -> Vec<usize> {
         let mut set = TaskSet::new("set", tasks.to_vec(), 2);
-        set.system.set_machine(speeds.map(|speed| Core { name: "core".into(), speed: Speed(speed) }).to_vec());
+        set.system.set_machine(speeds.map(|speed| Core::new("core", Speed(speed))).to_vec());
         super::pack(&set.system, &[0..1, 1..2], fit, admits)
     }
 

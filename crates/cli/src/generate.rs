@@ -108,7 +108,7 @@ fn machine(text: &str) -> Result<Machine, String> {
         if !(1..=System::MOST_CORES).contains(&count) {
             return Err(format!("{part:?}: the count must be from 1 to {}", System::MOST_CORES));
         }
-        cores.extend(std::iter::repeat_n(Core { name: name.trim().into(), speed }, count));
+        cores.extend(std::iter::repeat_n(Core::new(name.trim(), speed), count));
     }
     match cores.len() {
         1..=System::MOST_CORES => Ok(Machine(cores)),

@@ -10,7 +10,7 @@ mod task;
 use std::collections::HashMap;
 use std::path::Path;
 
-use temponet_task::{Core, Server, Speed, Task, TaskSet, TimeUnit};
+use temponet_task::{Core, CoreId, Server, Speed, Task, TaskSet, TimeUnit};
 
 use crate::Problem;
 use crate::keys::{CORE, Context, CoreGroup, MOST_CORES, SERVER, SET, SetDraft, TIME_UNIT};
@@ -65,12 +65,22 @@ pub(super) fn task_set(root: &Node, name: String, origin: &Path) -> Result<Impor
     }
     warnings.extend(precedence::connect(&mut set, &links, draft.chains, draft.communication, &file)?);
     let mut notes = Notes::default();
+    let is_idle = |core: &Core| core.only && !names_core(&set, &core.name);
+    for core in set.machine().cores().iter().filter(|core| is_idle(core)) {
+        notes.whole_file(format!("core {:?} is only for tasks that name it, and none does: it stays idle", core.name));
+    }
     let modes = modes::modes(draft.modes, &set, &file, &mut notes)?;
     set.set_modes(modes);
     if set.tasks().is_empty() {
         return Err(Problem::whole_file("has no tasks: write at least one [[task]] with name, period and wcet"));
     }
     Ok(Imported { set, warnings, notes, files })
+}
+
+/// Returns whether a task may use a core with this name.
+fn names_core(set: &TaskSet, name: &str) -> bool {
+    let named: Vec<CoreId> = set.core_ids().filter(|core| set.machine().cores()[*core].name == name).collect();
+    set.tasks().iter().any(|task| named.iter().any(|core| task.cores.contains(*core)))
 }
 
 /// Reads the `[[core]]` tables.

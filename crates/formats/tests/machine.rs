@@ -93,6 +93,35 @@ fn machines_that_make_no_sense_are_errors_with_their_line() {
 }
 
 #[test]
+fn a_core_runs_only_the_tasks_that_name_it_if_it_says_so() {
+    let text = BIG_LITTLE.replace("speed = 0.4", "speed = 0.4\n    only = true");
+    let free = "[[task]]\nname = \"control\"\nperiod = 10\nwcet = 1\n";
+    let loaded = read(&format!("{text}{free}"), Format::Toml).unwrap();
+    let own = |task: usize| loaded.set.tasks()[task].cores.iter(4).map(CoreId::index).collect::<Vec<usize>>();
+    assert_eq!([own(0), own(1), own(2), own(3)], [vec![0, 1], vec![0, 2], vec![0, 1], vec![2, 3]]);
+    assert_eq!(loaded.notes, [""; 0]);
+    for format in [Format::Toml, Format::Json] {
+        let text = write(&loaded.set, format).unwrap();
+        assert_eq!(read(&text, format).unwrap().set, loaded.set, "{text}");
+        let control = &text[text.find("control").unwrap()..];
+        assert!(!control[..control.find("wcet").unwrap() + 10].contains("cores"), "{text}");
+    }
+    // The slow core is not counted for a task that may not use it.
+    let slow = read(&format!("{text}{}", free.replace("wcet = 1", "wcet = 16")), Format::Toml).unwrap();
+    assert!(slow.warnings[0].contains("10.666667ms on its fastest core"), "{:?}", slow.warnings);
+    let idle = text.replace("cores = \"little\"", "").replace("[0, 2]", "[0]");
+    assert_eq!(
+        read(&idle, Format::Toml).unwrap().notes,
+        ["set.toml: core \"little\" is only for tasks that name it, and none does: it stays idle"]
+    );
+    let alone = "[[core]]\nname = \"gpu\"\nonly = true\n[[task]]\nname = \"a\"\nperiod = 10\nwcet = 1\n";
+    let error = read(alone, Format::Toml).unwrap_err().to_string();
+    assert_eq!(error, "set.toml:4: task \"a\" names no core, and every core is only for tasks that name it");
+    let error = read(&alone.replace("true", "1"), Format::Toml).unwrap_err().to_string();
+    assert_eq!(error, "set.toml:3: only = 1 must be true or false");
+}
+
+#[test]
 fn a_csv_column_binds_tasks_to_cores_and_implies_their_number() {
     let text = "name,period,wcet,cores\na,10,1,0 2\nb,10,1,\n";
     let set = read(text, Format::Csv).unwrap().set;

@@ -146,8 +146,8 @@ pub fn any_set() -> impl Strategy<Value = TaskSet> {
         }
         if cores > 2 && set.speeds().len() == 1 {
             let core = |core: usize| match core < cores / 2 {
-                true => Core { name: "big".into(), speed: Speed(1_500) },
-                false => Core { name: "little".into(), speed: Speed(370) },
+                true => Core::new("big", Speed(1_500)),
+                false => Core::new("little", Speed(370)).with_only(cores == 5),
             };
             set.system.set_machine((0..cores).map(core).filter(|_| cores > 4).collect());
         }

@@ -277,7 +277,7 @@ mod tests {
         let mut task = Task::periodic("gpu", ms(30), ms(20));
         task.preemption = Preemption::None;
         task.cores = temponet_task::CoreSet::of([CoreId(0)]);
-        let core = |name: &str| temponet_task::Core { name: name.into(), speed: temponet_task::Speed::FULL };
+        let core = |name: &str| temponet_task::Core::new(name, temponet_task::Speed::FULL);
         let name = "a-very-long-name-of-a-cluster-of-cores-that-no-column-of-labels-has-room-for";
         let set = TaskSet::new("s", vec![task], 2).with_machine(vec![core(name), core("b")]);
         let picture = svg(&set, "edf", &Recorder::until(ms(30)), ms(30));

@@ -9,13 +9,13 @@ use rand_pcg::Pcg64;
 use temponet::{ExecutionModel, Model, OnMiss, Preemption, Task, TaskSet, Time};
 use temponet_lab::clairvoyant::equal_optimum;
 use temponet_lab::roster::Roster;
-use temponet_sim::{Unobserved, simulate};
-use temponet_task::{Core, CoreId, CoreSet, Speed};
+use temponet_sim::{Observer, Unobserved, simulate};
+use temponet_task::{Core, CoreId, CoreSet, Job, Speed};
 
 const STEPS: u64 = 4_000_000;
 
 fn machine(speeds: &[u32]) -> Vec<Core> {
-    speeds.iter().map(|speed| Core { name: format!("x{speed}"), speed: Speed(*speed) }).collect()
+    speeds.iter().map(|speed| Core::new(format!("x{speed}"), Speed(*speed))).collect()
 }
 
 fn set(speeds: &[u32], is_bound: bool, on_miss: OnMiss) -> TaskSet {
@@ -74,6 +74,44 @@ fn every_scheduler_runs_on_cores_that_differ_or_says_why_not() {
         refused,
         ["cd-split", "dp-wrap", "edf-chain", "egs", "er-pd2", "hlfet", "llref", "lre-tl", "pd2", "rr", "run"]
     );
+}
+
+/// Observer of the tasks that ran on the last core.
+#[derive(Debug, Default)]
+struct OnLast {
+    core: CoreId,
+    tasks: HashSet<u32>,
+}
+
+impl Observer for OnLast {
+    fn ran(&mut self, core: CoreId, job: &Job, _start: Time, _end: Time, _speed: Speed) {
+        if core == self.core {
+            self.tasks.insert(job.task.0);
+        }
+    }
+}
+
+#[test]
+fn a_core_that_is_only_for_some_tasks_runs_nothing_else() {
+    let roster = Roster::with(Model::built_in().unwrap());
+    let mut set = set(&[1000, 1000, 1000], false, OnMiss::Abort);
+    set.system.tasks_mut()[1].cores = CoreSet::of([CoreId(2)]);
+    set.system.tasks_mut()[4].cores = CoreSet::of([CoreId(2), CoreId(0)]);
+    let mut cores = machine(&[1000, 1000, 1000]);
+    cores[2].only = true;
+    set.system.set_machine(cores);
+    let mut ran = 0;
+    for name in roster.names() {
+        let mut scheduler = roster.build(&name).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let mut seen = OnLast { core: CoreId(2), ..OnLast::default() };
+        if simulate(&set, 1, Time::from_ms(400), &mut *scheduler, &mut seen).is_ok() {
+            assert!(seen.tasks.contains(&1) && seen.tasks.iter().all(|task| [1, 4].contains(task)), "{name}: {seen:?}");
+            ran += 1;
+        }
+    }
+    assert!(ran > 20, "{ran}");
+    let (found, released) = equal_optimum(&set, 1, Time::from_ms(400), STEPS).unwrap();
+    assert!(found.upper < released as usize, "{} of {released}", found.upper);
 }
 
 /// Greatest number of jobs in time, one for each task, by following every schedule nanosecond by nanosecond.

@@ -167,7 +167,7 @@ fn no_stand_in_where_one_overrun_would_cost_the_others() {
 /// Gives cores different speeds, and binds tasks to some of them.
 fn differ(rng: &mut Pcg64, set: &mut TaskSet) {
     if rng.random_bool(0.7) {
-        let mut core = |_| Core { name: "c".into(), speed: Speed(rng.random_range(400..3_000)) };
+        let mut core = |_| Core::new("c", Speed(rng.random_range(400..3_000)));
         set.system.set_machine((0..set.cores()).map(&mut core).collect());
     }
     let share = if set.machine().cores().is_empty() { 0.9 } else { 0.4 };
@@ -185,7 +185,7 @@ fn guaranteed_jobs_are_never_late_on_cores_that_differ() {
     assert!(jobs > 30_000 && bare_missed * 5 > jobs, "{jobs} {bare_missed}");
     assert!(total.deviations * 10 > total.decisions, "{total:?}");
     let mut set = overloaded(&mut Pcg64::seed_from_u64(1));
-    set.system.set_machine((0..set.cores()).map(|_| Core { name: "c".into(), speed: Speed(1500) }).collect());
+    set.system.set_machine((0..set.cores()).map(|_| Core::new("c", Speed(1500))).collect());
     set.system.set_costs(Costs { context_switch: Time(1), ..*set.costs() });
     let nothing = Role::on(&set.system);
     assert!(format!("{nothing:?}").contains("SpeedsWithCosts"), "{nothing:?}");

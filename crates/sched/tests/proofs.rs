@@ -165,7 +165,7 @@ fn what_is_proved_on_cores_that_differ_is_never_refuted() {
         let first = rng.random_range(300..4_000);
         let mut core = |_| {
             let speed = if is_even { first } else { rng.random_range(300..4_000) };
-            Core { name: "c".into(), speed: Speed(speed) }
+            Core::new("c", Speed(speed))
         };
         set.system.set_machine((0..cores).map(&mut core).collect());
         if rng.random_bool(0.3) {

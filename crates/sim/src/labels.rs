@@ -64,15 +64,18 @@ pub fn machine(system: &System) -> String {
         count @ ..1000 => format!("{count} cores"),
         count => format!("{} {:03} cores", count / 1000, count % 1000),
     };
-    let group = |group: &[Core]| format!("{} {} ×{}", group.len(), group[0].name, group[0].speed.as_f64());
+    let group = |group: &[Core]| {
+        let only = if group[0].only { " only for its own tasks" } else { "" };
+        format!("{} {} ×{}{only}", group.len(), group[0].name, group[0].speed.as_f64())
+    };
     let groups: Vec<String> = system.machine().cores().chunk_by(|a, b| a == b).map(group).collect();
     if groups.is_empty() { cores } else { format!("{cores} ({})", groups.join(", ")) }
 }
 
-/// Returns the cores that a task may use, "big" or "cores 0, 2"; none if it may use all.
+/// Returns the cores that a task may use, "big" or "cores 0, 2"; none if it may use all that are not only for others.
 pub fn cores_of(system: &System, task: TaskId) -> Option<String> {
     let own = &system.tasks()[task].cores;
-    if own.is_all() {
+    if own.is_all() || system.machine().shared().is_some_and(|shared| shared == *own) {
         return None;
     }
     let numbers: Vec<String> = own.iter(system.cores()).map(|core| core.to_string()).collect();
@@ -96,12 +99,17 @@ mod tests {
     #[test]
     fn cores_are_named_with_their_speeds() {
         let bound = Task::periodic("t", Time(10), Time(1)).with_cores(CoreSet::of([CoreId(1)]));
-        let named = |name: &str, speed: u32| Core { name: name.into(), speed: Speed(speed) };
+        let named = |name: &str, speed: u32| Core::new(name, Speed(speed));
         let machine_of = vec![named("big", 1000), named("little", 500)];
         let set = TaskSet::new("s", vec![bound], 2);
         assert_eq!((machine(&set), cores_of(&set, TaskId(0))), ("2 cores".into(), Some("core 1".into())));
         let set = set.with_machine(machine_of);
         assert_eq!(machine(&set), "2 cores (1 big ×1, 1 little ×0.5)");
+        let free = Task::periodic("free", Time(10), Time(1));
+        let gpu = vec![named("cpu", 1000), named("gpu", 1000).with_only(true)];
+        let only = TaskSet::new("s", vec![free, set.tasks()[0].clone()], 2).with_machine(gpu);
+        assert_eq!(machine(&only), "2 cores (1 cpu ×1, 1 gpu ×1 only for its own tasks)");
+        assert_eq!([0, 1].map(|task| cores_of(&only, TaskId(task))), [None, Some("gpu".into())]);
         assert_eq!(
             (core(&set, CoreId(1)), cores_of(&set, TaskId(0))),
             ("core 1 (little) ×0.5".into(), Some("little".into()))

@@ -135,7 +135,8 @@ pub enum TaskSettingProblem {
     /// wcet.
     #[error("the work between its preemption points is zero, too long, or less than a millionth of its wcet")]
     Preemption,
-    /// The task may use no core, or names a core that does not exist.
+    /// The task may use no core, names a core that does not exist, or names none where every core is only for tasks
+    /// that name it.
     #[error("it is bound to a core that does not exist, or to none")]
     Cores,
 }
@@ -204,6 +205,7 @@ impl System {
             return Err(InvalidSystem::BcetAboveWcet { task: name(), bcet: task.bcet, wcet: task.wcet });
         }
         if task.cores.iter(self.cores()).next().is_none()
+            || task.cores.is_all() && self.machine().is_only_for_named()
             || task.cores.last().is_some_and(|last| last.index() >= self.cores())
         {
             return Err(InvalidSystem::TaskSetting { task: name(), what: TaskSettingProblem::Cores });

@@ -58,11 +58,25 @@ impl Speed {
 
 /// A core that a file names.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Core {
     /// Name of the core's group, such as "big". Several cores may have the same one.
     pub name: String,
     /// Speed of the core, always the same.
     pub speed: Speed,
+    /// Whether it runs nothing but the tasks that name it in their [`Task::cores`], as a GPU, a DSP or a bus does.
+    pub only: bool,
+}
+
+impl Core {
+    /// Creates a core that every task may use.
+    pub fn new(name: impl Into<String>, speed: Speed) -> Core {
+        Core { name: name.into(), speed, only: false }
+    }
+}
+
+replaced_fields! { Core:
+    with_only only: bool,
 }
 
 /// Cores that the jobs of a task may run on. The default is all of them.
@@ -86,6 +100,14 @@ impl CoreSet {
             words[core / 64] |= 1 << (core % 64);
         }
         CoreSet { words }
+    }
+
+    /// Returns those of the named cores that run tasks which name none; none if those are all cores, or if every core is
+    /// only for tasks that name it.
+    pub fn shared(cores: &[Core]) -> Option<CoreSet> {
+        let shared = || CoreId::all(cores.len()).filter(|core| !cores[*core].only);
+        let is_part = (1..cores.len()).contains(&shared().count());
+        is_part.then(|| CoreSet::of(shared()))
     }
 
     /// Returns whether this is the set of all cores.
@@ -139,6 +161,17 @@ impl Machine {
     /// The named cores; none if the cores are identical and have no names.
     pub fn cores(&self) -> &[Core] {
         &self.cores
+    }
+
+    /// Returns the cores that run tasks which name none; none if those are all cores, or if every core is only for tasks
+    /// that name it.
+    pub fn shared(&self) -> Option<CoreSet> {
+        CoreSet::shared(&self.cores)
+    }
+
+    /// Returns whether every core is only for the tasks that name it.
+    pub fn is_only_for_named(&self) -> bool {
+        !self.cores.is_empty() && self.cores.iter().all(|core| core.only)
     }
 
     /// Returns the speed of a core.
@@ -273,7 +306,7 @@ mod tests {
 
     #[test]
     fn a_machine_knows_the_fastest_core_of_each_task() {
-        let core = |name: &str, speed: u32| Core { name: name.into(), speed: Speed(speed) };
+        let core = |name: &str, speed: u32| Core::new(name, Speed(speed));
         let task = |cores: CoreSet| Task::periodic("t", Time(10), Time(1)).with_cores(cores);
         let tasks = [task(CoreSet::ALL), task(CoreSet::of([CoreId(1)]))];
         let machine = Machine::new(vec![core("big", 2000), core("little", 500)], 2, &tasks);
@@ -281,5 +314,25 @@ mod tests {
         assert!(machine.is_unequal() && machine.is_bound() && !machine.is_plain());
         let named = Machine::new(vec![core("a", 1000), core("b", 1000)], 2, &tasks[..1]);
         assert!(named.is_plain() && named.is_full_speed());
+    }
+
+    #[test]
+    fn a_core_can_be_only_for_the_tasks_that_name_it() {
+        let core = |name: &str, only: bool| Core::new(name, Speed::FULL).with_only(only);
+        let task = |name: &str, cores: CoreSet| Task::periodic(name, Time(10), Time(1)).with_cores(cores);
+        let both = CoreSet::of([0, 2].map(CoreId));
+        let tasks =
+            vec![task("free", CoreSet::ALL), task("kernel", CoreSet::of([CoreId(2)])), task("both", both.clone())];
+        let system =
+            System::new(tasks, 3).with_machine(vec![core("cpu", false), core("cpu", false), core("gpu", true)]);
+        let cores: Vec<_> = system.tasks().iter().map(|task| task.cores.clone()).collect();
+        assert_eq!(cores, [CoreSet::of([0, 1].map(CoreId)), CoreSet::of([CoreId(2)]), both]);
+        assert_eq!((system.validate(), system.machine().is_bound()), (Ok(()), true));
+        // Tasks that come later are bound as well.
+        let mut more = system.clone();
+        more.tasks_mut().push(task("late", CoreSet::ALL));
+        assert_eq!(more.tasks()[3].cores, cores[0]);
+        let nowhere = System::new(vec![task("free", CoreSet::ALL)], 1).with_machine(vec![core("gpu", true)]);
+        assert!(nowhere.validate().is_err());
     }
 }

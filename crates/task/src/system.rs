@@ -62,6 +62,10 @@ impl System {
     }
 
     fn derive_from_tasks(&mut self) {
+        if let Some(shared) = self.machine.shared() {
+            let free = self.tasks.iter_mut().filter(|task| task.cores.is_all());
+            free.for_each(|task| task.cores = shared.clone());
+        }
         self.machine = Machine::new(self.machine.cores().to_vec(), self.cores, &self.tasks);
         self.is_limited = self.tasks.iter().any(|task| task.preemption.is_limited());
     }
@@ -182,9 +186,11 @@ impl System {
         self.derive_from_tasks();
     }
 
-    /// Sets names and speeds of the cores; none if the cores are identical and have no names.
+    /// Sets names and speeds of the cores; none if the cores are identical and have no names. Tasks that may use all
+    /// cores are bound to those that are not [`Core::only`] for others.
     pub fn set_machine(&mut self, cores: Vec<Core>) {
         self.machine = Machine::new(cores, self.cores, &self.tasks);
+        self.derive_from_tasks();
     }
 
     /// Sets the rule for jobs that are not complete at their deadline.

@@ -22,7 +22,7 @@ impl Random {
 }
 
 fn machine(speeds: &[u32]) -> Vec<Core> {
-    speeds.iter().map(|speed| Core { name: format!("x{speed}"), speed: Speed(*speed) }).collect()
+    speeds.iter().map(|speed| Core::new(format!("x{speed}"), Speed(*speed))).collect()
 }
 
 /// A set of as many tasks as there are sets of cores.

@@ -324,7 +324,7 @@ mod tests {
     fn the_faster_core_goes_to_the_higher_q_value() {
         with_view(&[100; 6], |view| {
             let speeds = [500, 2000, 1000, 1500];
-            let machine: Vec<Core> = speeds.map(|speed| Core { name: "c".into(), speed: Speed(speed) }).to_vec();
+            let machine: Vec<Core> = speeds.map(|speed| Core::new("c", Speed(speed))).to_vec();
             let mut system = view.system.clone();
             system.set_machine(machine);
             let view = view.with_system(&system);

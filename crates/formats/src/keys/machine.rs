@@ -18,7 +18,7 @@ pub(crate) struct CoreGroup {
 
 impl CoreGroup {
     pub fn new() -> CoreGroup {
-        CoreGroup { core: Core { name: String::new(), speed: Speed::FULL }, count: 1 }
+        CoreGroup { core: Core::new("", Speed::FULL), count: 1 }
     }
 }
 
@@ -64,6 +64,17 @@ pub(crate) static CORE: Table<Plain<CoreGroup, CoreGroup>> = Table {
             |group, given| set(&mut group.count, given.integer().map(|count| count as usize)),
             |_, group| (group.count > 1).then_some(Out::Integer(group.count as i64)),
         ),
+        Key::new(
+            Spec::new(
+                "only",
+                Kind::Bool,
+                "whether it runs nothing but the tasks that name it in `cores`, as a GPU or a bus does",
+            )
+            .default("`false`")
+            .example("true"),
+            |group, given| set(&mut group.core.only, given.boolean()),
+            |_, group| group.core.only.then_some(Out::Bool(true)),
+        ),
     ],
 };
 
@@ -76,7 +87,7 @@ pub(super) const CORES: Spec = Spec::new(
     Kind::Either(&[CORE_NAME, Kind::List(&CORE_NAME, 1, usize::MAX)]),
     "cores that its jobs may use, by name or number",
 )
-.default("all")
+.default("all but those that are `only` for others")
 .lost(None)
 .see("#cores-that-differ")
 .csv(Csv::Column(" "))
@@ -153,7 +164,7 @@ fn group(node: &Node, given: Given<'_>) -> Result<Vec<CoreId>, Problem> {
 
 /// Returns the cores that a task may use, unless it may use all: their names if these say it, otherwise their numbers.
 pub(super) fn write_affinity(set: &TaskSet, task: &Task) -> Option<Out> {
-    if task.cores.is_all() {
+    if task.cores.is_all() || set.machine().shared().is_some_and(|shared| shared == task.cores) {
         return None;
     }
     let mut names: Vec<&str> = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use temponet_task::{Arrival, CoreId, ExecutionModel, Preemption, ResourceId, Section, Speed, Task, Time};
+use temponet_task::{Arrival, CoreId, CoreSet, ExecutionModel, Preemption, ResourceId, Section, Speed, Task, Time};
 
 use super::precedence::Links;
 use super::{Names, hopeless};
@@ -53,7 +53,7 @@ impl<'a> TaskReader<'a> {
         self.execution_times(node, &mut draft)?;
         self.sections(&mut draft)?;
         let links = Links::of(node.line, &mut draft);
-        let (task, fastest) = self.limited(draft)?;
+        let (task, fastest) = self.limited(draft, node.line)?;
         if !links.follows() {
             self.warnings.extend(hopeless(node.line, &task, fastest));
         }
@@ -71,14 +71,21 @@ impl<'a> TaskReader<'a> {
         draft.task.arrival = Arrival::Burst { jobs: draft.jobs, every, until };
         draft.task.wcet = draft.wcet.unwrap_or_default();
         (draft.task.bcet, draft.task.deadline) = (draft.task.wcet, draft.deadline.unwrap_or(every));
-        let (task, fastest) = self.limited(draft)?;
+        let (task, fastest) = self.limited(draft, node.line)?;
         self.warnings.extend(hopeless(node.line, &task, fastest));
         Ok(task)
     }
 
     /// Returns the task of a draft with its limit on preemption, and the speed of the fastest core that it may use.
-    fn limited(&self, draft: TaskDraft<'_>) -> Result<(Task, Speed), Problem> {
+    fn limited(&self, draft: TaskDraft<'_>, line: usize) -> Result<(Task, Speed), Problem> {
         let mut task = draft.task;
+        if task.cores.is_all() && !self.with.machine.is_empty() && self.with.machine.iter().all(|core| core.only) {
+            let message = format!("task {:?} names no core, and every core is only for tasks that name it", task.name);
+            return Err(Problem::at(line, message));
+        }
+        if let Some(shared) = CoreSet::shared(self.with.machine).filter(|_| task.cores.is_all()) {
+            task.cores = shared;
+        }
         if let Some((preemption, line)) = draft.preemption.or(self.default_preemption) {
             limit(&mut task, preemption, line)?;
         }

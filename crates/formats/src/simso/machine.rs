@@ -98,7 +98,7 @@ pub(super) fn processors(
     match speeds.first() {
         Some(first) if speeds.iter().all(|speed| speed == first) => Ok(*first),
         _ => {
-            let core = |(name, speed): (String, &ProcessorSpeed)| Core { name, speed: speed.rounded() };
+            let core = |(name, speed): (String, &ProcessorSpeed)| Core::new(name, speed.rounded());
             set.system.set_machine(names.into_iter().zip(&speeds).map(core).collect());
             if speeds.iter().any(|speed| u64::from(speed.rounded().0) * 1000 != speed.0) {
                 notes.add(line, "the processors' speeds are rounded to thousandths");

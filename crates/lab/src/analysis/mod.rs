@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn a_task_that_is_too_slow_on_its_only_core_does_not_fit() {
         let ms = Time::from_ms;
-        let core = |name: &str, speed: u32| Core { name: name.into(), speed: Speed(speed) };
+        let core = |name: &str, speed: u32| Core::new(name, Speed(speed));
         let bound = |name: &str, wcet: u64| Task::periodic(name, ms(10), ms(wcet)).with_cores(CoreSet::of([CoreId(1)]));
         let machine = vec![core("big", 2000), core("lit", 100)];
         let set = |tasks: Vec<Task>| TaskSet::new("s", tasks, 2).with_machine(machine.clone());

@@ -172,7 +172,7 @@ impl Shape {
         }
         if !self.speeds.is_empty() {
             let speed = |core: usize| Speed((1000.0 * self.speeds[core % self.speeds.len()]).round() as u32);
-            let core = |core: usize| Core { name: format!("x{}", speed(core).as_f64()), speed: speed(core) };
+            let core = |core: usize| Core::new(format!("x{}", speed(core).as_f64()), speed(core));
             set.system.set_machine((0..set.cores()).map(core).collect());
         }
         if let Some(bound) = self.bound {

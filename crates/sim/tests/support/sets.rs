@@ -83,7 +83,7 @@ pub fn any_machine() -> impl Strategy<Value = (Vec<u32>, Vec<usize>)> {
 /// At most three of the cores are kept, because every assignment of jobs to them is tried.
 pub fn with_machine(set: TaskSet, (speeds, allowed): &(Vec<u32>, Vec<usize>)) -> TaskSet {
     let cores = set.cores().min(3);
-    let core = |speed: &u32| Core { name: "c".into(), speed: Speed(*speed) };
+    let core = |speed: &u32| Core::new("c", Speed(*speed));
     let mut set = set.with_cores(cores).with_machine(speeds.iter().take(cores).map(core).collect());
     for (task, allowed) in set.system.tasks_mut().iter_mut().zip(allowed) {
         task.cores = CoreSet::of((0..cores).filter(|core| allowed >> core & 1 == 1).map(CoreId::new));

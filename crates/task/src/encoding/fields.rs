@@ -121,10 +121,18 @@ macro_rules! encode_fields {
 encode_fields! {
     ListedJob: release, deadline, execution, wcet, bcet, criticality, value, estimate;
     Section: resource, at, length;
-    Core: name, speed;
     Costs: context_switch, migration, decision;
     Server: name, budget, period;
     Chain: name, tasks, deadline, communication;
+}
+
+impl Encode for Core {
+    fn put(&self, out: &mut Vec<u8>) {
+        let Core { name, speed, only } = self;
+        name.put(out);
+        // No speed has the highest bit. So the bytes of other cores are those from before there were such cores.
+        (speed.0 | u32::from(*only) << 31).put(out);
+    }
 }
 
 impl Encode for Mode {

@@ -62,17 +62,10 @@ fn changes() -> Vec<Change> {
         ("mode slower factor", |set| mode(set, |mode| mode.slower = vec![(TaskId(0), 0.25)])),
         ("fewer tasks", |set| drop(set.system.tasks_mut().pop())),
         ("cores", |set| set.system.set_cores(3)),
-        ("machine", |set| {
-            set.system.set_machine(vec![
-                Core { name: "a".into(), speed: Speed(1) },
-                Core { name: "a".into(), speed: Speed(2) },
-            ])
-        }),
-        ("machine names", |set| {
-            set.system.set_machine(vec![
-                Core { name: "b".into(), speed: Speed(1) },
-                Core { name: "a".into(), speed: Speed(2) },
-            ])
+        ("machine", |set| set.system.set_machine(vec![Core::new("a", Speed(1)), Core::new("a", Speed(2))])),
+        ("machine names", |set| set.system.set_machine(vec![Core::new("b", Speed(1)), Core::new("a", Speed(2))])),
+        ("only", |set| {
+            set.system.set_machine(vec![Core::new("a", Speed(1)).with_only(true), Core::new("a", Speed(2))])
         }),
         ("on_miss", |set| set.system.set_on_miss(OnMiss::Continue)),
         ("context switch", |set| cost(set, [1, 0, 0])),
