@@ -10,6 +10,7 @@
 
 mod analyze;
 mod arena;
+mod bulk;
 mod chains;
 mod compare;
 mod convert;

@@ -33,6 +33,8 @@ pub enum Kind {
     Events,
     /// CSV file with the rows of a sweep.
     Sweep,
+    /// CSV file with the results on many sets.
+    Bulk,
     /// Parquet file with the rows of a sweep.
     Parquet,
     /// Model file.
@@ -60,6 +62,7 @@ impl Kind {
             Kind::Log => "the log of a training",
             Kind::Events => "an event file",
             Kind::Sweep => "the table of a sweep",
+            Kind::Bulk => "the table of many sets",
             Kind::Parquet => "a Parquet file",
             Kind::Model => "a model",
             Kind::Checkpoint => "the checkpoint of a training",
@@ -74,7 +77,7 @@ impl Kind {
             Kind::Page => &["html", "htm"],
             Kind::Picture => &["svg"],
             Kind::PictureOrPage => &["svg", "html", "htm"],
-            Kind::Jobs | Kind::Log | Kind::Sweep => &["csv"],
+            Kind::Jobs | Kind::Log | Kind::Sweep | Kind::Bulk => &["csv"],
             Kind::Trace => &["json"],
             Kind::Parquet => &["parquet"],
             Kind::Model => &["safetensors"],
@@ -99,6 +102,7 @@ impl Kind {
             Kind::Log => starts("stage,method,phase,"),
             Kind::Events => holds("brain.Event:2"),
             Kind::Sweep => starts("load,cores,tasks,set,scheduler,") || starts("# temponet sweep:"),
+            Kind::Bulk => starts("set,tasks,cores,load,scheduler,"),
             Kind::Parquet => starts("PAR1"),
             Kind::Model => holds("\"format\":\"temponet-model-"),
             Kind::Checkpoint => holds("\"format\":\"temponet-checkpoint-"),

@@ -21,7 +21,7 @@ use crate::hints::with_flags;
 use crate::{output, paths};
 
 /// Options that change the task set and the length of the run.
-#[derive(clap::Args)]
+#[derive(clap::Args, Default)]
 pub struct SetupArgs {
     /// Number of cores, 1 to 4096 [default: as in the file]
     #[arg(long, value_name = "M", value_parser = clap::value_parser!(u16).range(1..=4096))]
@@ -124,7 +124,18 @@ impl SetupArgs {
     /// Loads the set, the default one if `name` is none, and applies the options. Returns the set, the horizon and the
     /// notes on an imported file.
     pub fn prepare(&self, name: Option<&str>) -> Result<(TaskSet, Time, Vec<String>)> {
-        let Loaded { mut set, mut notes, .. } = load(name.unwrap_or(builtin::DEFAULT))?;
+        let Loaded { set, mut notes, .. } = load(name.unwrap_or(builtin::DEFAULT))?;
+        let set = self.applied(set)?;
+        let horizon = self.horizon.unwrap_or_else(|| default_horizon(&set));
+        if let Some(note) = uncounted(&set, horizon) {
+            output::say(&format!("note: {note}"));
+            notes.push(with_flags(&note).into_owned());
+        }
+        Ok((set, horizon, notes))
+    }
+
+    /// Returns the set with the options applied.
+    pub fn applied(&self, mut set: TaskSet) -> Result<TaskSet> {
         if let Some(cores) = self.cores {
             set.system.change_cores(usize::from(cores)).map_err(|why| anyhow!("--cores {cores}: {why}"))?;
         }
@@ -139,12 +150,7 @@ impl SetupArgs {
             migration: self.migration_cost.unwrap_or(own.migration),
             decision: self.decision_cost.unwrap_or(own.decision),
         });
-        let horizon = self.horizon.unwrap_or_else(|| default_horizon(&set));
-        if let Some(note) = uncounted(&set, horizon) {
-            output::say(&format!("note: {note}"));
-            notes.push(with_flags(&note).into_owned());
-        }
-        Ok((set, horizon, notes))
+        Ok(set)
     }
 }
 

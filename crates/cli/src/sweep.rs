@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use rayon::prelude::*;
 use temponet_formats::read_bytes;
+use temponet_lab::horizon::horizon_of;
 use temponet_lab::progress::Progress;
 use temponet_lab::roster::kind;
 use temponet_lab::stats::percent;
@@ -16,15 +17,17 @@ use temponet_task::Time;
 use temponet_task::encoding::checksum;
 use temponet_wording::counted;
 
+use crate::bulk::{self, Wanted};
 use crate::compare::chosen;
 use crate::paths::{Kind, Output, Replace};
-use crate::setup::ModelArgs;
+use crate::setup::{ModelArgs, SetupArgs};
 use crate::shape::{ShapeArgs, positive_number};
 use crate::{output, table};
 
 /// Run schedulers on random task sets of rising load
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  temponet sweep -o sweep.csv --plot sweep.svg\n  \
+    temponet sweep --sets my-sets/ -o results.csv --plot results.svg\n  \
     temponet sweep --loads 0.6:1.4:0.1 --cores 2,4,8 --tasks 12,24 --sets 200 --schedulers edf,edzl,mh-edf,dp-wrap -o sweep.csv \
     --report sweep.html --parquet sweep.parquet\n\n\
     The CSV file grows by 64 sets at a time. Called again with the same options, the command continues where it stopped.")]
@@ -39,14 +42,15 @@ pub struct Args {
     /// many]
     #[arg(long, value_name = "LIST", value_parser = tasks)]
     tasks: Option<List<usize>>,
-    /// Number of sets for each combination of load, cores and tasks
-    #[arg(long, value_name = "K", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
-    sets: u64,
+    /// Number of sets for each combination of load, cores and tasks; or a folder of task-set files, which are run in
+    /// place of random ones
+    #[arg(long, value_name = "K|FOLDER", default_value = "100", value_parser = sets)]
+    sets: Sets,
     /// Approximate number of jobs per set
     #[arg(long, value_name = "J", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     jobs: u64,
     /// Schedulers to run, separated by commas, or all; temponet is the learned scheduler
-    #[arg(long, value_name = "LIST", default_value = "edf,rm,llf,srpt,edf-skip,mh-edf,edzl,p-edf,dp-wrap")]
+    #[arg(long, value_name = "LIST", default_value = SCHEDULERS)]
     schedulers: String,
     #[command(flatten)]
     model: ModelArgs,
@@ -82,6 +86,26 @@ pub struct Args {
     json: bool,
 }
 
+/// Schedulers that are run by default; on sets of a folder, the learned one as well.
+const SCHEDULERS: &str = "edf,rm,llf,srpt,edf-skip,mh-edf,edzl,p-edf,dp-wrap";
+
+/// Sets to sweep over.
+#[derive(Clone)]
+enum Sets {
+    /// This many random ones at each point.
+    Drawn(u64),
+    /// Those of a folder.
+    Folder(String),
+}
+
+fn sets(text: &str) -> Result<Sets, String> {
+    match text.parse() {
+        Ok(sets @ 1..=10_000_000) => Ok(Sets::Drawn(sets)),
+        Err(_) if Path::new(text).is_dir() => Ok(Sets::Folder(text.into())),
+        _ => Err("must be a whole number from 1 to 10000000, or a folder of task-set files".into()),
+    }
+}
+
 #[derive(Clone)]
 struct List<T>(Vec<T>);
 
@@ -115,7 +139,38 @@ fn loads(text: &str) -> Result<List<f64>, String> {
 }
 
 impl Args {
-    fn plan(&self) -> Result<SweepPlan> {
+    /// Runs the schedulers on the sets of a folder.
+    fn run_folder(&self, folder: &str) -> Result<()> {
+        let drawing = [
+            (self.tasks.is_some(), "--tasks"),
+            (self.parquet.is_some(), "--parquet"),
+            (self.report.is_some(), "--report"),
+        ];
+        if let Some((_, option)) = drawing.into_iter().find(|(is_given, _)| *is_given) {
+            bail!("{option} is for random sets, and --sets {folder} has its own");
+        }
+        let roster = self.model.roster()?;
+        let with_learned = format!("{SCHEDULERS},temponet");
+        let list = if self.schedulers == SCHEDULERS { &with_learned } else { &self.schedulers };
+        let mut schedulers: Vec<String> = chosen(list, &roster)?;
+        schedulers.iter_mut().for_each(|name| *name = self.model.scheduler(name).into());
+        bulk::run(Wanted {
+            origins: &[folder.to_string()],
+            setup: &SetupArgs { seed: Some(self.seed), ..SetupArgs::default() },
+            horizon: &|set| horizon_of(set, self.jobs as f64),
+            runs: None,
+            schedulers,
+            roster,
+            oracle: (!self.no_oracle).then_some(self.oracle_budget),
+            csv: Some(&self.output),
+            plot: self.plot.as_deref(),
+            force: self.force,
+            json: self.json,
+            all: true,
+        })
+    }
+
+    fn plan(&self, sets: u64) -> Result<SweepPlan> {
         let tasks: Vec<Option<usize>> = match &self.tasks {
             Some(tasks) => tasks.0.iter().copied().map(Some).collect(),
             None if self.shape.counts_tasks() => vec![None],
@@ -139,7 +194,7 @@ impl Args {
             }
         }
         let oracle = (!self.no_oracle).then_some(self.oracle_budget);
-        Ok(SweepPlan { points, sets: self.sets, jobs: self.jobs, schedulers, roster, seed: self.seed, oracle })
+        Ok(SweepPlan { points, sets, jobs: self.jobs, schedulers, roster, seed: self.seed, oracle })
     }
 }
 
@@ -148,7 +203,10 @@ impl Args {
 const HEADER: &str = "load,cores,tasks,set,scheduler,released,met,options";
 
 pub fn run(args: Args) -> Result<()> {
-    let plan = args.plan()?;
+    let plan = match &args.sets {
+        Sets::Folder(folder) => return args.run_folder(folder),
+        Sets::Drawn(sets) => args.plan(*sets)?,
+    };
     let table = Output::claim(&args.output, Kind::Sweep, Replace::earlier_or(args.force))?;
     #[cfg(not(feature = "parquet"))]
     if args.parquet.is_some() {

@@ -18,6 +18,7 @@
 pub mod advice;
 pub mod analysis;
 pub mod arena;
+pub mod bulk;
 pub mod chain_table;
 pub mod clairvoyant;
 pub mod comparison;

@@ -83,6 +83,9 @@ pub fn svg(panels: &[Panel], in_row: usize, names: &[String]) -> String {
 /// Greatest number of curves that the description in words covers one by one.
 const MOST_SAID: usize = 10;
 
+/// Greatest number of points of a curve that are marked.
+const MOST_MARKERS: usize = 40;
+
 impl Panel {
     /// Describes the curves by their ends, for screen readers.
     fn in_words(&self, names: &[String]) -> String {
@@ -164,6 +167,10 @@ fn draw(out: &mut Svg, panel: &Panel, names: &[String]) {
             [(a, b)] => circle(x(a), y(b), 4.0).class(&fill(index)).title(name),
             _ => polyline(curve.iter().map(|(a, b)| (x(*a), y(*b)))).series(index).title(name),
         });
+        // What was measured is told apart from the lines between.
+        if (2..=MOST_MARKERS).contains(&curve.len()) {
+            curve.iter().for_each(|(a, b)| out.add(circle(x(*a), y(*b), 2.5).class(&fill(index)).title(name)));
+        }
     }
 }
 

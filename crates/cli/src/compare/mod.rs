@@ -3,18 +3,20 @@
 mod fail_if;
 mod text;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use temponet_lab::comparison::json::JsonReport;
 use temponet_lab::comparison::report;
 use temponet_lab::comparison::{ComparisonPlan, compare, picture_window};
+use temponet_lab::horizon::default_horizon;
 use temponet_lab::progress::Progress;
 use temponet_lab::roster::{PLANNER, Roster, kind};
 use temponet_sched::Kind as SchedulerKind;
 use temponet_task::{Aim, Time};
 
 use self::fail_if::Condition;
+use crate::bulk::{self, Wanted};
 use crate::output;
 use crate::paths::{Kind, Output};
 use crate::setup::{ModelArgs, SetupArgs, aim};
@@ -25,12 +27,14 @@ use crate::shape::positive_number;
 #[command(
     after_help = "Examples:\n  temponet compare\n  temponet compare mytasks.toml --cores 4 --report out.html\n  \
     temponet compare gap-avionics --schedulers edf,rm,llf:quantum=500us --runs 20 --json\n  \
-    temponet compare robot --schedulers temponet --fail-if 'critical<100%'"
+    temponet compare robot --schedulers temponet --fail-if 'critical<100%'\n  \
+    temponet compare sets/ extra.toml --csv results.csv --plot results.svg"
 )]
 pub struct Args {
-    /// Task-set file (.toml, .csv, .json, rt-app's .json, SimSo's .xml) or a built-in set's name [default: robot]
+    /// Task-set file (.toml, .csv, .json, rt-app's .json, SimSo's .xml) or a built-in set's name [default: robot].
+    /// Several of them, or a folder of files, give one table over all sets
     #[arg(value_name = "FILE|NAME")]
-    pub set: Option<String>,
+    pub sets: Vec<String>,
     #[command(flatten)]
     pub setup: SetupArgs,
     #[command(flatten)]
@@ -60,6 +64,12 @@ pub struct Args {
     /// Write a self-contained HTML page with table, schedules and distributions
     #[arg(long, value_name = "OUT.html")]
     pub report: Option<PathBuf>,
+    /// With several sets: write the results as a CSV file, a row for each scheduler on each set
+    #[arg(long, value_name = "OUT.csv")]
+    pub csv: Option<PathBuf>,
+    /// With several sets: write an SVG picture of the deadlines met over the load of the sets
+    #[arg(long, value_name = "OUT.svg")]
+    pub plot: Option<PathBuf>,
     /// Replace existing files of any kind
     #[arg(long)]
     pub force: bool,
@@ -86,23 +96,20 @@ pub struct Args {
 const RUNS: u64 = 10;
 
 pub fn run(args: Args) -> Result<()> {
-    let (mut set, horizon, notes) = args.setup.prepare(args.set.as_deref())?;
+    if args.sets.len() > 1 || args.sets.iter().any(|name| Path::new(name).is_dir()) {
+        return run_many(&args);
+    }
+    if args.csv.is_some() || args.plot.is_some() {
+        bail!("--csv and --plot are for several sets; --report shows one");
+    }
+    let (mut set, horizon, notes) = args.setup.prepare(args.sets.first().map(String::as_str))?;
     let runs = args.runs.unwrap_or(if set.is_random() { RUNS } else { 1 });
     let record_until = match args.report {
         Some(_) => picture_window(&set, horizon, report::MOST_JOBS),
         None => Time::ZERO,
     };
     let roster = args.model.roster()?;
-    let mut schedulers: Vec<String> = Vec::new();
-    for name in chosen(&args.schedulers, &roster)? {
-        let name = args.model.scheduler(&name);
-        if !schedulers.iter().any(|known| known == name) {
-            schedulers.push(name.into());
-        }
-    }
-    if args.planner && !schedulers.iter().any(|name| kind(name) == SchedulerKind::Planning) {
-        schedulers.push(PLANNER.into());
-    }
+    let schedulers = args.chosen(&roster)?;
     fail_if::refuse_unknown(&args.fail_if, &schedulers, &set)?;
     if args.rank_by.contains(&Aim::Critical) && set.levels().is_empty() {
         bail!("--rank-by critical: no task is critical");
@@ -148,6 +155,51 @@ pub fn run(args: Args) -> Result<()> {
         output::say(&format!("report: {}", path.display()));
     }
     fail_if::check(&args.fail_if, &comparison)
+}
+
+impl Args {
+    /// Returns the schedulers to run.
+    fn chosen(&self, roster: &Roster) -> Result<Vec<String>> {
+        let mut schedulers: Vec<String> = Vec::new();
+        for name in chosen(&self.schedulers, roster)? {
+            let name = self.model.scheduler(&name);
+            if !schedulers.iter().any(|known| known == name) {
+                schedulers.push(name.into());
+            }
+        }
+        if self.planner && !schedulers.iter().any(|name| kind(name) == SchedulerKind::Planning) {
+            schedulers.push(PLANNER.into());
+        }
+        Ok(schedulers)
+    }
+}
+
+/// Compares the schedulers on several sets.
+fn run_many(args: &Args) -> Result<()> {
+    let of_one = [
+        (args.report.is_some(), "--report"),
+        (args.latency, "--latency"),
+        (!args.rank_by.is_empty(), "--rank-by"),
+        (!args.fail_if.is_empty(), "--fail-if"),
+    ];
+    if let Some((_, option)) = of_one.into_iter().find(|(is_given, _)| *is_given) {
+        bail!("{option} is for one set, and several are named");
+    }
+    let roster = args.model.roster()?;
+    bulk::run(Wanted {
+        origins: &args.sets,
+        setup: &args.setup,
+        horizon: &|set| args.setup.horizon.unwrap_or_else(|| default_horizon(set)),
+        runs: args.runs,
+        schedulers: args.chosen(&roster)?,
+        roster,
+        oracle: (!args.no_oracle).then_some(args.oracle_budget),
+        csv: args.csv.as_deref(),
+        plot: args.plot.as_deref(),
+        force: args.force,
+        json: args.json,
+        all: args.all || args.schedulers != "all",
+    })
 }
 
 /// Parses a list of scheduler names; see [`Roster::chosen`].

@@ -1,0 +1,114 @@
+//! The results on many sets as a JSON object.
+
+use serde::Serialize;
+
+use super::{Bulk, ByTest};
+
+/// Report on many sets.
+#[derive(Serialize)]
+pub struct JsonBulk<'a> {
+    seed: u64,
+    sets: Vec<JsonSet<'a>>,
+    schedulers: Vec<JsonAcceptance<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonSet<'a> {
+    set: &'a str,
+    tasks: usize,
+    cores: usize,
+    load: f64,
+    horizon_ns: u64,
+    runs: u64,
+    /// Schedulers that are proved to meet every deadline.
+    proved: &'a [String],
+    /// Whether no scheduler can meet every deadline.
+    impossible: bool,
+    results: Vec<JsonResult<'a>>,
+    /// Least and greatest share of deadlines that the clairvoyant optimum may meet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    optimum: Option<(f64, f64)>,
+}
+
+#[derive(Serialize)]
+struct JsonResult<'a> {
+    scheduler: &'a str,
+    released: u64,
+    met: u64,
+    /// Share of deadlines met, and half the width of its 95% confidence interval.
+    compliance: f64,
+    ci95: Option<f64>,
+    met_all: bool,
+}
+
+#[derive(Serialize)]
+struct JsonAcceptance<'a> {
+    scheduler: &'a str,
+    /// Number of sets that it applies to, that it is proved on, and on which it met every deadline in simulation.
+    sets: usize,
+    proved: usize,
+    met_all: usize,
+    /// 95% confidence interval of the share of sets on which it meets every deadline in simulation.
+    met_all_interval: (f64, f64),
+    /// Mean over the sets of the share of deadlines met, and half the width of its 95% confidence interval.
+    compliance: f64,
+    ci95: Option<f64>,
+}
+
+impl<'a> JsonBulk<'a> {
+    /// Returns the report.
+    pub fn of(bulk: &'a Bulk) -> JsonBulk<'a> {
+        let sets = bulk.plan.sets.iter().zip(&bulk.rows).map(|(of, row)| {
+            let ran = bulk.plan.schedulers.iter().zip(&row.results);
+            let results = ran.filter_map(|(scheduler, result)| {
+                let result = result.as_ref()?;
+                let (released, met, ci95) = (result.released, result.met, result.ci95);
+                let (compliance, met_all) = (result.share(), result.misses_nothing);
+                Some(JsonResult { scheduler, released, met, compliance, ci95, met_all })
+            });
+            let proved: &[String] = if let ByTest::Proved(proved) = &row.by_test { proved } else { &[] };
+            JsonSet {
+                set: &of.origin,
+                tasks: of.set.tasks().len(),
+                cores: of.set.cores(),
+                load: of.load(),
+                horizon_ns: of.horizon.0,
+                runs: of.runs,
+                proved,
+                impossible: row.by_test == ByTest::Impossible,
+                results: results.collect(),
+                optimum: row.optimum,
+            }
+        });
+        let acceptances = bulk.plan.schedulers.iter().zip(bulk.acceptances());
+        let schedulers = acceptances.map(|(scheduler, found)| JsonAcceptance {
+            scheduler,
+            sets: found.sets,
+            proved: found.proved,
+            met_all: found.met_all,
+            met_all_interval: found.interval,
+            compliance: found.compliance,
+            ci95: found.ci95,
+        });
+        JsonBulk { seed: bulk.plan.seed, sets: sets.collect(), schedulers: schedulers.collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_report_has_tests_beside_simulations() {
+        let bulk = super::super::tests::small();
+        let json = serde_json::to_value(JsonBulk::of(&bulk)).unwrap();
+        assert_eq!(json["sets"][0]["set"], "fits.toml");
+        assert_eq!(
+            (&json["sets"][1]["impossible"], &json["sets"][1]["proved"]),
+            (&true.into(), &serde_json::json!([]))
+        );
+        let edf = &json["schedulers"][1];
+        assert_eq!((&edf["proved"], &edf["met_all"], &edf["sets"]), (&1.into(), &1.into(), &2.into()));
+        assert_eq!(edf["met_all_interval"].as_array().unwrap().len(), 2);
+    }
+}

@@ -1,0 +1,311 @@
+//! Many task sets of one's own: on how many of them each scheduler is proved to meet every deadline (acceptance by
+//! test), on how many it does so in simulation, and which share of the deadlines it meets.
+//!
+//! Each set is a comparison of its own, with its own horizon. Shares over sets count each set once, however many jobs
+//! it has.
+
+pub mod json;
+mod picture;
+
+use temponet_analysis::refutations;
+use temponet_sched::{Kind, proofs};
+use temponet_task::{TaskSet, Time};
+
+use crate::comparison::{CompareError, Comparison, ComparisonPlan, compare};
+use crate::progress::Progress;
+use crate::roster::Roster;
+use crate::stats;
+
+pub use picture::picture;
+
+/// What to run on many sets.
+#[derive(Clone, Debug)]
+pub struct BulkPlan {
+    /// The sets.
+    pub sets: Vec<BulkSet>,
+    /// Seed of the first run of each set; each further run uses the next seed.
+    pub seed: u64,
+    /// Scheduler names with options.
+    pub schedulers: Vec<String>,
+    /// Roster that builds schedulers from their names.
+    pub roster: Roster,
+    /// Effort for the clairvoyant optimum of each set, in seconds of one core of a reference machine; `None` leaves it
+    /// out.
+    pub oracle: Option<f64>,
+}
+
+/// A set of a plan.
+#[derive(Clone, Debug)]
+pub struct BulkSet {
+    /// File or built-in set, as the user named it.
+    pub origin: String,
+    /// The set.
+    pub set: TaskSet,
+    /// Length of each run.
+    pub horizon: Time,
+    /// Number of runs.
+    pub runs: u64,
+}
+
+impl BulkSet {
+    /// Returns the utilization at the wcet as a share of the total speed of the cores.
+    pub fn load(&self) -> f64 {
+        self.set.utilization() / self.set.capacity()
+    }
+}
+
+/// What the analysis says about a set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ByTest {
+    /// These schedulers are proved to meet every deadline.
+    Proved(Vec<String>),
+    /// No scheduler can meet every deadline.
+    Impossible,
+    /// Neither is proved.
+    Open,
+}
+
+impl ByTest {
+    fn of(set: &TaskSet) -> ByTest {
+        let proved: Vec<String> = proofs(set).iter().map(|proof| proof.scheduler.to_string()).collect();
+        match refutations(set).is_empty() {
+            _ if !proved.is_empty() => ByTest::Proved(proved),
+            true => ByTest::Open,
+            false => ByTest::Impossible,
+        }
+    }
+
+    /// Returns whether a scheduler is proved to meet every deadline.
+    pub fn accepts(&self, scheduler: &str) -> bool {
+        matches!(self, ByTest::Proved(proved) if proved.iter().any(|name| name == scheduler))
+    }
+}
+
+/// Figures of one scheduler on one set, over all runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Simulated {
+    /// Number of jobs that count.
+    pub released: u64,
+    /// Number of those that met their deadline.
+    pub met: u64,
+    /// Half the width of the 95% confidence interval of the share of deadlines met; none for a single run.
+    pub ci95: Option<f64>,
+    /// Whether every deadline was met, those of chains included.
+    pub misses_nothing: bool,
+    /// Whether the scheduler is a classical one.
+    pub is_classical: bool,
+}
+
+impl Simulated {
+    /// Returns the share of deadlines met, 0 to 1.
+    pub fn share(&self) -> f64 {
+        self.met as f64 / self.released.max(1) as f64
+    }
+}
+
+/// Result on one set.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BulkRow {
+    /// What the analysis says.
+    pub by_test: ByTest,
+    /// Figures of each scheduler of the plan; none where it does not apply.
+    pub results: Vec<Option<Simulated>>,
+    /// Least and greatest share of deadlines that the clairvoyant optimum may meet; none if it was not computed.
+    pub optimum: Option<(f64, f64)>,
+}
+
+impl BulkRow {
+    fn of(set: &TaskSet, comparison: &Comparison) -> BulkRow {
+        let found = |name: &String| {
+            let row = comparison.rows.iter().find(|row| row.spec == *name)?;
+            Some(Simulated {
+                released: row.metrics.jobs.released,
+                met: row.metrics.jobs.met,
+                ci95: row.ci95(),
+                misses_nothing: row.misses_nothing(),
+                is_classical: row.kind() == Kind::Classical,
+            })
+        };
+        let share = |met: f64, released: u64| met / released.max(1) as f64;
+        let optimum = comparison.clairvoyant.as_ref();
+        BulkRow {
+            by_test: ByTest::of(set),
+            results: comparison.plan.schedulers.iter().map(found).collect(),
+            optimum: optimum
+                .map(|found| (share(found.met.lower, found.released), share(found.met.upper, found.released))),
+        }
+    }
+
+    /// Returns the index and the figures of the classical scheduler with the most deadlines met; the first among equals.
+    pub fn best_classical(&self) -> Option<(usize, &Simulated)> {
+        let classical = self.results.iter().enumerate().filter_map(|(index, result)| Some((index, result.as_ref()?)));
+        classical.filter(|(_, result)| result.is_classical).min_by(|a, b| b.1.share().total_cmp(&a.1.share()))
+    }
+}
+
+/// One scheduler over all sets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Acceptance {
+    /// Number of sets that it applies to.
+    pub sets: usize,
+    /// Number of those on which it is proved to meet every deadline.
+    pub proved: usize,
+    /// Number of those on which it met every deadline in simulation.
+    pub met_all: usize,
+    /// 95% confidence interval of the share of sets on which it meets every deadline in simulation.
+    pub interval: (f64, f64),
+    /// Mean over the sets of the share of deadlines met.
+    pub compliance: f64,
+    /// Half the width of the 95% confidence interval of that mean, with the sets as a sample; none for one set.
+    pub ci95: Option<f64>,
+}
+
+/// Results on all sets of a plan.
+#[derive(Clone, Debug)]
+pub struct Bulk {
+    /// The plan that was run.
+    pub plan: BulkPlan,
+    /// Results, in the order of the sets.
+    pub rows: Vec<BulkRow>,
+}
+
+/// Runs the schedulers on every set, one set after the other. The result does not depend on the number of threads.
+pub fn run(plan: BulkPlan) -> Result<Bulk, CompareError> {
+    let mut rows = Vec::new();
+    for BulkSet { set, horizon, runs, .. } in &plan.sets {
+        let progress = Progress::new(runs * plan.schedulers.len() as u64, *horizon);
+        let comparison = ComparisonPlan {
+            set: set.clone(),
+            goal: set.goal().clone(),
+            horizon: *horizon,
+            seed: plan.seed,
+            runs: *runs,
+            schedulers: plan.schedulers.clone(),
+            roster: plan.roster.clone(),
+            latency: false,
+            charge_latency: false,
+            record_until: Time::ZERO,
+            oracle: plan.oracle,
+        };
+        rows.push(BulkRow::of(set, &compare(comparison, &progress)?));
+    }
+    Ok(Bulk { plan, rows })
+}
+
+impl Bulk {
+    /// Returns the figures of each scheduler of the plan over all sets.
+    pub fn acceptances(&self) -> Vec<Acceptance> {
+        let of = |(index, name): (usize, &String)| {
+            let ran = || self.rows.iter().filter_map(|row| Some((&row.by_test, row.results[index].as_ref()?)));
+            let shares: Vec<f64> = ran().map(|(_, result)| result.share()).collect();
+            let met_all = ran().filter(|(_, result)| result.misses_nothing).count();
+            Acceptance {
+                sets: shares.len(),
+                proved: ran().filter(|(by_test, _)| by_test.accepts(name)).count(),
+                met_all,
+                interval: wilson(met_all, shares.len()),
+                compliance: stats::mean(&shares),
+                ci95: stats::ci95(&shares),
+            }
+        };
+        self.plan.schedulers.iter().enumerate().map(of).collect()
+    }
+
+    /// Returns the number of sets that some scheduler is proved on, and of those that no scheduler can schedule.
+    pub fn by_test(&self) -> (usize, usize) {
+        let count = |is_meant: fn(&ByTest) -> bool| self.rows.iter().filter(|row| is_meant(&row.by_test)).count();
+        (count(|found| matches!(found, ByTest::Proved(_))), count(|found| *found == ByTest::Impossible))
+    }
+
+    /// Returns the rows as CSV: one line for each scheduler on each set.
+    pub fn csv(&self) -> String {
+        let mut out = String::from(
+            "set,tasks,cores,load,scheduler,proved,impossible,runs,released,met,met_all,optimum_lower,optimum_upper\n",
+        );
+        for (of, row) in self.plan.sets.iter().zip(&self.rows) {
+            let place = format!("{},{},{},{:.6}", cell(&of.origin), of.set.tasks().len(), of.set.cores(), of.load());
+            let [lower, upper] = match row.optimum {
+                Some((lower, upper)) => [lower, upper].map(|share| format!("{share:.6}")),
+                None => Default::default(),
+            };
+            for (name, result) in self.plan.schedulers.iter().zip(&row.results) {
+                let Some(Simulated { released, met, misses_nothing, .. }) = result else { continue };
+                let (proved, impossible) = (row.by_test.accepts(name), row.by_test == ByTest::Impossible);
+                out += &format!(
+                    "{place},{},{proved},{impossible},{},{released},{met},{misses_nothing},{lower},{upper}\n",
+                    cell(name),
+                    of.runs
+                );
+            }
+        }
+        out
+    }
+}
+
+/// Returns a text as a cell of CSV.
+fn cell(text: &str) -> String {
+    if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.into() }
+}
+
+/// Returns the 95% confidence interval of a share of which `part` of `whole` are known (Wilson, 1927).
+fn wilson(part: usize, whole: usize) -> (f64, f64) {
+    const Z: f64 = 1.959_964;
+    if whole == 0 {
+        return (0.0, 1.0);
+    }
+    let (n, share) = (whole as f64, part as f64 / whole as f64);
+    let middle = share + Z * Z / (2.0 * n);
+    let half = Z * (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt();
+    let within = |bound: f64| (bound / (1.0 + Z * Z / n)).clamp(0.0, 1.0);
+    let (low, high) = (within(middle - half), within(middle + half));
+    (if part == 0 { 0.0 } else { low }, if part == whole { 1.0 } else { high })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use temponet_task::Task;
+
+    pub(super) fn small() -> Bulk {
+        let ms = Time::from_ms;
+        let set = |name: &str, wcets: &[u64]| {
+            let task = |(index, wcet): (usize, &u64)| Task::periodic(format!("t{index}"), ms(10), ms(*wcet));
+            let set = TaskSet::new(name, wcets.iter().enumerate().map(task).collect(), 1);
+            BulkSet { origin: format!("{name}.toml"), set, horizon: ms(100), runs: 1 }
+        };
+        let plan = BulkPlan {
+            sets: vec![set("fits", &[2, 5]), set("too, much", &[6, 5])],
+            seed: 1,
+            schedulers: ["rm", "edf", "d-over"].map(String::from).to_vec(),
+            roster: Roster::classical(),
+            oracle: Some(0.1),
+        };
+        run(plan).unwrap()
+    }
+
+    #[test]
+    fn sets_are_accepted_by_test_and_by_simulation() {
+        let bulk = small();
+        assert_eq!(bulk.by_test(), (1, 1));
+        let ByTest::Proved(proved) = &bulk.rows[0].by_test else { panic!("{:?}", bulk.rows[0]) };
+        assert!(proved.contains(&"edf".to_string()) && bulk.rows[1].by_test == ByTest::Impossible);
+        assert_eq!(bulk.rows[0].optimum, Some((1.0, 1.0)));
+        assert_eq!(bulk.rows[1].optimum, Some((0.5, 0.5)));
+        let edf = &bulk.acceptances()[1];
+        assert_eq!((edf.sets, edf.proved, edf.met_all), (2, 1, 1));
+        assert!(edf.compliance > 0.5 && edf.compliance < 1.0 && edf.ci95.is_some(), "{edf:?}");
+        let (index, best) = bulk.rows[1].best_classical().unwrap();
+        assert_eq!((index, best.share()), (0, bulk.rows[1].results[0].as_ref().unwrap().share()));
+        let csv = bulk.csv();
+        assert!(csv.contains("fits.toml,2,1,0.700000,edf,true,false,1,20,20,true,1.000000,1.000000\n"), "{csv}");
+        assert!(csv.contains("\"too, much.toml\",2,1,1.100000,edf,false,true,1,20,"), "{csv}");
+    }
+
+    #[test]
+    fn the_interval_of_a_share_is_that_of_wilson() {
+        let (low, high) = wilson(8, 10);
+        assert!((low - 0.4902).abs() < 1e-4 && (high - 0.9433).abs() < 1e-4, "{low} {high}");
+        assert_eq!((wilson(0, 10).0, wilson(10, 10).1, wilson(0, 0)), (0.0, 1.0, (0.0, 1.0)));
+        assert!((wilson(10, 10).0 - 0.7225).abs() < 1e-4);
+    }
+}
