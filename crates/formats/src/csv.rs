@@ -78,16 +78,36 @@ impl<'a> Rows<'a> {
         }
         rows.header_line = rows.line_of(&headers);
         for header in &headers {
-            let units = [("_ns", "ns"), ("_us", "us"), ("_ms", "ms"), ("_s", "s")];
-            let unit = units.iter().find_map(|(ending, unit)| Some((header.strip_suffix(ending)?, *unit)));
-            let unit = unit.filter(|(key, _)| holds_times(key));
-            let (key, unit) = unit.map_or((header, None), |(key, unit)| (key, Some(unit)));
+            let (stem, unit) = with_unit(header);
+            let (key, unit) = if holds_times(stem) { (stem, unit) } else { (header, None) };
             if rows.columns.iter().any(|column| column.key == key) {
                 return Err(Problem::at(rows.header_line, format!("column {key:?} stands twice")));
             }
             rows.columns.push(Column { header: header.to_string(), key: key.to_string(), unit });
         }
         Ok(rows)
+    }
+
+    /// Gives columns that have another name for a key the name of the key: pairs of both.
+    pub fn with_synonyms(mut self, synonyms: &[(&str, &'static str)]) -> Result<Rows<'a>, Problem> {
+        for at in 0..self.columns.len() {
+            let (stem, unit) = with_unit(&self.columns[at].header);
+            let meant = |key: &str| synonyms.iter().find(|(name, _)| *name == key).map(|(_, key)| *key);
+            let whole = meant(&self.columns[at].header).map(|key| (key, None));
+            let Some((key, unit)) = whole.or_else(|| Some((meant(stem)?, unit))) else { continue };
+            if let Some(other) = self.columns.iter().find(|column| column.key == key) {
+                let (one, other) = (&self.columns[at].header, &other.header);
+                return Err(Problem::at(self.header_line, format!("columns {one:?} and {other:?} mean the same")));
+            }
+            (self.columns[at].key, self.columns[at].unit) = (key.into(), unit);
+        }
+        Ok(self)
+    }
+
+    /// Returns the line of the header if it has a column with this name, with or without a unit.
+    pub fn line_of_column(&self, name: &str) -> Option<usize> {
+        let is_meant = |column: &Column| column.header == name || with_unit(&column.header).0 == name;
+        self.columns.iter().any(is_meant).then_some(self.header_line)
     }
 
     /// Refuses columns other than those of `table`, and a header without those that every row needs. A column without a
@@ -169,6 +189,13 @@ impl<'a> Rows<'a> {
             None => broken(error),
         }
     }
+}
+
+/// Returns the name of a column without the unit at its end, and the unit.
+fn with_unit(header: &str) -> (&str, Option<&'static str>) {
+    let units = [("_ns", "ns"), ("_us", "us"), ("_ms", "ms"), ("_s", "s")];
+    let found = units.iter().find_map(|(ending, unit)| Some((header.strip_suffix(ending)?, Some(*unit))));
+    found.unwrap_or((header, None))
 }
 
 impl Column {

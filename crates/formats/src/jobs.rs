@@ -1,27 +1,40 @@
-//! Lists of individual jobs, such as recorded traces: CSV files whose header has a column `release`. Rows with the same
-//! name are jobs of one task, numbered in the order of their releases.
+//! Lists of individual jobs, such as recorded traces: CSV files whose header has a column `release`, or another column
+//! that only such traces have. Rows with the same name are jobs of one task, numbered in the order of their releases.
+
+mod wcets;
 
 use temponet_task::{Arrival, CoreSet, Estimate, ListedJob, Preemption, Task, TaskSet, Time, TimeUnit};
 
 use crate::Problem;
 use crate::csv::{Rows, delimiter};
-use crate::keys::{Context, JOB, JobDraft, RELEASE};
+use crate::keys::{AMBIGUOUS, Context, JOB, JobDraft, RELEASE, SYNONYMS};
 use crate::node::Node;
-use crate::read::{ReadResult, limit};
+use crate::notes::{Imported, Notes};
+use crate::read::limit;
 
-/// Returns whether the header, the first line that is not a comment, has a release column.
+/// Returns whether the header, the first line that is not a comment, has a column that only lists of jobs have.
 pub(super) fn is_job_list(text: &str) -> bool {
+    let names = SYNONYMS.iter().chain(&AMBIGUOUS).map(|(name, _)| *name).chain([RELEASE.name, "slo"]);
+    let names: Vec<&str> = names.collect();
     let header = text.lines().find(|line| !line.trim().is_empty() && !line.starts_with('#'));
     header.is_some_and(|header| {
         let cells = header.split(char::from(delimiter(text))).map(|cell| cell.trim().trim_matches('"'));
-        let rest = |cell: &str| cell.strip_prefix(RELEASE.name).map(str::to_string);
-        cells.into_iter().any(|cell| rest(cell).is_some_and(|rest| rest.is_empty() || rest.starts_with('_')))
+        let is_meant = |cell: &str, name: &str| {
+            cell.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+        };
+        cells.into_iter().any(|cell| names.iter().any(|name| is_meant(cell, name)))
     })
 }
 
 /// Parses a list of jobs into a task set.
-pub(super) fn parse(text: &str, name: String) -> ReadResult {
-    let mut rows = Rows::of(text)?.only(&JOB)?;
+pub(super) fn parse(text: &str, name: String) -> Result<Imported, Problem> {
+    let rows = Rows::of(text)?.with_synonyms(&SYNONYMS)?;
+    for (column, why) in AMBIGUOUS {
+        if let Some(line) = rows.line_of_column(column) {
+            return Err(Problem::at(line, format!("column {column:?} {why}")));
+        }
+    }
+    let mut rows = rows.only(&JOB)?;
     let mut tasks: Vec<(String, Vec<ListedJob>)> = Vec::new();
     // Limit on preemption of each task and the line that states it.
     let mut limits: Vec<Option<(Preemption, usize)>> = Vec::new();
@@ -30,9 +43,12 @@ pub(super) fn parse(text: &str, name: String) -> ReadResult {
     let mut index_of = std::collections::HashMap::new();
     let mut warnings = Warnings::default();
     let mut states_wcets = false;
+    // The first line with an estimate and no wcet.
+    let mut only_estimated = None;
     while let Some(row) = rows.next_row()? {
         let (JobDraft { name, wcet, preemption, cores: bound, .. }, job) = job(&row)?;
         states_wcets |= wcet.is_some();
+        only_estimated = only_estimated.or(Some(row.line).filter(|_| wcet.is_none() && job.estimate.is_some()));
         let index = *index_of.entry(name.clone()).or_insert_with(|| {
             tasks.push((name, Vec::new()));
             limits.push(None);
@@ -59,7 +75,16 @@ pub(super) fn parse(text: &str, name: String) -> ReadResult {
     if tasks.is_empty() {
         return Err(Problem::whole_file("has no jobs: write at least one row below the header"));
     }
-    if !states_wcets {
+    let mut notes = Notes::default();
+    match only_estimated {
+        Some(line) if states_wcets => {
+            return Err(Problem::at(line, "an estimate needs a wcet where other jobs have one"));
+        }
+        Some(_) => notes.whole_file(wcets::from_estimates(&mut tasks)),
+        None if states_wcets => wcets::origin(&tasks).into_iter().for_each(|note| notes.whole_file(note)),
+        None => {}
+    }
+    if !states_wcets && only_estimated.is_none() {
         tasks.iter_mut().flat_map(|(_, jobs)| jobs).for_each(|job| job.bcet = job.wcet);
     }
     let mut tasks: Vec<Task> = tasks.into_iter().map(|(name, jobs)| listed_task(name, jobs)).collect();
@@ -72,7 +97,8 @@ pub(super) fn parse(text: &str, name: String) -> ReadResult {
         task.cores = stated.map_or(CoreSet::ALL, |(cores, _)| cores);
     }
     let highest = tasks.iter().filter_map(|task| task.cores.last()).max();
-    Ok((TaskSet::new(name, tasks, highest.map_or(1, |core| core.index() + 1)), warnings.into_lines()))
+    let set = TaskSet::new(name, tasks, highest.map_or(1, |core| core.index() + 1));
+    Ok(Imported { set, warnings: warnings.into_lines(), notes, files: Vec::new() })
 }
 
 /// Jobs that cannot meet their deadline in the worst case. The first one is named; of the others, only the number is
@@ -112,7 +138,13 @@ impl Warnings {
 fn job(row: &Node) -> Result<(JobDraft, ListedJob), Problem> {
     let mut draft = JobDraft::default();
     JOB.read(row, &mut draft, &Context::plain(TimeUnit::Ms))?;
-    let JobDraft { release, execution, deadline, criticality, .. } = draft;
+    let JobDraft { release, execution, criticality, .. } = draft;
+    let deadline = match (draft.deadline, draft.slo) {
+        (Some(_), Some(_)) => return Err(Problem::at(row.line, "deadline beside slo: one of them is enough")),
+        (Some(deadline), None) => deadline,
+        (None, Some(slo)) => release + slo,
+        (None, None) => return Err(Problem::at(row.line, "job has no deadline")),
+    };
     let (wcet, value) = (draft.wcet.unwrap_or(execution), draft.value.unwrap_or(1.0));
     let estimate = estimate(&draft)?;
     if deadline <= release {
@@ -141,13 +173,12 @@ fn estimate(draft: &JobDraft) -> Result<Option<Estimate>, Problem> {
     };
     let wrong = |message: String| Err(Problem::at(line, message));
     match (draft.wcet, Estimate::new(median, high)) {
-        (None, _) => wrong("an estimate needs a wcet: without one, the execution time is known".into()),
         (_, None) => wrong(format!("estimate_p90 {high} is less than the estimate {median}")),
         (Some(wcet), _) if high > wcet => {
             let column = if median > wcet { "estimate" } else { "estimate_p90" };
             wrong(format!("{column} {} is more than the wcet {wcet}", if median > wcet { median } else { high }))
         }
-        (Some(_), estimate) => Ok(estimate),
+        (_, estimate) => Ok(estimate),
     }
 }
 

@@ -135,7 +135,7 @@ pub fn parse(text: &str, format: Format, origin: &Path) -> Result<Loaded, LoadEr
     let result = match (imported, format) {
         (Some(imported), _) => imported,
         (None, Format::Toml) => toml::parse(text).and_then(own),
-        (None, Format::Csv) if jobs::is_job_list(text) => jobs::parse(text, name).map(Imported::from),
+        (None, Format::Csv) if jobs::is_job_list(text) => jobs::parse(text, name),
         (None, Format::Csv) => csv::parse(text).and_then(own),
         (None, Format::Json | Format::SimSo) => json::parse(text).and_then(own),
     };

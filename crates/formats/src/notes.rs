@@ -16,12 +16,6 @@ pub(super) struct Imported {
     pub files: Vec<PathBuf>,
 }
 
-impl From<(TaskSet, Vec<Problem>)> for Imported {
-    fn from((set, warnings): (TaskSet, Vec<Problem>)) -> Imported {
-        Imported { set, warnings, notes: Notes::default(), files: Vec::new() }
-    }
-}
-
 /// Collection of notes without repetitions.
 #[derive(Default)]
 pub(super) struct Notes {

@@ -20,9 +20,6 @@ use crate::notes::{Imported, Notes};
 use task::TaskReader;
 pub(super) use task::limit;
 
-/// A set and its warnings, or the error.
-pub(super) type ReadResult = Result<(TaskSet, Vec<Problem>), Problem>;
-
 /// Reads a task set from the root of a file. `origin` is the path of the file.
 pub(super) fn task_set(root: &Node, name: String, origin: &Path) -> Result<Imported, Problem> {
     let unit = match root.entry(TIME_UNIT.name) {

@@ -26,6 +26,65 @@ fn csv_reads_tasks_with_units_in_cells_or_headers() {
     assert_eq!(error(shifted), "set.csv:9: period = 0 must be greater than zero");
 }
 
+/// Jobs of the first task of a list.
+fn listed(text: &str) -> Vec<ListedJob> {
+    let set = read(text, Format::Csv).unwrap().set;
+    let Arrival::Listed(jobs) = &set.tasks()[0].arrival else { panic!("{text}") };
+    jobs.to_vec()
+}
+
+#[test]
+fn traces_of_other_programs_are_understood_or_told_which_column_is_wanted() {
+    let ours = "name,release_us,execution,deadline\na,1000,2,11\na,5000,1,20\n";
+    let theirs = "name,arrival_us,duration,slo\na,1000,2,10\na,5000,1,15\n";
+    assert_eq!(listed(theirs), listed(ours));
+    let error = |text: &str| read(text, Format::Csv).unwrap_err();
+    for (text, message) in [
+        (
+            "name,start,duration,slo\na,1,2,10\n",
+            "column \"start\" can be when a job arrives or when it begins to run: call it \"release\" if it is the arrival, else leave it out",
+        ),
+        (
+            "name,arrival,size,slo\na,1,2,10\n",
+            "column \"size\" is not said to be a time: call it \"execution\" if it is what a job takes, or \"estimate\" if it is what is known before",
+        ),
+        ("name,arrival,release,duration,slo\na,1,1,2,10\n", "columns \"arrival\" and \"release\" mean the same"),
+        ("name,arrival,duration\na,1,2\n", "the header has no column \"deadline\""),
+        ("name,duration,slo\na,2,10\n", "the header has no column \"release\""),
+        ("arrival,duration,slo\n1,2,10\n", "the header has no column \"name\""),
+    ] {
+        assert_eq!(error(text), format!("set.csv:1: {message}"));
+    }
+    let both = "name,release,execution,deadline,slo\na,1,2,10,\na,1,2,,9\na,1,2,,\n";
+    assert_eq!(error(both), "set.csv:4: job has no deadline");
+    assert_eq!(error(&both.replace("10,\n", "10,9\n")), "set.csv:2: deadline beside slo: one of them is enough");
+}
+
+#[test]
+fn wcets_that_were_made_up_are_said_to_decide() {
+    let notes = |text: &str| read(text, Format::Csv).unwrap().notes;
+    let depends = "schedulers plan with it, so results depend on that choice";
+    // Estimates without wcets: the longest time of each name.
+    let estimated = "name,arrival,duration,slo,estimate\na,0,2,10,3\na,5,6,10,4\nb,0,1,9,8\n";
+    assert!(notes(estimated)[0].contains("jobs have estimates and no wcets"), "{:?}", notes(estimated));
+    assert_eq!(listed(estimated).iter().map(|job| job.wcet).collect::<Vec<_>>(), [Time::from_ms(6); 2]);
+    assert!(listed(estimated).iter().all(|job| job.bcet == Time(1) && job.estimate.is_some()));
+    let longest = "name,release,execution,deadline,wcet\na,0,2,10,6\na,5,6,15,6\nb,0,1,9,1\n";
+    assert_eq!(
+        notes(longest),
+        [format!("set.csv: the wcet of each job is the longest execution of its name: {depends}")]
+    );
+    let multiple = "name,release,execution,deadline,wcet,estimate\na,0,2,10,7.5,3\na,5,6,15,10,4\nb,0,9,20,9,2\n";
+    assert_eq!(notes(multiple), [format!("set.csv: the wcet of each job is 2.5 times its estimate: {depends}")]);
+    for stated in [
+        "name,release,execution,deadline\na,0,2,10\na,5,6,15\n",
+        "name,release,execution,deadline,wcet\na,0,2,10,7\na,5,6,15,7\n",
+        "name,release,execution,deadline,wcet,estimate\na,0,2,10,7,3\na,5,6,15,10,4\n",
+    ] {
+        assert_eq!(notes(stated), [""; 0], "{stated}");
+    }
+}
+
 #[test]
 fn csv_has_a_column_for_the_guarantee_of_tasks_but_not_of_listed_jobs() {
     let text = "name,period,wcet,guarantee\na,10,1,true\nb,10,1,false\nc,10,1,\nd,10,1,TRUE\ne,10,1,False\n";

@@ -75,7 +75,7 @@ fn wrong_estimates_of_jobs_are_refused_with_their_line() {
         ("a,0,2,10,4,3,2", "estimate_p90 2ms is less than the estimate 3ms"),
         ("a,0,2,10,4,0,2", "estimate = 0 must be greater than zero"),
         ("a,0,2,10,4,,2", "estimate_p90 needs an estimate"),
-        ("a,0,2,10,,2,2", "an estimate needs a wcet: without one, the execution time is known"),
+        ("a,0,2,10,,2,2", "an estimate needs a wcet where other jobs have one"),
     ] {
         let error = jobs(&format!("{header}{row}\n")).unwrap_err();
         assert_eq!(error, format!("set.csv:3: {message}"));

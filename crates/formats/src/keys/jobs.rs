@@ -15,7 +15,8 @@ pub(crate) struct JobDraft {
     pub name: String,
     pub release: Time,
     pub execution: Time,
-    pub deadline: Time,
+    pub deadline: Option<Time>,
+    pub slo: Option<Time>,
     pub wcet: Option<Time>,
     /// Median and ninth decile of the estimate, each with its line.
     pub estimate: Option<(Time, usize)>,
@@ -44,6 +45,21 @@ fn ns(time: Time) -> Out {
     Out::Integer(time.0 as i64)
 }
 
+/// Other names of columns in traces of other programs.
+pub(crate) const SYNONYMS: [(&str, &str); 2] = [("arrival", RELEASE.name), ("duration", EXECUTION)];
+
+/// Names of columns in traces of other programs that can mean several things, and what is wanted in their place.
+pub(crate) const AMBIGUOUS: [(&str, &str); 2] = [
+    (
+        "start",
+        "can be when a job arrives or when it begins to run: call it \"release\" if it is the arrival, else leave it out",
+    ),
+    (
+        "size",
+        "is not said to be a time: call it \"execution\" if it is what a job takes, or \"estimate\" if it is what is known before",
+    ),
+];
+
 /// Date of the release, whose column makes a CSV file a list of jobs.
 pub(crate) const RELEASE: Spec = Spec::new("release", Kind::Time, "date of the release").required();
 
@@ -63,12 +79,18 @@ pub(crate) static JOB: Table<Plain<JobDraft, JobRow>> = Table {
             |_, row| Some(ns(row.job.execution)),
         ),
         Row::new(
-            Spec { kind: Kind::Time, ..DEADLINE.spec }.doc("absolute deadline, after the release").required(),
-            |draft, given| set(&mut draft.deadline, given.time()),
+            Spec { kind: Kind::Time, ..DEADLINE.spec }.doc("absolute deadline, after the release").unless("slo"),
+            |draft, given| put(&mut draft.deadline, given.time()),
             |_, row| Some(ns(row.job.deadline)),
         ),
         Row::new(
-            WCET.doc("what the scheduler is told, at least the execution time").default("the execution time"),
+            Spec::new("slo", Kind::PositiveTime, "deadline relative to the release, in place of `deadline`"),
+            |draft, given| put(&mut draft.slo, given.time()),
+            |_, _| None,
+        ),
+        Row::new(
+            WCET.doc("what the scheduler is told, at least the execution time")
+                .default("the execution time; with estimates, the longest one of the name"),
             |draft, given| put(&mut draft.wcet, given.time()),
             |_, row| row.states_wcet.then(|| ns(row.job.wcet)),
         ),

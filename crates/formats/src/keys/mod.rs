@@ -32,7 +32,7 @@ use crate::out::{Entries, Out};
 pub(crate) use burst::BURST;
 use execution::EXECUTION;
 pub(crate) use execution::{Bounds, MODELS, Measured, default_model, model, named_model, samples};
-pub(crate) use jobs::{JOB, JobDraft, JobRow, RELEASE};
+pub(crate) use jobs::{AMBIGUOUS, JOB, JobDraft, JobRow, RELEASE, SYNONYMS};
 pub(crate) use links::{CHAIN, Named, TaskIds};
 pub(crate) use machine::{CORE, CoreGroup, implied_cores};
 pub(crate) use mode::{MODE, ModeDraft};
