@@ -100,18 +100,19 @@ fn a_core_that_is_only_for_some_tasks_runs_nothing_else() {
     let mut cores = machine(&[1000, 1000, 1000]);
     cores[2].only = true;
     set.system.set_machine(cores);
-    let mut ran = 0;
+    let (mut ran, mut most) = (0, 0);
     for name in roster.names() {
         let mut scheduler = roster.build(&name).unwrap_or_else(|error| panic!("{name}: {error}"));
         let mut seen = OnLast { core: CoreId(2), ..OnLast::default() };
-        if simulate(&set, 1, Time::from_ms(400), &mut *scheduler, &mut seen).is_ok() {
+        if let Ok(metrics) = simulate(&set, 1, Time::from_ms(400), &mut *scheduler, &mut seen) {
+            most = most.max(metrics.jobs.met);
             assert!(seen.tasks.contains(&1) && seen.tasks.iter().all(|task| [1, 4].contains(task)), "{name}: {seen:?}");
             ran += 1;
         }
     }
     assert!(ran > 20, "{ran}");
     let (found, released) = equal_optimum(&set, 1, Time::from_ms(400), STEPS).unwrap();
-    assert!(found.upper < released as f64, "{} of {released}", found.upper);
+    assert!(most as f64 <= found.upper && most < released, "{most} of {released}: {}", found.upper);
 }
 
 /// Greatest number of jobs in time, one for each task, by following every schedule nanosecond by nanosecond.
