@@ -136,7 +136,11 @@ fn of_sets(bulk: &Bulk) -> String {
     header.extend(learned.map(|_| "temponet"));
     header.extend(bulk.plan.oracle.map(|_| "optimum"));
     let row = |(of, row): (&BulkSet, &BulkRow)| {
-        let share = |index: usize| row.results[index].as_ref().map_or("–".into(), |result| percent(result.share()));
+        let share = |index: usize| {
+            let Some(result) = &row.results[index] else { return "–".into() };
+            let decider = result.decider.as_ref().map_or(String::new(), |name| format!(" ({name})"));
+            percent(result.share()) + &decider
+        };
         let by_test = match &row.by_test {
             ByTest::Proved(proved) => listed(proved.iter().map(String::as_str), MOST_PROVED),
             ByTest::Impossible => "nobody: impossible".into(),

@@ -12,7 +12,7 @@ use temponet_lab::progress::Progress;
 use temponet_lab::roster::kind;
 use temponet_lab::stats::percent;
 use temponet_lab::sweep::{PointSummary, SweepPlan, SweepPoint, SweepRow, page};
-use temponet_sim::generate::text;
+use temponet_sim::generate::{Spec, text};
 use temponet_task::Time;
 use temponet_task::encoding::checksum;
 use temponet_wording::counted;
@@ -33,7 +33,7 @@ use crate::{output, table};
     The CSV file grows by 64 sets at a time. Called again with the same options, the command continues where it stopped.")]
 pub struct Args {
     /// Utilizations per core: FROM:TO:STEP, or a list separated by commas
-    #[arg(long, value_name = "RANGE", default_value = "0.5:1.5:0.1", value_parser = loads)]
+    #[arg(long, value_name = "RANGE", default_value = LOADS, value_parser = loads)]
     loads: List<f64>,
     /// Numbers of cores, separated by commas
     #[arg(long, value_name = "LIST", default_value = "1", value_parser = cores)]
@@ -89,6 +89,13 @@ pub struct Args {
 /// Schedulers that are run by default; on sets of a folder, the learned one as well.
 const SCHEDULERS: &str = "edf,rm,llf,srpt,edf-skip,mh-edf,edzl,p-edf,dp-wrap";
 
+/// Loads that are swept by default.
+const LOADS: &str = "0.5:1.5:0.1";
+
+fn default_loads() -> List<f64> {
+    loads(LOADS).unwrap_or(List(Vec::new()))
+}
+
 /// Sets to sweep over.
 #[derive(Clone)]
 enum Sets {
@@ -141,8 +148,13 @@ fn loads(text: &str) -> Result<List<f64>, String> {
 impl Args {
     /// Runs the schedulers on the sets of a folder.
     fn run_folder(&self, folder: &str) -> Result<()> {
+        let shape = text::described(&self.shape.spec(Some(10), 1, 1.0)?);
+        let is_shaped = shape != text::described(&Spec::new(10, 1, 1.0));
         let drawing = [
+            (self.loads.0 != default_loads().0, "--loads"),
+            (self.cores.0 != [1], "--cores"),
             (self.tasks.is_some(), "--tasks"),
+            (is_shaped, "a shape such as --method or --periods"),
             (self.parquet.is_some(), "--parquet"),
             (self.report.is_some(), "--report"),
         ];

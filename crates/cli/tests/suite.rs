@@ -4,6 +4,7 @@ mod advice;
 mod analyze;
 mod arena;
 mod bounds;
+mod bulk;
 mod command;
 mod conversion;
 mod docs;

@@ -39,6 +39,9 @@ struct JsonResult<'a> {
     compliance: f64,
     ci95: Option<f64>,
     met_all: bool,
+    /// Who decides, where the scheduler follows another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decider: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -64,7 +67,8 @@ impl<'a> JsonBulk<'a> {
                 let result = result.as_ref()?;
                 let (released, met, ci95) = (result.released, result.met, result.ci95);
                 let (compliance, met_all) = (result.share(), result.misses_nothing);
-                Some(JsonResult { scheduler, released, met, compliance, ci95, met_all })
+                let decider = result.decider.as_deref();
+                Some(JsonResult { scheduler, released, met, compliance, ci95, met_all, decider })
             });
             let proved: &[String] = if let ByTest::Proved(proved) = &row.by_test { proved } else { &[] };
             JsonSet {

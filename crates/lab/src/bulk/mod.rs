@@ -94,6 +94,8 @@ pub struct Simulated {
     pub misses_nothing: bool,
     /// Whether the scheduler is a classical one.
     pub is_classical: bool,
+    /// Who decides, where the scheduler follows another one.
+    pub decider: Option<String>,
 }
 
 impl Simulated {
@@ -124,6 +126,7 @@ impl BulkRow {
                 ci95: row.ci95(),
                 misses_nothing: row.misses_nothing(),
                 is_classical: row.kind() == Kind::Classical,
+                decider: row.decider.as_ref().map(|decider| decider.name.clone()),
             })
         };
         let share = |met: f64, released: u64| met / released.max(1) as f64;
