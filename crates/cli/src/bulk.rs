@@ -118,9 +118,8 @@ fn text(bulk: &Bulk, all: bool) -> String {
     let many = bulk.rows.len();
     let mut out = of_sets(bulk) + "\n" + &of_schedulers(bulk, all);
     out += &format!(
-        "\nOf {}, {proved} are proved schedulable by a test, {impossible} are impossible for any scheduler at the wcet, and {} are open.\n\
+        "\nSets: {many}, of which a test proves {proved} schedulable and {impossible} impossible for any scheduler at the wcet; open: {}.\n\
          met all: share of the sets without a miss in these runs, with its 95% interval; deadlines met: mean over the sets.\n",
-        counted(many, "set"),
         many - proved - impossible
     );
     out
@@ -138,7 +137,9 @@ fn of_sets(bulk: &Bulk) -> String {
     let row = |(of, row): (&BulkSet, &BulkRow)| {
         let share = |index: usize| {
             let Some(result) = &row.results[index] else { return "–".into() };
-            let decider = result.decider.as_ref().map_or(String::new(), |name| format!(" ({name})"));
+            // Options of the one who decides are in JSON.
+            let name = result.decider.as_ref().and_then(|decider| decider.split(':').next());
+            let decider = name.map_or(String::new(), |name| format!(" ({name})"));
             percent(result.share()) + &decider
         };
         let by_test = match &row.by_test {
