@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use temponet::Tuning;
+use temponet_lab::advice::Decider;
 use temponet_lab::explain::ModelRun;
 use temponet_lab::explain::decision::{ExplainedDecision, explain_at, facts, json, page};
 use temponet_lab::explain::diagnostics::RunReport;
@@ -11,7 +12,7 @@ use temponet_lab::explain::run::{self, lines};
 use temponet_lab::guarantee::Guaranteed;
 use temponet_lab::horizon::default_horizon;
 use temponet_lab::roster::{Roster, SHIELDED, UNSHIELDED};
-use temponet_task::{Scheduler, Time};
+use temponet_task::{Scheduler, System, Time};
 
 use crate::calls::interruptible;
 use crate::errors;
@@ -35,15 +36,17 @@ struct Explained {
     model: Arc<temponet::Model>,
     scheduler: Box<dyn Scheduler>,
     plain: Box<dyn Scheduler>,
+    decider: Option<Decider>,
 }
 
-fn explained(model: Option<&Model>, shield: bool) -> PyResult<Explained> {
+fn explained(model: Option<&Model>, shield: bool, system: &System) -> PyResult<Explained> {
     let (mut roster, _) = crate::roster::roster(model, None, vec![crate::roster::Named::Name(SHIELDED.into())])?;
+    let decider = if shield { roster.decider(SHIELDED, system) } else { None };
     roster.options.tuning = Tuning::Off;
     let model = roster.model.clone().ok_or_else(|| errors::internal("there is no model"))?;
     let scheduler = roster.build(if shield { SHIELDED } else { UNSHIELDED }).map_err(errors::input)?;
     let plain = roster.build(UNSHIELDED).map_err(errors::input)?;
-    Ok(Explained { roster, model, scheduler, plain })
+    Ok(Explained { roster, model, scheduler, plain, decider })
 }
 
 /// Explains the first decision with a ready job at or after a time.
@@ -59,7 +62,7 @@ pub fn explain(
     shield: bool,
 ) -> PyResult<Explanation> {
     let own = set.set.clone();
-    let Explained { model, mut scheduler, mut plain, .. } = explained(model, shield)?;
+    let Explained { model, mut scheduler, mut plain, decider, .. } = explained(model, shield, &own.system)?;
     let horizon = horizon.map_or_else(|| default_horizon(&own), Time);
     let found: Option<ExplainedDecision> = interruptible(py, || {
         let run = ModelRun { set: &own, seed, horizon, model: &model, scheduler: &mut *scheduler, plain: &mut *plain };
@@ -69,8 +72,9 @@ pub fn explain(
     let decision =
         found.ok_or_else(|| errors::input(format!("no job is ready at or after {} and before {horizon}", Time(at))))?;
     let guaranteed = shield.then(|| Guaranteed::on(&own));
-    let text = facts(&decision, guaranteed.as_ref());
-    let object = json(&own, &decision, guaranteed.as_ref());
+    let who = Decider::before_explanation(decider.as_ref());
+    let text = format!("{who} {}", facts(&decision, guaranteed.as_ref()));
+    let object = json(&own, &decision, guaranteed.as_ref(), decider.as_ref());
     let json = serde_json::to_string(&object).map_err(errors::input)?;
     Ok(Explanation { json, html: page(&own, &decision, &text), text })
 }
@@ -87,7 +91,7 @@ pub fn explain_run(
     shield: bool,
 ) -> PyResult<Explanation> {
     let own = set.set.clone();
-    let Explained { roster, model, mut scheduler, mut plain } = explained(model, shield)?;
+    let Explained { roster, model, mut scheduler, mut plain, decider } = explained(model, shield, &own.system)?;
     let horizon = horizon.map_or_else(|| Time(default_horizon(&own).0.div_ceil(run::SHORTER)), Time);
     let mut others = Vec::new();
     for name in run::COMPARED {
@@ -98,8 +102,10 @@ pub fn explain_run(
         run::explain_run(all, &mut others)
     })?
     .map_err(errors::input)?;
+    let decides = ("decides".to_string(), Decider::before_explanation(decider.as_ref()));
     let findings = lines(&report, model.provenance().unwrap_or("unknown"));
-    let object = run::json(&own, seed, horizon, &model, shield, &report);
+    let findings: Vec<(String, String)> = [decides].into_iter().chain(findings).collect();
+    let object = run::json(&own, seed, horizon, &model, decider.as_ref(), &report);
     let text = findings.iter().map(|(name, value)| format!("{name:<30} {value}\n")).collect();
     let json = serde_json::to_string(&object).map_err(errors::input)?;
     Ok(Explanation { json, html: run::page(&own, &model.tokenizer, &report, &findings), text })

@@ -57,6 +57,7 @@ pub fn run(args: Args) -> Result<()> {
     let mut roster = args.model.roster()?;
     // Without its shield, the network decides alone.
     let decider = if args.model.no_shield { None } else { roster.decider(SHIELDED, &set.system) };
+    let who = Decider::before_explanation(decider.as_ref());
     // The network is explained, so it is the network that decides here.
     roster.options.tuning = Tuning::Off;
     let (mut scheduler, mut plain) = (roster.build(args.model.scheduler(SHIELDED))?, roster.build(UNSHIELDED)?);
@@ -80,16 +81,11 @@ pub fn run(args: Args) -> Result<()> {
             file.write(run_page(&set, &model.tokenizer, &run, &findings))?;
         }
         if args.json {
-            let mut report = run_json(&set, seed, horizon, &model, !args.model.no_shield, &run);
-            report["decider"] = serde_json::to_value(&decider)?;
-            return output::print_json(&report);
+            return output::print_json(&run_json(&set, seed, horizon, &model, decider.as_ref(), &run));
         }
         let line = |(name, value): &(String, String)| format!("{name:<30} {value}\n");
         return output::print(
-            &(first_line(decider.as_ref())
-                + &heading(&set, horizon)
-                + "\n\n"
-                + &findings.iter().map(line).collect::<String>()),
+            &(who + "\n" + &heading(&set, horizon) + "\n\n" + &findings.iter().map(line).collect::<String>()),
         );
     }
     let found = explain_at(explained, args.at)?;
@@ -97,21 +93,12 @@ pub fn run(args: Args) -> Result<()> {
     let guaranteed = (!args.model.no_shield).then(|| Guaranteed::on(&set));
     let sentences = facts(&decision, guaranteed.as_ref());
     if let Some(file) = report {
-        file.write(page(&set, &decision, &(first_line(decider.as_ref()) + &sentences)))?;
+        file.write(page(&set, &decision, &format!("{who} {sentences}")))?;
     }
     if args.json {
-        let mut report = json(&set, &decision, guaranteed.as_ref());
-        report["decider"] = serde_json::to_value(&decider)?;
-        return output::print_json(&report);
+        return output::print_json(&json(&set, &decision, guaranteed.as_ref(), decider.as_ref()));
     }
-    output::print(&(first_line(decider.as_ref()) + &text(&decision, &sentences)))
-}
-
-/// Says who decides in the learned scheduler on this set, which need not be the network that is explained.
-fn first_line(decider: Option<&Decider>) -> String {
-    let Some(decider) = decider else { return "The network decides alone: there is no shield and no tuning.\n".into() };
-    let here = if decider.is_network() { "" } else { "; below is what the network would do" };
-    format!("In {SHIELDED}, {}{here}.\n", decider.sentence)
+    output::print(&(who + "\n" + &text(&decision, &sentences)))
 }
 
 /// Greatest number of jobs in the table.

@@ -194,7 +194,8 @@ impl Roster {
             Kind::Learned => {
                 let mut learned = Temponet::new(self.model.clone()?, self.options).ok()?.sharing(self.choices.clone());
                 learned.start(system).ok()?;
-                Some(Decider::of(learned.choice()?, Some(&learned.shield_role())))
+                let decider = Decider::of(learned.choice()?, Some(&learned.shield_role()));
+                Some(decider.beside(self.model.as_ref().and_then(|model| model.tuned()).as_ref(), system))
             }
             Kind::Tuned => {
                 let is_shielded = adds_shield(spec);

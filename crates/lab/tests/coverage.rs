@@ -1,12 +1,13 @@
 //! Contract of the intervals: they contain the truth in 95% of all repetitions, within two points, for every kind of set,
-//! and of two schedulers that are equal in truth a difference is claimed in at most 5%.
+//! and of two schedulers that are equal in truth a difference is claimed in at most 5%. Where few misses are expected,
+//! counts are so coarse that no interval can be exact; it contains the truth at least as often.
 //!
 //! `TEMPONET_REPETITIONS=1000 cargo test -p temponet-lab --test suite coverage -- --nocapture` prints the table of
 //! docs/metrics.md. Without the variable there are fewer repetitions, which find what is far off.
 
 use rayon::prelude::*;
 use temponet_sched::build;
-use temponet_sim::statistics::{mean, paired_interval, share_interval};
+use temponet_sim::statistics::{FEW, mean, paired_interval, share_interval};
 use temponet_sim::{Metrics, Unobserved, ranking, simulate};
 use temponet_task::{Arrival, ExecutionModel, Gap, Goal, OnMiss, Task, TaskSet, Time};
 
@@ -43,7 +44,7 @@ fn kinds() -> Vec<Kind> {
         horizon: ms(horizon),
         runs,
     };
-    let mut late = kind("a backlog that continues", four(3), 1, 600, 10);
+    let mut late = kind("a backlog that continues", four(3), 1, 2_000, 10);
     late.set.system.set_on_miss(OnMiss::Continue);
     let mut critical = four(1);
     (critical[1].criticality, critical[3].criticality) = (2, 1);
@@ -73,6 +74,8 @@ fn kinds() -> Vec<Kind> {
 struct Row {
     name: &'static str,
     missed: f64,
+    /// Expected number of misses in a repetition, under each scheduler.
+    misses: [f64; 2],
     shares: [f64; 2],
     difference: f64,
     claims: f64,
@@ -119,7 +122,8 @@ fn row(kind: &Kind, repetitions: usize) -> Row {
         !ranking::are_level(&goal, &scores(a, &goal), &scores(b, &goal), &of_goal(a))
     });
     let claims = claims.count() as f64 / repetitions as f64;
-    Row { name: kind.name, missed: 1.0 - truths[0], shares: [covers(0), covers(1)], difference, claims }
+    let misses = [0, 1].map(|of| (1.0 - truths[of]) * units(&all[of]) / (2 * repetitions) as f64);
+    Row { name: kind.name, missed: 1.0 - truths[0], misses, shares: [covers(0), covers(1)], difference, claims }
 }
 
 #[test]
@@ -129,13 +133,17 @@ fn coverage_is_what_the_intervals_say() {
     println!("| kind of set | runs | missed | edf | srpt | difference | false claims |\n|---|--:|--:|--:|--:|--:|--:|");
     let mut wrong = Vec::new();
     for kind in kinds() {
-        let Row { name, missed, shares: [edf, srpt], difference, claims } = row(&kind, repetitions);
+        let Row { name, missed, misses, shares: [edf, srpt], difference, claims } = row(&kind, repetitions);
         let [missed, a, b, c, d] =
             [missed, edf, srpt, difference, claims].map(|share| format!("{:.2}%", 100.0 * share));
         println!("| {name} | {} | {missed} | {a} | {b} | {c} | {d} |", kind.runs);
-        let (least, most, claimed) = if is_whole { (0.93, 0.97, 0.05) } else { (0.83, 1.0, 0.17) };
+        let is_rare = misses.iter().any(|misses| *misses < 2.0 * FEW);
+        // Repetitions are themselves a sample: two standard errors of a share of 5%.
+        let chance = 2.0 * (0.05 * 0.95 / repetitions as f64).sqrt();
+        let most = if is_rare || !is_whole { 1.0 } else { 0.97 };
+        let least = if is_whole { 0.93 } else { 0.95 - 3.0 * chance };
         let is_covered = [edf, srpt, difference].iter().all(|share| (least..=most).contains(share));
-        if !is_covered || claims > claimed {
+        if !is_covered || claims > 0.05 + chance {
             wrong.push(name);
         }
     }

@@ -408,8 +408,12 @@ mod tests {
         verdict.settle(&mut model, Some(&trials()[0].set));
         let tuned = model.tuned().unwrap();
         assert_eq!((tuned.choice.name.as_str(), tuned.choice.why), ("network", temponet::tuning::Why::Judged));
-        let decider = Roster::with(model).decider(SHIELDED, &trials()[0].set.system).unwrap();
+        let decider = Roster::with(model.clone()).decider(SHIELDED, &trials()[0].set.system).unwrap();
         assert_eq!(Some(&decider), verdict.advice.decider.as_ref());
         assert!(decider.sentence.contains("in the verdict of its training"), "{}", decider.sentence);
+        // On another system the verdict does not hold, and the line says so.
+        let other = trials()[0].set.system.described_by(trials()[0].set.tasks()[..2].to_vec());
+        let decider = Roster::with(model).decider(SHIELDED, &other).unwrap();
+        assert!(decider.sentence.ends_with("; the verdict of the training on s is for another system"), "{decider:?}");
     }
 }

@@ -40,6 +40,10 @@ const EACH_SIDE: f64 = 0.025;
 /// Number of standard deviations of a normal distribution that [`EACH_SIDE`] lies beyond.
 const NORMAL: f64 = 1.959_964;
 
+/// Least design effect of exceptions that were seen: a job that is late makes others late, which a few of them do not
+/// show.
+const LEAST_EFFECT: f64 = 4.0 / 3.0;
+
 /// Ends of a confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
@@ -53,22 +57,32 @@ pub struct Interval {
 /// `units` is the number of jobs in all runs that it is a share of, or `None` if it is no share of a number.
 ///
 /// With few exceptions (jobs missed, or jobs met), the interval is that of a binomial count (mid-P: Lancaster, 1961). Its
-/// count is divided by the design effect: how much more runs differ than if each exception came by itself, with the
-/// correction for the number of runs by Korn and Graubard (1998). Without any exception it is the rule of three: the
-/// share of exceptions is at most about 3 / `units`.
+/// count is divided by the design effect, as Korn and Graubard (1998) do: how much more runs differ than if each
+/// exception came by itself, corrected for the number of runs. Without any exception it is the rule of three: the share
+/// of exceptions is at most about 3 / `units`. Otherwise it is Student's t, with its middle moved by the skewness of the
+/// runs (Johnson, 1978).
 pub fn share_interval(shares: &[f64], units: Option<f64>) -> Option<Interval> {
-    let (mean, half) = (mean(shares), ci95(shares)?);
-    let by_runs = Interval { low: (mean - half).max(0.0), high: (mean + half).min(1.0) };
+    let (mean, error) = (mean(shares), standard_error(shares)?);
+    let normal_margins = margin(shares.len(), EACH_SIDE) / NORMAL;
+    let (half, middle) = (normal_margins * NORMAL * error, mean + skewness_shift(shares));
+    let by_runs = Interval { low: (middle - half).max(0.0), high: (middle + half).min(1.0) };
     let Some(units) = units.filter(|units| *units > 0.0) else { return Some(by_runs) };
     let misses = (1.0 - mean) * units;
     if misses.min(units - misses) >= FEW {
         return Some(by_runs);
     }
     let alone = mean * (1.0 - mean) / units;
-    let error = half / NORMAL;
-    let effect = if alone > 0.0 { (error * error / alone).max(1.0) } else { 1.0 };
+    let effect = if misses > 0.0 { (normal_margins * error * error / alone).max(LEAST_EFFECT) } else { 1.0 };
     let (count, all) = (misses / effect, units / effect);
     Some(Interval { low: 1.0 - largest_share(count, all), high: largest_share(all - count, all) })
+}
+
+/// Returns how far the middle of an interval lies from the mean of a skewed sample (Johnson, 1978).
+fn skewness_shift(values: &[f64]) -> f64 {
+    let (mean, variance, n) = (mean(values), deviation(values).powi(2), values.len() as f64);
+    let cubes: f64 = values.iter().map(|value| (value - mean).powi(3)).sum();
+    let is_skewed = values.len() > 2 && variance > 0.0;
+    if is_skewed { n * cubes / ((n - 1.0) * (n - 2.0)) / (6.0 * variance * n) } else { 0.0 }
 }
 
 /// Returns the mean of `a − b` over pairs of runs, and half its 95% confidence interval, at a confidence of 95% over
@@ -83,8 +97,12 @@ pub fn paired_interval(a: &[f64], b: &[f64], units: Option<f64>, tests: usize) -
     let counted = units.filter(|units| *units > 0.0).map_or(0.0, |units| {
         let each = units / differences.len().max(1) as f64;
         let differing: f64 = differences.iter().map(|difference| difference.abs() * each).sum();
-        let is_counted = differing > 0.0 && differing < FEW;
-        if is_counted { (margin(usize::MAX, chance) * differing.sqrt() + 1.0) / units } else { 0.0 }
+        match differing {
+            // Nothing differs: the rule of three.
+            none if none <= 0.0 => rule_of_three(units as u64),
+            few if few < FEW => (margin(usize::MAX, chance) * few.sqrt() + 1.0) / units,
+            _ => 0.0,
+        }
     });
     (mean(&differences), half.map(|half| half.max(counted)))
 }
@@ -254,14 +272,14 @@ mod tests {
         let none = share_interval(&[1.0; 10], Some(3_000.0)).unwrap();
         assert!((1.0 - none.low - rule_of_three(3_000)).abs() < 1e-9 && none.high == 1.0, "{none:?}");
         assert!((rule_of_three(3_000) - 0.001).abs() < 1e-5);
-        // Mid-P limits of 5 in 100, from sums of binomial probabilities.
-        let five = share_interval(&[0.95; 10], Some(100.0)).unwrap();
-        assert!((1.0 - five.high - 0.018_548).abs() < 1e-6 && (1.0 - five.low - 0.107_321).abs() < 1e-6, "{five:?}");
-        // All five in one run of ten are one event rather than five.
+        // Mid-P limits of 3 in 75, from sums of binomial probabilities: 4 in 100 with the least design effect.
+        let four = share_interval(&[0.96; 10], Some(100.0)).unwrap();
+        assert!((1.0 - four.high - 0.010_274).abs() < 1e-6 && (1.0 - four.low - 0.104_982).abs() < 1e-6, "{four:?}");
+        // All four in one run of ten are one event rather than four.
         let mut at_once = [1.0; 10];
-        at_once[3] = 0.5;
+        at_once[3] = 0.6;
         let at_once = share_interval(&at_once, Some(100.0)).unwrap();
-        assert!(at_once.low < five.low && at_once.high > five.high, "{at_once:?}");
+        assert!(at_once.low < four.low && at_once.high > four.high, "{at_once:?}");
         // Many exceptions, or a share of no number, leave it to the runs.
         let shares = [0.5, 0.6, 0.7];
         let (mean, half) = (0.6, ci95(&shares).unwrap());

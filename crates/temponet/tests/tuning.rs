@@ -124,8 +124,8 @@ fn critical_jobs_are_left_to_the_candidate_that_serves_them_by_construction() {
     let mut tasks = vec![Task::periodic("critical", ms(20), ms(2)).with_criticality(1)];
     tasks.extend(["a", "b", "c"].map(|name| Task::periodic(name, ms(50), ms(25))));
     let system = TaskSet::new("overload", tasks, 1).system;
-    let tiny = Settings { effort: 1_000, ..SMALL };
-    let choice = choose(&system, &Candidate::classical(&system), tiny);
+    let short = Settings { horizon: Some(ms(3_000)), ..SMALL };
+    let choice = choose(&system, &Candidate::classical(&system), short);
     let (guard, rival) = (choice.candidate("muf").unwrap(), choice.candidate("mh-edf").unwrap());
     // Both lose no critical job in the simulation, and the rival meets more of the others.
     assert!(guard.scores[0] == rival.scores[0] && guard.scores[1] < rival.scores[1], "{choice:?}");

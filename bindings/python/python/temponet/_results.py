@@ -209,6 +209,18 @@ class Comparison(Frame):
         return str(self._json["verdict"])
 
     @property
+    def advice(self) -> dict[str, Any]:
+        """What is best, who decides in it, what cannot be told from it, and the evidence; the verdict is its sentences.
+
+        Example:
+            >>> import temponet
+            >>> advice = temponet.compare("standard-125", ["edf", "mh-edf"]).advice
+            >>> advice["best"], advice["evidence"]["runs"]
+            ('mh-edf', 1)
+        """
+        return dict(self._json["advice"])
+
+    @property
     def goal(self) -> list[str]:
         """Measures that rank the schedulers, the most important one first."""
         return list(self._json["goal"])

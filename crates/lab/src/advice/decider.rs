@@ -1,8 +1,11 @@
 //! Who decides where a scheduler follows another one: the learned scheduler and the tuned portfolio.
 
 use serde::Serialize;
-use temponet::tuning::{Choice, NETWORK, Why};
+use temponet::tuning::{Choice, NETWORK, TunedModel, Why};
 use temponet_sched::shield::Role;
+use temponet_task::System;
+
+use crate::roster::SHIELDED;
 
 /// Who decides in a scheduler that follows another one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -27,8 +30,26 @@ impl Decider {
         Decider { name: choice.name.clone(), why: Some(choice.why), sentence: choice.to_string(), jobs: choice.jobs }
     }
 
-    /// Whether the network decides.
-    pub fn is_network(&self) -> bool {
-        self.name == NETWORK
+    /// Adds why a verdict that the model carries is not followed, if it has one and is not.
+    pub fn beside(mut self, carried: Option<&TunedModel>, system: &System) -> Decider {
+        let is_verdict = carried.filter(|tuned| tuned.choice.why == Why::Judged && self.why != Some(Why::Judged));
+        if let Some(TunedModel { set, .. }) = is_verdict {
+            let why = match carried.is_some_and(|tuned| tuned.is_for(system)) {
+                true => "is not asked here",
+                false => "is for another system",
+            };
+            self.sentence += &format!("; the verdict of the training on {set} {why}");
+        }
+        self
+    }
+
+    /// Says who decides on a set, before what the network would do there is explained. Without a shield and without
+    /// tuning, nobody else does.
+    pub fn before_explanation(decider: Option<&Decider>) -> String {
+        let Some(decider) = decider else {
+            return "The network decides alone: there is no shield and no tuning.".into();
+        };
+        let below = if decider.name == NETWORK { "" } else { "; below is what the network would do" };
+        format!("In {SHIELDED}, {}{below}.", decider.sentence)
     }
 }

@@ -88,22 +88,30 @@ impl ComparisonRow {
         share_interval(&self.compliance, Some(self.metrics.jobs.released as f64))
     }
 
-    /// Returns the distance from the share of deadlines met to the farther end of its 95% confidence interval; `None` for
-    /// a single run.
+    /// Returns half the width of the 95% confidence interval of the share of deadlines met; where few jobs are missed, or
+    /// few met, the distance to its farther end. `None` for a single run.
     pub fn ci95(&self) -> Option<f64> {
+        if !self.is_counted() {
+            return stats::ci95(&self.compliance);
+        }
         let mean = stats::mean(&self.compliance);
         self.interval().map(|Interval { low, high }| (mean - low).max(high - mean))
+    }
+
+    /// Whether so few jobs are missed, or met, that the interval comes from their number.
+    fn is_counted(&self) -> bool {
+        let Count { released, met } = self.metrics.jobs;
+        (met.min(released - met) as f64) < FEW
     }
 
     /// Returns the interval as a table shows it: half its width; both ends where few jobs are missed, or few met; the
     /// lower one where none is missed.
     pub fn interval_in_words(&self) -> String {
         let Some(Interval { low, high }) = self.interval() else { return "–".into() };
-        let Count { released, met } = self.metrics.jobs;
-        let is_counted = (met.min(released - met) as f64) < FEW;
-        match is_counted {
+        let is_whole = self.metrics.missed() == 0;
+        match self.is_counted() {
             _ if low <= 0.0 && high >= 1.0 => "too few runs".into(),
-            true if met == released => format!("≥{}", stats::percent(low)),
+            true if is_whole => format!("≥{}", stats::percent(low)),
             true => format!("{:.2}–{}", 100.0 * low, stats::percent(high)),
             false => self.ci95().map_or("–".into(), stats::percent),
         }

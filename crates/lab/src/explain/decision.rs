@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::ModelRun;
 use super::diagnostics::{AttentionMap, Explanation, KeptLine, explain};
+use crate::advice::Decider;
 use crate::comparison::listed;
 use crate::guarantee::Guaranteed;
 use temponet_sched::global_edf;
@@ -198,11 +199,17 @@ pub fn facts(decision: &ExplainedDecision, guaranteed: Option<&Guaranteed<'_>>) 
 }
 
 /// Returns the decision as a JSON object. `guaranteed` is `None` without a shield.
-pub fn json(set: &TaskSet, decision: &ExplainedDecision, guaranteed: Option<&Guaranteed<'_>>) -> serde_json::Value {
+/// `decider` is who decides on the set; `None` without a shield.
+pub fn json(
+    set: &TaskSet,
+    decision: &ExplainedDecision,
+    guaranteed: Option<&Guaranteed<'_>>,
+    decider: Option<&Decider>,
+) -> serde_json::Value {
     let ExplainedDecision { network, done, wanted, edf, kept, held, waiting } = decision;
     let kept = guaranteed.map(|_| kept);
     serde_json::json!({
-        "task_set": set.name, "decision": network, "done": done, "wanted": wanted, "edf": edf,
+        "task_set": set.name, "decider": decider, "decision": network, "done": done, "wanted": wanted, "edf": edf,
         "shield": guaranteed.is_some(), "shield_changed_it": done != wanted,
         "guarantee": guaranteed.map(Guaranteed::json), "kept": kept, "held": held, "waiting": waiting,
     })

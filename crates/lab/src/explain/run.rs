@@ -4,6 +4,7 @@ use super::ModelRun;
 use super::diagnostics::{
     Agreement, Distribution, ENTROPY_STEP, HeatMapCell, REMAINING_BINS, RunDiagnostics, RunReport, Spread,
 };
+use crate::advice::Decider;
 use temponet::Model;
 use temponet::stages::Tokenizer;
 use temponet_sim::{Engine, SimError, Unobserved};
@@ -24,18 +25,18 @@ pub const COMPARED: [&str; 2] = ["edf", "srpt"];
 /// Factor by which the default horizon is shorter than in other commands, because inspecting a decision is slow.
 pub const SHORTER: u64 = 10;
 
-/// Returns the explanation of a run as a JSON object.
+/// Returns the explanation of a run as a JSON object. `decider` is who decides on the set; `None` without a shield.
 pub fn json(
     set: &TaskSet,
     seed: u64,
     horizon: Time,
     model: &Model,
-    has_shield: bool,
+    decider: Option<&Decider>,
     run: &RunReport,
 ) -> serde_json::Value {
     serde_json::json!({
         "task_set": set.name, "horizon_ns": horizon.0, "seed": seed, "provenance": model.provenance(),
-        "untrained": model.is_untrained(), "shield": has_shield, "run": run,
+        "untrained": model.is_untrained(), "shield": decider.is_some(), "decider": decider, "run": run,
     })
 }
 
