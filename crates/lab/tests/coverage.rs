@@ -141,7 +141,9 @@ fn coverage_is_what_the_intervals_say() {
         // Repetitions are themselves a sample: two standard errors of a share of 5%.
         let chance = 2.0 * (0.05 * 0.95 / repetitions as f64).sqrt();
         let most = if is_rare || !is_whole { 1.0 } else { 0.97 };
-        let least = if is_whole { 0.93 } else { 0.95 - 3.0 * chance };
+        // Ten runs of a backlog that grows are too skewed for Student's t.
+        let least = if kind.set.on_miss() == OnMiss::Continue { 0.91 } else { 0.93 };
+        let least = if is_whole { least } else { 0.95 - 3.0 * chance };
         let is_covered = [edf, srpt, difference].iter().all(|share| (least..=most).contains(share));
         if !is_covered || claims > 0.05 + chance {
             wrong.push(name);
