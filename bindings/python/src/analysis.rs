@@ -7,6 +7,7 @@ use temponet_lab::comparison::json::JsonClairvoyant;
 use temponet_lab::horizon::default_horizon;
 use temponet_lab::overload::OverloadPlan;
 use temponet_lab::progress::Progress;
+use temponet_lab::what_if::WhatToChange;
 use temponet_task::Time;
 
 use crate::calls::interruptible;
@@ -20,7 +21,7 @@ const RUNS: u64 = 3;
 
 /// Analyzes a set and returns the report of `temponet analyze --json`. Without schedulers nothing is simulated.
 #[pyfunction]
-#[pyo3(signature = (set, schedulers, seed, horizon, model))]
+#[pyo3(signature = (set, schedulers, seed, horizon, model, what_if))]
 pub fn analyze(
     py: Python<'_>,
     set: &TaskSet,
@@ -28,6 +29,7 @@ pub fn analyze(
     seed: u64,
     horizon: Option<u64>,
     model: Option<&Model>,
+    what_if: bool,
 ) -> PyResult<String> {
     let own = (*set.set).clone();
     let horizon = horizon.map_or_else(|| default_horizon(&own), Time);
@@ -39,13 +41,14 @@ pub fn analyze(
             Some(OverloadPlan { set: own.clone(), horizon, seed, runs, schedulers, roster })
         }
     };
-    let analysis = interruptible(py, move || {
+    let notes = set.notes.clone();
+    let report = interruptible(py, move || {
         let run = |plan: OverloadPlan| plan.run(&Progress::new(plan.runs_in_all(), horizon));
-        let survivals = plan.map(run).transpose()?;
-        Ok::<_, temponet_lab::comparison::CompareError>(Analysis::of(own, survivals))
+        let analysis = Analysis::of(own, plan.map(run).transpose()?);
+        let changes = what_if.then(|| WhatToChange::on(&analysis.set));
+        Ok::<_, temponet_lab::comparison::CompareError>(json::report(&analysis, &notes, changes.as_ref()))
     })?;
-    let report = json::report(&analysis.map_err(errors::input)?, &set.notes);
-    serde_json::to_string(&report).map_err(errors::input)
+    serde_json::to_string(&report.map_err(errors::input)?).map_err(errors::input)
 }
 
 /// Returns the clairvoyant optimum of runs, as in the report of a comparison; `None` if no job counts.

@@ -1,4 +1,4 @@
-//! `temponet analyze`: what can be proved about a task set, and how much more work it tolerates.
+//! `temponet analyze`: what can be proved about a task set, how much more work it tolerates, and what to change.
 
 use anyhow::Result;
 use temponet_analysis::{PriorityRule, ResponseTimes, Test};
@@ -7,6 +7,7 @@ use temponet_lab::guarantee::Guaranteed;
 use temponet_lab::overload::{OverloadPlan, Survivals};
 use temponet_lab::progress::Progress;
 use temponet_lab::stats::percent;
+use temponet_lab::what_if::{self, ChangeWords, ROOM_COLUMNS, WhatToChange};
 use temponet_sched::Scaling;
 use temponet_task::Time;
 use temponet_wording::counted;
@@ -20,7 +21,7 @@ use crate::{guarantee, output, table};
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  temponet analyze gap-avionics\n  temponet analyze mytasks.toml --cores 4 --json\n  \
-    temponet analyze rosace --no-simulation\n\n\
+    temponet analyze rosace --no-simulation\n  temponet analyze mytasks.toml --what-if\n\n\
     docs/analysis.md describes the tests and their assumptions."
 )]
 pub struct Args {
@@ -37,6 +38,9 @@ pub struct Args {
     /// Skip the simulation that finds how much overload each scheduler survives
     #[arg(long)]
     no_simulation: bool,
+    /// Say what to change so that every deadline is met, or how much room each task has
+    #[arg(long)]
+    what_if: bool,
     /// Print the results as one JSON object
     #[arg(long)]
     json: bool,
@@ -59,9 +63,10 @@ pub fn run(args: Args) -> Result<()> {
         }
     };
     let analysis = Analysis::of(set, survivals);
+    let what_if = args.what_if.then(|| WhatToChange::on(&analysis.set));
     match args.json {
-        true => output::print_json(&json::report(&analysis, &notes)),
-        false => output::print(&text(&analysis)),
+        true => output::print_json(&json::report(&analysis, &notes, what_if.as_ref())),
+        false => output::print(&(text(&analysis) + &what_if.as_ref().map_or(String::new(), changes))),
     }
 }
 
@@ -74,11 +79,13 @@ fn text(analysis: &Analysis) -> String {
     let figures = [&[set.name.clone()][..], &figures, &[density, hyperperiod]].concat();
     let header = ["set", "tasks", "cores", "utilization", "density", "hyperperiod"];
     let mut out = format!("{}\n\n{}", analysis.verdict(), table::render(&header, &[figures]));
-    let kind = |test: &Test| if test.is_exact { "exact" } else { "sufficient" };
-    let tests = analysis.tests.iter().map(|(test, outcome)| {
-        [test.name, test.scheduler, kind(test)].map(String::from).into_iter().chain([outcome.to_string()]).collect()
-    });
-    out += &section(&["test", "for", "kind", "result"], tests.collect(), 4);
+    let not_covered =
+        analysis.not_covered.iter().map(|item| vec![item.what.clone(), item.named(), item.tests.to_string()]);
+    out += &section(&["not covered", "in", "by"], not_covered.collect(), 3);
+    out += &tests_table(analysis);
+    if let (Some(words), Some(rest)) = (analysis.rest_in_words(), &analysis.rest) {
+        out += &format!("\n{words}\n{}", tests_table(rest));
+    }
     let proved = analysis.proofs.iter().map(|proof| vec![proof.scheduler.to_string(), proof.by.clone()]);
     out += &section(&["proved to meet all", "by"], proved.collect(), 2);
     out += &response_table(analysis);
@@ -98,6 +105,30 @@ fn text(analysis: &Analysis) -> String {
             out += &format!("not run: {name} ({})\n", with_flags(why));
         }
     }
+    out
+}
+
+fn tests_table(analysis: &Analysis) -> String {
+    let kind = |test: &Test| if test.is_exact { "exact" } else { "sufficient" };
+    let tests = analysis.tests.iter().map(|(test, outcome)| {
+        [test.name, test.scheduler, kind(test)].map(String::from).into_iter().chain([outcome.to_string()]).collect()
+    });
+    section(&["test", "for", "kind", "result"], tests.collect(), 4)
+}
+
+/// What to change, as text.
+fn changes(advice: &WhatToChange<'_>) -> String {
+    let mut out = format!("\n{}\n", advice.sentence());
+    let changes: Vec<Vec<String>> = advice.changes().into_iter().map(|change| change.cells().into()).collect();
+    let rooms = advice.rooms();
+    let left_out = changes.len().max(rooms.len()).saturating_sub(what_if::MOST_ROWS);
+    let shown = |rows: Vec<Vec<String>>| rows.into_iter().take(what_if::MOST_ROWS).collect();
+    out += &section(&ChangeWords::COLUMNS, shown(changes), 5);
+    out += &section(&ROOM_COLUMNS, shown(rooms), 1);
+    if left_out > 0 {
+        out += &format!("… and {left_out} more; --json has them all\n");
+    }
+    advice.notes().iter().for_each(|note| out += &format!("{note}\n"));
     out
 }
 

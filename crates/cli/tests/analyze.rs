@@ -76,3 +76,44 @@ fn analyze_tests_both_criticalities_where_there_are_two() {
     };
     assert_eq!((result("EDF-VD").as_str(), result("AMC-rtb").as_str()), ("schedulable", "schedulable"));
 }
+
+#[test]
+fn what_to_change_is_said_and_true() {
+    let folder = Folder::new("analyze-what-if");
+    let robot = |mapping: &str| {
+        let task = |name: &str, period: &str, wcet: &str| {
+            format!("[[task]]\nname = \"{name}\"\nperiod = {period}\nwcet = {wcet}\n")
+        };
+        task("control", "10", "4") + &task("mapping", mapping, "80")
+    };
+    folder.write("robot.toml", &robot("100"));
+    let args = ["analyze", "robot.toml", "--no-simulation", "--what-if"];
+    let text = folder.stdout(&args);
+    assert!(text.contains("No scheduler can meet every deadline as the set is."), "{text}");
+    let slow = text.lines().find(|line| line.starts_with("slow mapping down")).unwrap();
+    assert!(slow.contains("10 Hz (100ms)") && slow.contains("5 Hz (200ms)"), "{text}");
+    let report = folder.json(&[&args[..], &["--json"]].concat());
+    let advice = report["what_if"]["advice"].as_array().unwrap();
+    let slow = advice.iter().find(|row| row["change"] == "period" && row["task"] == "mapping").unwrap();
+    assert_eq!((slow["to"].as_u64(), &slow["then"]), (Some(200_000_000), &"fits".into()));
+    assert_eq!(slow["not_enough"], 125_000_000, "the next faster rate that people choose");
+    folder.write("slower.toml", &robot("200"));
+    let slower = folder.json(&["analyze", "slower.toml", "--no-simulation", "--what-if", "--json"]);
+    assert_eq!((&slower["what_if"]["answer"], &slower["overloaded"]), (&"fits".into(), &false.into()));
+    assert!(!slower["what_if"]["rooms"].as_array().unwrap().is_empty());
+    assert!(folder.json(&["analyze", "robot.toml", "--no-simulation", "--json"])["what_if"].is_null());
+}
+
+#[test]
+fn what_is_not_covered_is_named_and_the_rest_is_analysed() {
+    let folder = Folder::new("analyze-rest");
+    let tasks = "cores = 2\n[[task]]\nname = \"cam\"\nperiod = 10\nwcet = 2\n\
+        [[task]]\nname = \"det\"\nafter = [\"cam\"]\nwcet = 3\n\
+        [[task]]\nname = \"log\"\nperiod = 20\nwcet = 1\n";
+    folder.write("chain.toml", tasks);
+    let report = folder.json(&["analyze", "chain.toml", "--no-simulation", "--json"]);
+    assert_eq!(report["not_covered"][0]["tasks"], serde_json::json!(["det"]));
+    assert!(report["rest"]["proved"].as_array().unwrap().contains(&"edf".into()), "{report}");
+    let text = folder.stdout(&["analyze", "chain.toml", "--no-simulation"]);
+    assert!(text.contains("The rest, as if no task comes after another: On 2 cores every deadline"), "{text}");
+}

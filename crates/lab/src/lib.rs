@@ -5,6 +5,7 @@
 //! - [`arena`]: schedulers on fixed scenarios of many task sets;
 //! - [`sweep`]: schedulers on random task sets over load, cores and tasks;
 //! - [`analysis`]: what can be proved about one task set;
+//! - [`what_if`]: what to change in a set so that every deadline is met, and what room it has;
 //! - [`overload`]: the greatest overload that each scheduler survives;
 //! - [`explain`]: why the learned scheduler decided as it did;
 //! - [`latency`]: how long the decisions of a run take on this machine.
@@ -34,6 +35,7 @@ pub mod progress;
 pub mod roster;
 pub mod stats;
 pub mod sweep;
+pub mod what_if;
 
 /// The examples of the README, which are run with the tests.
 #[cfg(doctest)]

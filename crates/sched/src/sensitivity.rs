@@ -24,10 +24,10 @@ const MOST: u64 = 1_000 * WHOLE;
 pub const LARGEST_SCALING: f64 = (MOST - 1) as f64 / WHOLE as f64;
 
 /// Whether a scheduler is asked for on a set.
-type IsAsked = fn(&TaskSet) -> bool;
+pub(crate) type IsAsked = fn(&TaskSet) -> bool;
 
 /// The main schedulers whose proofs differ, and the sets on which they are asked for.
-const SCHEDULERS: &[(&str, IsAsked)] = &[
+pub(crate) const SCHEDULERS: &[(&str, IsAsked)] = &[
     ("edf", |_| true),
     ("rm", |_| true),
     ("dm", |_| true),

@@ -150,6 +150,11 @@ class Analysis:
         return [row["name"] for row in self._json["guarantee"]["tasks"]]
 
     @property
+    def what_if(self) -> dict[str, Any] | None:
+        """What to change, as in `temponet analyze --what-if --json`; `None` unless it was asked for."""
+        return self._json["what_if"]  # type: ignore[no-any-return]
+
+    @property
     def survived(self) -> dict[str, float]:
         """Largest factor on all execution times at which each scheduler meets 99% of the deadlines; empty without simulation."""
         found = self._json["survived"]
@@ -186,14 +191,19 @@ def analyze(
     seed: int = 1,
     horizon: Time | None = None,
     model: ModelLike | None = None,
+    what_if: bool = False,
 ) -> Analysis:
     """Proves which deadlines are met and finds how much longer jobs may take, as `temponet analyze`.
 
+    With `what_if` it also finds what to change so that every deadline is met, or how much room each task has.
+
     >>> analyze("standard-125", simulate=False).overloaded
     True
+    >>> analyze("standard-125", simulate=False, what_if=True).what_if["advice"][0]["then"]
+    'fits'
     """
     chosen = all_named(schedulers) if simulate else None
-    report = native.analyze(task_set(set)._native, chosen, seed, positive("horizon", horizon), inner(model))
+    report = native.analyze(task_set(set)._native, chosen, seed, positive("horizon", horizon), inner(model), what_if)
     return Analysis(json.loads(report))
 
 

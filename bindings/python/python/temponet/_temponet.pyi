@@ -246,7 +246,12 @@ def runs(
     set: TaskSet, schedulers: Sequence[Any], seeds: list[int], horizon: int | None, model: Model | None
 ) -> Table: ...
 def analyze(
-    set: TaskSet, schedulers: Sequence[Any] | None, seed: int, horizon: int | None, model: Model | None
+    set: TaskSet,
+    schedulers: Sequence[Any] | None,
+    seed: int,
+    horizon: int | None,
+    model: Model | None,
+    what_if: bool,
 ) -> str: ...
 def optimum(set: TaskSet, seed: int, horizon: int | None, runs: int, seconds: float) -> str | None: ...
 def sweep(

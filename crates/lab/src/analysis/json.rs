@@ -1,24 +1,27 @@
 //! The analysis as a JSON object.
 
 use serde_json::{Value, json};
-use temponet_analysis::{ChainBound, Outcome};
+use temponet_analysis::{ChainBound, Outcome, Test};
 
 use super::Analysis;
 use crate::guarantee::Guaranteed;
 use crate::overload::{Survival, Survivals};
+use crate::what_if::WhatToChange;
 
-/// Returns the analysis as a JSON object, with the notes on an imported file.
-pub fn report(analysis: &Analysis, notes: &[String]) -> Value {
+/// Returns the analysis as a JSON object, with the notes on an imported file, and with what to change if that was asked
+/// for.
+pub fn report(analysis: &Analysis, notes: &[String], what_if: Option<&WhatToChange<'_>>) -> Value {
     let set = &analysis.set;
-    let tests = analysis.tests.iter().map(|(test, outcome)| {
-        let (name, reason) = match outcome {
-            Outcome::Schedulable => ("schedulable", None),
-            Outcome::NotSchedulable => ("not schedulable", None),
-            Outcome::NotProved => ("not proved", None),
-            Outcome::Undecided => ("undecided", None),
-            Outcome::NotApplicable(why) => ("not applicable", Some(why)),
-        };
-        json!({ "test": test.name, "for": test.scheduler, "exact": test.is_exact, "result": name, "reason": reason })
+    let not_covered = analysis
+        .not_covered
+        .iter()
+        .map(|item| json!({ "what": item.what, "tasks": item.tasks, "tests": item.tests, "assumed": item.assumed }));
+    let rest = analysis.rest.as_ref().map(|rest| {
+        let proved: Vec<&str> = rest.proofs.iter().map(|proof| proof.scheduler).collect();
+        json!({
+            "sentence": analysis.rest_in_words(), "verdict": rest.verdict(), "overloaded": rest.is_overloaded(),
+            "tests": tests(rest), "proved": proved,
+        })
     });
     let responses = analysis.responses.iter().map(|(rule, responses)| {
         let bounds = set.tasks().iter().zip(&responses.bounds).map(|(task, bound)| {
@@ -41,15 +44,32 @@ pub fn report(analysis: &Analysis, notes: &[String]) -> Value {
         "not_analysable": analysis.worst_case.as_ref().err().map(ToString::to_string),
         "overloaded": analysis.is_overloaded(),
         "impossible": analysis.refutations.iter().map(|refutation| analysis.in_words(refutation)).collect::<Vec<_>>(),
-        "tests": tests.collect::<Vec<_>>(),
+        "not_covered": not_covered.collect::<Vec<_>>(),
+        "rest": rest,
+        "tests": tests(analysis),
         "response_times": responses.collect::<Vec<_>>(),
         "proved": proofs.collect::<Vec<_>>(),
         "proved_scaling": scalings.collect::<Vec<_>>(),
         "chains": chains(analysis),
         "guarantee": Guaranteed::on(set).json_with_cores(),
         "survived": analysis.survivals.as_ref().map(survived),
+        "what_if": what_if.map(WhatToChange::json),
         "notes": notes,
     })
+}
+
+fn tests(analysis: &Analysis) -> Vec<Value> {
+    let row = |(test, outcome): &(&'static Test, Outcome)| {
+        let (name, reason) = match outcome {
+            Outcome::Schedulable => ("schedulable", None),
+            Outcome::NotSchedulable => ("not schedulable", None),
+            Outcome::NotProved => ("not proved", None),
+            Outcome::Undecided => ("undecided", None),
+            Outcome::NotApplicable(why) => ("not applicable", Some(why)),
+        };
+        json!({ "test": test.name, "for": test.scheduler, "exact": test.is_exact, "result": name, "reason": reason })
+    };
+    analysis.tests.iter().map(row).collect()
 }
 
 fn chains(analysis: &Analysis) -> Vec<Value> {

@@ -1,6 +1,7 @@
 //! What can be proved about a task set: the tests, response times and proofs behind `temponet analyze`, and its
 //! verdict.
 
+mod coverage;
 pub mod json;
 
 use temponet_analysis::{
@@ -10,6 +11,8 @@ use temponet_analysis::{
 use temponet_sched::{LARGEST_SCALING, Proof, Scaling, proofs, scalings};
 use temponet_sim::labels;
 use temponet_task::{Attribute, CoreId, TaskSet, Time};
+
+pub use coverage::NotCovered;
 
 use crate::comparison::listed;
 use crate::overload::Survivals;
@@ -36,6 +39,10 @@ pub struct Analysis {
     pub chains: Vec<(usize, &'static str, ChainBound)>,
     /// Overload that each scheduler survives; none if no simulation was wanted.
     pub survivals: Option<Survivals>,
+    /// What tests do not cover, item by item.
+    pub not_covered: Vec<NotCovered>,
+    /// The analysis of the set without what no test covers; none if some test covers all of it.
+    pub rest: Option<Box<Analysis>>,
 }
 
 impl Analysis {
@@ -70,7 +77,21 @@ impl Analysis {
         let scalings = scalings(&set);
         let chains = bounds(&set, &responses);
         let refutations = refutations(&set);
-        Analysis { set, worst_case, refutations, tests, responses, proofs, scalings, chains, survivals }
+        let not_covered = coverage::not_covered(&set);
+        let rest = coverage::rest(&set, &not_covered).map(|rest| Box::new(Analysis::of(rest, None)));
+        Analysis {
+            set,
+            worst_case,
+            refutations,
+            tests,
+            responses,
+            proofs,
+            scalings,
+            chains,
+            survivals,
+            not_covered,
+            rest,
+        }
     }
 
     /// Returns the conclusion in one sentence.
@@ -162,6 +183,19 @@ impl Analysis {
             " may fit: costs count as work that need not be paid each time"
         };
         format!("Nothing is proved on {cores}, though the utilization of {utilization:.2}{at}{fits}{shrunk}.")
+    }
+
+    /// Says what the analysis of the rest takes for granted and what it finds; none if nothing had to be left out.
+    pub fn rest_in_words(&self) -> Option<String> {
+        let rest = self.rest.as_ref()?;
+        let assumed: Vec<&str> = self.not_covered.iter().filter_map(|item| item.assumed).collect();
+        let mut distinct: Vec<&str> = Vec::new();
+        assumed.into_iter().for_each(|words| {
+            if !distinct.contains(&words) {
+                distinct.push(words);
+            }
+        });
+        Some(format!("The rest, as if {}: {}", listed(&distinct), rest.verdict()))
     }
 
     /// What a job takes where it takes the most. Jobs that may overrun count with the longest time that they may take.
