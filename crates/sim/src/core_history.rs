@@ -16,7 +16,7 @@ const MOST_NAMED: usize = 3;
 type JobKey = (TaskId, u64);
 
 /// Recent history of all cores.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct CoreHistory {
     /// Finished slices: start, end and job.
     slices: VecDeque<(Time, Time, JobKey)>,

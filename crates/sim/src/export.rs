@@ -10,7 +10,7 @@ use temponet_task::{CoreId, Job, Precedence, ResourceId, Speed, TaskId, TaskSet,
 use crate::chains::is_read_at_start;
 use crate::core_history::CoreHistory;
 use crate::metrics::End;
-use crate::trace::Observer;
+use crate::trace::{Observer, why_missed};
 
 /// Observer that writes a CSV row for each job whose deadline is within the horizon, in the order in which jobs leave.
 pub struct JobsCsv<'a, W: Write> {
@@ -62,21 +62,6 @@ impl<'a, W: Write> JobsCsv<'a, W> {
     fn instead_of(&mut self, job: &Job, now: Time) -> String {
         let named = |(task, time): (TaskId, Time)| format!("{} {time}", self.set.tasks()[task].name);
         self.holders.instead_of(job, now).into_iter().map(named).collect::<Vec<_>>().join("; ")
-    }
-}
-
-/// Returns the reason why a job missed its deadline, from a fixed vocabulary.
-fn why_missed(job: &Job, first_start: Option<Time>, end: End, now: Time) -> &'static str {
-    match first_start {
-        _ if end == End::Abandoned => "given up by the scheduler",
-        _ if end == End::Unreleased => "never released",
-        None if job.release >= job.deadline || job.release > now => "released too late",
-        _ if job.release + job.fastest.time_for(job.wcet) > job.deadline => "late by wcet at its release",
-        None => "never started",
-        Some(start) if start + job.fastest.time_for(job.wcet) > job.deadline => "started too late",
-        // A job that has not completed after its wcet has work left.
-        Some(_) if job.executed > job.wcet || end != End::Completed && job.executed == job.wcet => "overran its wcet",
-        Some(_) => "interrupted",
     }
 }
 

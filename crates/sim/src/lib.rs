@@ -32,7 +32,7 @@ pub use metrics::{Count, End, Metrics, TaskMetrics};
 pub use outlook::Outlook;
 pub use seeds::{EVALUATION_SEEDS, is_for_evaluation, mixed_seed};
 pub use survival::Survival;
-pub use trace::{JobRecord, Observer, Recorder, Slice, Stretch, Unobserved};
+pub use trace::{JobRecord, Miss, Observer, Recorder, Slice, Stretch, Unobserved};
 pub use windows::{WindowCounter, Windows};
 pub use workload::{ReleasedJob, Workload};
 

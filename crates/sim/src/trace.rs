@@ -2,6 +2,7 @@
 
 use temponet_task::{CoreId, Job, ResourceId, Speed, TaskId, Time};
 
+use crate::core_history::CoreHistory;
 use crate::metrics::End;
 
 /// Receives the events of a run. Every method does nothing by default. A method that is left out costs nothing.
@@ -153,6 +154,20 @@ pub struct JobRecord {
     pub executed: Time,
 }
 
+/// Why a job missed its deadline, as in the jobs' CSV.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Miss {
+    /// Index of the job's task.
+    pub task: TaskId,
+    /// Number of the job within its task, from 0.
+    pub number: u64,
+    /// The reason, from a fixed vocabulary.
+    pub why: &'static str,
+    /// Tasks whose other jobs held the cores between its release and its deadline, with their core time, longest first;
+    /// at most three.
+    pub ran_instead: Vec<(TaskId, Time)>,
+}
+
 impl JobRecord {
     /// Returns the completion time, if the job completed.
     pub fn completion(&self) -> Option<Time> {
@@ -203,6 +218,21 @@ impl Stretch {
     }
 }
 
+/// Returns the reason why a job missed its deadline, from a fixed vocabulary.
+pub(crate) fn why_missed(job: &Job, first_start: Option<Time>, end: End, now: Time) -> &'static str {
+    match first_start {
+        _ if end == End::Abandoned => "given up by the scheduler",
+        _ if end == End::Unreleased => "never released",
+        None if job.release >= job.deadline || job.release > now => "released too late",
+        _ if job.release + job.fastest.time_for(job.wcet) > job.deadline => "late by wcet at its release",
+        None => "never started",
+        Some(start) if start + job.fastest.time_for(job.wcet) > job.deadline => "started too late",
+        // A job that has not completed after its wcet has work left.
+        Some(_) if job.executed > job.wcet || end != End::Completed && job.executed == job.wcet => "overran its wcet",
+        Some(_) => "interrupted",
+    }
+}
+
 /// Observer that records all slices and jobs up to a point in time. Memory grows with that time.
 #[derive(Clone, Debug)]
 pub struct Recorder {
@@ -216,17 +246,45 @@ pub struct Recorder {
     pub holds: Vec<Stretch>,
     /// Times in which jobs waited for resources, in the order in which they ended.
     pub waits: Vec<Stretch>,
+    /// Why jobs missed their deadlines, in the order in which they left.
+    pub misses: Vec<Miss>,
+    /// What the cores did while recorded jobs waited.
+    holders: CoreHistory,
+    /// Number of recorded jobs that have not left.
+    open: usize,
 }
 
 impl Recorder {
     /// Creates a recorder of everything before `until`.
     pub fn until(until: Time) -> Recorder {
-        Recorder { until, slices: Vec::new(), jobs: Vec::new(), holds: Vec::new(), waits: Vec::new() }
+        let (slices, jobs, holds, waits) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Recorder { until, slices, jobs, holds, waits, misses: Vec::new(), holders: CoreHistory::default(), open: 0 }
+    }
+
+    /// Whether what happens at this time can matter to a recorded job.
+    fn matters(&self, now: Time) -> bool {
+        now < self.until || self.open > 0
     }
 }
 
 impl Observer for Recorder {
+    fn released(&mut self, job: &Job) {
+        if job.release < self.until {
+            self.open += 1;
+            self.holders.released(job);
+        }
+    }
+
+    fn dispatched(&mut self, core: CoreId, job: &Job, now: Time) {
+        if self.matters(now) {
+            self.holders.dispatched(core, job, now);
+        }
+    }
+
     fn ran(&mut self, core: CoreId, job: &Job, start: Time, end: Time, speed: Speed) {
+        if self.matters(start) {
+            self.holders.ran(core, job, start, end);
+        }
         if start < self.until && start < end {
             self.slices.push(Slice { core, task: job.task, number: job.number, start, end, speed });
         }
@@ -234,6 +292,16 @@ impl Observer for Recorder {
 
     fn left(&mut self, job: &Job, first_start: Option<Time>, end: End, now: Time) {
         if job.release < self.until {
+            if end != End::Completed || now > job.deadline {
+                // A job that was never released competed for no core.
+                let ran_instead = if end == End::Unreleased { Vec::new() } else { self.holders.instead_of(job, now) };
+                let why = why_missed(job, first_start, end, now);
+                self.misses.push(Miss { task: job.task, number: job.number, why, ran_instead });
+            }
+            if end != End::Unreleased {
+                self.open = self.open.saturating_sub(1);
+                self.holders.left(job);
+            }
             self.jobs.push(JobRecord {
                 task: job.task,
                 number: job.number,
