@@ -1,7 +1,8 @@
 //! A progress bar on stderr. It appears only on a terminal, and only if the work takes longer than two seconds.
 
 use std::io::IsTerminal;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use temponet_sim::{End, Observer};
@@ -72,6 +73,28 @@ impl Progress {
         self.bar.inc(length.0 / UNIT);
     }
 
+    /// Does work that takes about as long as `length` on a real clock, and advances the bar with that clock meanwhile.
+    pub fn during<R>(&self, length: Time, work: impl FnOnce() -> R) -> R {
+        let is_done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let clock = scope.spawn(|| {
+                let (mut shown, start) = (Time::ZERO, Instant::now());
+                while !is_done.load(Ordering::Acquire) {
+                    std::thread::park_timeout(TICK);
+                    let passed = Time(start.elapsed().as_nanos().min(u128::from(length.0)) as u64);
+                    self.advance(passed - shown);
+                    shown = passed;
+                }
+                self.advance(length - shown);
+            });
+            // The thread ends also if the work panics, else the scope would wait for it.
+            let guard = Finished { is_done: &is_done, thread: clock.thread().clone() };
+            let result = work();
+            drop(guard);
+            result
+        })
+    }
+
     /// Shows what is being done.
     pub fn say(&self, what: &str) {
         self.bar.set_message(what.to_string());
@@ -80,6 +103,19 @@ impl Progress {
     /// Removes the bar.
     pub fn finish(&self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// Ends the clock of [`Progress::during`] when it is dropped.
+struct Finished<'a> {
+    is_done: &'a AtomicBool,
+    thread: std::thread::Thread,
+}
+
+impl Drop for Finished<'_> {
+    fn drop(&mut self) {
+        self.is_done.store(true, Ordering::Release);
+        self.thread.unpark();
     }
 }
 
@@ -150,5 +186,21 @@ impl<O: Observer> Observer for Watched<O> {
 
     fn blocked(&mut self, resource: ResourceId, job: &Job, start: Time, end: Time) {
         self.inner.blocked(resource, job, start, end);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bar_moves_while_work_takes_its_time_and_is_full_after_it() {
+        let progress = Progress::new(2, Time::from_ms(800));
+        let halfway = progress.during(Time::from_ms(800), || {
+            std::thread::sleep(Duration::from_millis(600));
+            progress.bar.position()
+        });
+        assert!(halfway > 0, "it moves before the work is done");
+        assert_eq!(progress.bar.position(), 800_000, "and counts the whole run after it");
     }
 }

@@ -17,9 +17,10 @@ const THEME: [(&str, &str, &str); 12] = [
     ("focus", "#0b62d6", "#7ab8ff"),
 ];
 
-/// Colors of series, in light and in dark mode, that most color-blind readers can tell apart (after Okabe and Ito, and
-/// Tol).
-pub const PALETTE: [(&str, &str); 10] = [
+/// Colors of series, in light and in dark mode. Most color-blind readers can tell the first ten apart (after Okabe and
+/// Ito, and Tol). The others are as far from all before as can be found, in OKLab and as protanopes and deuteranopes see
+/// them; they differ in lightness more than in hue.
+pub const PALETTE: [(&str, &str); 18] = [
     ("#0072b2", "#4aa8e8"),
     ("#e69f00", "#f0b429"),
     ("#009e73", "#2cc79a"),
@@ -30,6 +31,14 @@ pub const PALETTE: [(&str, &str); 10] = [
     ("#882255", "#d1578f"),
     ("#44aa99", "#6fd3c2"),
     ("#666666", "#a3a3a3"),
+    ("#2c2398", "#7b88fc"),
+    ("#642819", "#c6826f"),
+    ("#972583", "#e873cf"),
+    ("#7ca857", "#a3d07d"),
+    ("#7985d4", "#a8b5fa"),
+    ("#935839", "#da9978"),
+    ("#d7d209", "#e1dd28"),
+    ("#48ec98", "#57f7a2"),
 ];
 
 /// Dash patterns, one for each time the palette has been used up.
@@ -86,7 +95,7 @@ fn luminance(share: f64) -> f64 {
     0.2126 * red + 0.7152 * green + 0.0722 * blue
 }
 
-/// All colors by name; the palette is `c0` to `c9`.
+/// All colors by name; the palette is `c0`, `c1` and so on.
 fn named() -> impl Iterator<Item = (String, &'static str, &'static str)> {
     let theme = THEME.into_iter().map(|(name, light, dark)| (name.to_string(), light, dark));
     theme.chain(PALETTE.into_iter().enumerate().map(|(index, (light, dark))| (format!("c{index}"), light, dark)))
@@ -138,6 +147,36 @@ mod tests {
             let ground = luminance(share) + 0.05;
             let contrast = if ink_on(share) == "#000" { ground / 0.05 } else { 1.05 / ground };
             assert!(contrast >= 4.5, "{share}: {contrast}");
+        }
+    }
+
+    /// A color of the form #rrggbb in OKLab (Ottosson), whose distances are those that people see.
+    fn oklab(color: &str) -> [f64; 3] {
+        let linear = |at: usize| {
+            let part = f64::from(u8::from_str_radix(&color[at..at + 2], 16).unwrap()) / 255.0;
+            if part <= 0.04045 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
+        };
+        let [red, green, blue] = [1, 3, 5].map(linear);
+        let l = (0.4122214708 * red + 0.5363325363 * green + 0.0514459929 * blue).cbrt();
+        let m = (0.2119034982 * red + 0.6806995451 * green + 0.1073969566 * blue).cbrt();
+        let s = (0.0883024619 * red + 0.2817188376 * green + 0.6299787005 * blue).cbrt();
+        [
+            0.2104542553 * l + 0.7936177850 * m - 0.0040720468 * s,
+            1.9779984951 * l - 2.4285922050 * m + 0.4505937099 * s,
+            0.0259040371 * l + 0.7827717662 * m - 0.8086757660 * s,
+        ]
+    }
+
+    #[test]
+    fn no_two_colors_of_the_palette_look_alike() {
+        for colors in [PALETTE.map(|(light, _)| light), PALETTE.map(|(_, dark)| dark)] {
+            for (place, one) in colors.iter().enumerate() {
+                for other in &colors[..place] {
+                    let (a, b) = (oklab(one), oklab(other));
+                    let apart = (0..3).map(|of| (a[of] - b[of]).powi(2)).sum::<f64>().sqrt();
+                    assert!(apart > 0.06, "{one} {other}: {apart}");
+                }
+            }
         }
     }
 

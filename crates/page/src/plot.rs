@@ -101,24 +101,51 @@ impl Panel {
     }
 }
 
-/// Returns the places and labels of ticks on the x axis: a few whole numbers if all values are whole, else six
-/// evenly spaced numbers.
-fn ticks(low: f64, high: f64, is_whole: bool) -> Vec<(f64, String)> {
-    if low > high {
-        return Vec::new();
+/// Greatest number of ticks that stand at the values themselves.
+const MOST_TICKS: usize = 12;
+
+/// Returns the places and labels of ticks on the x axis: at the values themselves if they are few, else a few whole
+/// numbers if all values are whole, else six evenly spaced numbers.
+fn ticks(values: &[f64]) -> Vec<(f64, String)> {
+    let (Some(low), Some(high)) = (values.first().copied(), values.last().copied()) else { return Vec::new() };
+    if values.len() <= MOST_TICKS {
+        let label = |value: &f64| {
+            let text = format!("{value:.4}");
+            text.trim_end_matches('0').trim_end_matches('.').to_string()
+        };
+        return values.iter().map(|value| (*value, label(value))).collect();
     }
-    if is_whole {
+    if values.iter().all(|value| value.fract() == 0.0) {
         let step = ((high - low) / 10.0).ceil().max(1.0);
         let count = ((high - low) / step) as usize;
         return (0..=count).map(|place| low + step * place as f64).map(|value| (value, format!("{value}"))).collect();
     }
-    let steps = if high > low { 5 } else { 0 };
     // Enough digits to tell the labels apart.
-    let digits = if high > low { (-((high - low) / 5.0).log10().floor()).clamp(2.0, 9.0) as usize } else { 2 };
-    (0..=steps)
+    let digits = (-((high - low) / 5.0).log10().floor()).clamp(2.0, 9.0) as usize;
+    (0..=5)
         .map(|step| low + (high - low) * f64::from(step) / 5.0)
         .map(|value| (value, format!("{value:.digits$}")))
         .collect()
+}
+
+/// Removes labels that would overlap with the one before them; the last one stays.
+fn legible(ticks: Vec<(f64, String)>, x: impl Fn(f64) -> f64) -> Vec<(f64, String)> {
+    let half = |label: &str| 3.6 * label.chars().count() as f64 + 3.0;
+    let mut kept: Vec<(f64, String)> = Vec::new();
+    let last = ticks.len().saturating_sub(1);
+    for (index, (value, label)) in ticks.into_iter().enumerate() {
+        let overlaps =
+            |before: Option<&(f64, String)>| before.is_some_and(|(at, of)| x(value) - x(*at) < half(of) + half(&label));
+        if index == last {
+            while kept.len() > 1 && overlaps(kept.last()) {
+                kept.pop();
+            }
+        } else if overlaps(kept.last()) {
+            continue;
+        }
+        kept.push((value, label));
+    }
+    kept
 }
 
 /// Returns one, two and five times the powers of ten between two positive numbers; only the powers themselves over many
@@ -148,10 +175,13 @@ fn draw(out: &mut Svg, panel: &Panel, names: &[String]) {
         out.add(line((LEFT, at), (WIDTH - RIGHT, at)).class("line"));
         out.add(text(LEFT - 6.0, at + 4.0, &panel.y.label(value)).end().class("soft"));
     }
-    let is_whole = panel.curves.iter().flatten().all(|(x, _)| x.fract() == 0.0);
     let logarithmic = || log_ticks(low, high).into_iter().map(|value| (value, format!("{value}"))).collect();
-    for (value, label) in if panel.is_log { logarithmic() } else { ticks(low, high, is_whole) } {
-        out.add(text(x(value), HEIGHT - BOTTOM + 16.0, &label).middle().class("soft"));
+    let mut values: Vec<f64> = panel.curves.iter().flatten().map(|(x, _)| *x).collect();
+    values.sort_by(f64::total_cmp);
+    values.dedup();
+    for (value, label) in if panel.is_log { logarithmic() } else { legible(ticks(&values), x) } {
+        out.add(line((x(value), HEIGHT - BOTTOM), (x(value), HEIGHT - BOTTOM + 4.0)).class("axis"));
+        out.add(text(x(value), HEIGHT - BOTTOM + 17.0, &label).middle().class("soft"));
     }
     for (at, word) in &panel.marks {
         let at = x(*at);
@@ -192,7 +222,18 @@ mod tests {
         let picture = svg(&[panel("a < b"), panel("c")], 2, &["edf".into(), "rm".into()]);
         assert_eq!(picture.matches("<polyline").count(), 4);
         assert!(picture.contains("a &lt; b") && !picture.contains("NaN"));
-        assert!(picture.contains(">0.60<") && picture.contains(">25%<"));
+        assert!(picture.contains(">0.5<") && !picture.contains(">0.60<"), "ticks stand where there are points");
+        assert!(picture.contains(">25%<"));
+    }
+
+    #[test]
+    fn labels_of_ticks_do_not_overlap_and_the_last_one_stays() {
+        let at: Vec<f64> = (0..12).map(|step| 1.0 + f64::from(step) / 8.0).collect();
+        let labels: Vec<String> =
+            legible(ticks(&at), |value| 40.0 * value).into_iter().map(|(_, label)| label).collect();
+        assert!(labels.len() < 6 && labels.last().is_some_and(|label| label == "2.375"), "{labels:?}");
+        assert_eq!(legible(ticks(&at), |value| 1000.0 * value).len(), 12);
+        assert_eq!(ticks(&[]), []);
     }
 
     #[test]

@@ -57,6 +57,17 @@ impl Page {
         self
     }
 
+    /// Adds the few numbers that matter, each with what it is.
+    pub fn numbers(mut self, numbers: &[(String, String)]) -> Page {
+        if !numbers.is_empty() {
+            let item =
+                |(number, what): &(String, String)| format!("<li><b>{}</b>{}</li>", escape(number), escape(what));
+            let _ =
+                writeln!(self.header, "<ul class=\"numbers\">{}</ul>", numbers.iter().map(item).collect::<String>());
+        }
+        self
+    }
+
     /// Adds a section of HTML with a heading and a hint above it; either text may be empty.
     pub fn section(mut self, heading: &str, hint: &str, html: &str) -> Page {
         self.body += "<section>\n";

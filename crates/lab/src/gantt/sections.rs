@@ -58,7 +58,7 @@ pub(super) fn draw(
         let top = (places.top)(wait.task, CoreId(0));
         let (job, resource) = name(wait);
         let words = format!("{job} waits for {resource}: {} to {}", wait.start, wait.end);
-        out.add(rect(left, top + 3.0, right - left, BAR - 6.0).class("late").dashed("4 3").title(&words));
+        out.add(rect(left, top + 3.0, right - left, BAR - 6.0).class("wait").dashed("1 2").title(&words));
         out.add(rect(left, top + BAR, right - left, STRIPE).class(&colour(set, wait.resource)).title(&words));
     }
 }
@@ -85,7 +85,7 @@ pub(super) fn legend(set: &TaskSet, by_task: bool) -> Vec<(SvgShape, String)> {
     };
     let mut entries: Vec<(SvgShape, String)> = (0..).zip(set.resources()).take(8).map(resource).collect();
     if by_task && !set.resources().is_empty() {
-        entries.push((rect(0.0, -6.0, 12.0, 12.0).class("late").dashed("4 3"), "waits for it".into()));
+        entries.push((rect(0.0, -6.0, 12.0, 12.0).class("wait").dashed("1 2"), "waits for it".into()));
     }
     entries
 }

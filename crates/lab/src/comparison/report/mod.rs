@@ -1,9 +1,11 @@
-//! The page of a comparison: verdict, tasks by schedulers, ranked table, schedules, and response times.
+//! The page of a comparison: verdict, four numbers and the two schedules that show why; then the ranked table, tasks by
+//! schedulers, chains, response times, and what to change.
 //!
 //! Tables are written into the page as HTML. Schedules and response times are stored as JSON and drawn by the page's
 //! scripts, so the reader can select and zoom them.
 
 mod chains;
+mod lead;
 mod ranked_table;
 mod schedules;
 mod tasks;
@@ -11,11 +13,13 @@ mod tasks;
 use serde::Serialize;
 use temponet_sim::Metrics;
 use temponet_sim::labels;
-use temponet_task::Task;
+use temponet_task::{Task, TaskSet};
+use temponet_wording::counted;
 
 use crate::comparison::{Comparison, ComparisonRow, picture_window};
 use crate::gantt::MOST_TASK_ROWS;
 use crate::stats::percent;
+use crate::what_if::WhatToChange;
 use schedules::{SchedulesJson, schedules};
 use temponet_page::fragment::{folded, skipped};
 use temponet_page::{HtmlCell, HtmlTable, Page, printable, svg};
@@ -42,8 +46,10 @@ struct PageData<'a> {
     /// Labels of the cores.
     core_names: Vec<String>,
     until_ns: u64,
-    /// Length of the time axis when the page opens.
-    first_view_ns: u64,
+    /// Begin and end of the time axis when the page opens.
+    first_view_ns: [u64; 2],
+    /// When the first two schedules first run different jobs.
+    parts_ns: Option<u64>,
     by_task: bool,
     /// Indices of the tasks that each task comes after; empty if no task does.
     after: Vec<Vec<u32>>,
@@ -67,11 +73,31 @@ struct ResponseCurve<'a> {
     ns: Vec<i64>,
 }
 
+/// A section of a page.
+pub struct Section {
+    /// Its heading.
+    pub heading: String,
+    /// What stands above it, in small print.
+    pub hint: String,
+    /// Trusted HTML.
+    pub html: String,
+}
+
 /// Returns the page of a comparison.
 pub fn html(comparison: &Comparison) -> String {
+    html_with(comparison, &[])
+}
+
+/// Returns the page of a comparison with further sections, which stand after the table of schedulers.
+pub fn html_with(comparison: &Comparison, further: &[Section]) -> String {
     let plan = &comparison.plan;
     let set = &plan.set;
     let schedules = schedules(comparison);
+    let chosen = first_chosen(comparison, schedules.schedules.len());
+    let parting = match chosen[..] {
+        [first, second, ..] => lead::parting(comparison, first, second),
+        _ => None,
+    };
     let after = |task: &Task| task.after.iter().map(|before| before.0).collect();
     let data = PageData {
         tasks: set.tasks().iter().map(|task| printable(&task.name)).collect(),
@@ -79,11 +105,12 @@ pub fn html(comparison: &Comparison) -> String {
         cores: set.cores(),
         core_names: set.core_ids().map(|core| printable(&labels::core(set, core))).collect(),
         until_ns: plan.record_until.0,
-        first_view_ns: picture_window(set, plan.record_until, FIRST_VIEW_JOBS).0,
+        first_view_ns: first_view(comparison, parting.as_ref()),
+        parts_ns: parting.as_ref().map(|parting| parting.at.0),
         by_task: set.tasks().len() <= MOST_TASK_ROWS,
         after: if set.has_precedence() { set.tasks().iter().map(after).collect() } else { Vec::new() },
         resources: set.resources().iter().map(|name| printable(name)).collect(),
-        chosen: first_chosen(comparison, schedules.schedules.len()),
+        chosen,
         schedules,
         responses: comparison.rows.iter().enumerate().map(|(rank, row)| curve(rank, row, comparison)).collect(),
     };
@@ -107,41 +134,80 @@ pub fn html(comparison: &Comparison) -> String {
     let advice = comparison.advice();
     let verdict: String =
         advice.warning.iter().map(|warning| format!("{warning} ")).chain([advice.verdict()]).collect();
-    let page = Page::new(&set.name)
+    let hint = parting.map_or(String::new(), |parting| parting.words);
+    let mut page = Page::new(&set.name)
         .style(STYLE)
         .lead(&set.description)
         .facts(&facts)
         .verdict(&verdict)
-        .section("Tasks", tasks::HINT, &tasks::html(comparison))
+        .numbers(&lead::numbers(comparison))
+        .section("Two schedules", &hint, SCHEDULES)
         .section(
             "Schedulers",
             &ranked_table::hint(comparison),
-            &(ranked_table::html(comparison) + &skipped(&comparison.skipped)),
+            &(ranked_table::html(comparison) + &not_for_this_set(comparison)),
         );
+    for Section { heading, hint, html } in further {
+        page = page.section(heading, hint, html);
+    }
+    page = page.section("Tasks", tasks::HINT, &tasks::html(comparison));
     let page =
         if set.chains().is_empty() { page } else { page.section("Chains", chains::HINT, &chains::html(comparison)) };
-    page.section("Schedules", "", SCHEDULES)
-        .section(
-            "Response times",
-            "Share of all jobs that completed within a time. A curve that stays below 100% never completed the rest.",
-            &format!("<div id=\"responses\"></div>\n{}", response_table(comparison)),
-        )
-        .html(&format!("<p class=\"facts\">{premise}</p>\n"))
-        .data(&json)
-        .script(&(svg::script() + schedules_script))
-        .script(toolbar_script)
-        .script(responses_script)
-        .finish()
+    page.section(
+        "Response times",
+        "Share of all jobs that completed within a time. A curve that stays below 100% never completed the rest.",
+        &format!("<div id=\"responses\"></div>\n{}", response_table(comparison)),
+    )
+    .section("What to change", "", &what_to_change(set))
+    .html(&format!("<p class=\"facts\">{premise}</p>\n"))
+    .data(&json)
+    .script(&(svg::script() + schedules_script))
+    .script(toolbar_script)
+    .script(responses_script)
+    .finish()
 }
 
-/// Returns the schedules that are shown when the page opens: those of the recommended scheduler, of EDF (or of the
-/// second best if EDF is recommended), and of the optimum, which follows all schedulers.
+/// Greatest number of tasks for which the page says what to change; of larger sets the analysis takes its time.
+const MOST_CHANGED: usize = 200;
+
+fn what_to_change(set: &TaskSet) -> String {
+    match set.tasks().len() <= MOST_CHANGED {
+        true => WhatToChange::on(set).html(),
+        false => "<p>The set is large; <code>temponet analyze --what-if</code> says what to change.</p>\n".into(),
+    }
+}
+
+/// Lists the schedulers that do not apply to the set, folded.
+fn not_for_this_set(comparison: &Comparison) -> String {
+    match comparison.skipped.len() {
+        0 => String::new(),
+        count => {
+            let summary = format!("{} left out, with the reasons", counted(count, "scheduler"));
+            folded(&summary, &skipped(&comparison.skipped))
+        }
+    }
+}
+
+/// Returns the schedules that are shown when the page opens: those of the recommended scheduler and of EDF, or of the
+/// best other one. If these are the same, the first that differs is shown.
 fn first_chosen(comparison: &Comparison, count: usize) -> Vec<usize> {
-    let rows = comparison.rows.len();
-    let edf = comparison.rows.iter().position(ComparisonRow::is_baseline).filter(|place| *place > 0).unwrap_or(1);
-    let mut chosen: Vec<usize> = [0, edf].into_iter().filter(|place| *place < rows).collect();
-    chosen.extend((rows < count).then_some(rows));
-    chosen
+    let Some(other) = lead::other_than(comparison, 0) else { return (0..count.min(1)).collect() };
+    let differs = |place: &usize| lead::parting(comparison, 0, *place).is_some();
+    let different = [other].into_iter().chain(1..comparison.rows.len()).find(differs);
+    vec![0, different.unwrap_or(other)]
+}
+
+/// Returns the part of the time axis that is shown when the page opens: where the two schedules part, and the first job
+/// that only one of them misses, if that is not too far away.
+fn first_view(comparison: &Comparison, parting: Option<&lead::Parting>) -> [u64; 2] {
+    let plan = &comparison.plan;
+    let span = picture_window(&plan.set, plan.record_until, FIRST_VIEW_JOBS).0;
+    let Some(parting) = parting else { return [0, span] };
+    let from = parting.at.0.saturating_sub(span / 6);
+    let needed = (parting.shows.0 - parting.at.0) * 5 / 4 + span / 6;
+    let span = if needed <= 3 * span { span.max(needed) } else { span };
+    let from = from.min(plan.record_until.0.saturating_sub(span));
+    [from, (from + span).min(plan.record_until.0)]
 }
 
 /// Returns the distribution of a scheduler. Those of the best schedulers and of EDF are drawn when the page opens.
@@ -184,7 +250,7 @@ mod tests {
     use crate::comparison::{ComparisonPlan, compare};
     use crate::progress::Progress;
     use crate::roster::Roster;
-    use temponet_task::{Task, TaskId, TaskSet, Time};
+    use temponet_task::{TaskId, Time};
 
     fn page_of(tasks: Vec<Task>, schedulers: &[&str], oracle: Option<f64>) -> (Comparison, String) {
         page_of_set(TaskSet::new("<set>", tasks, 1), schedulers, oracle)
@@ -233,11 +299,12 @@ mod tests {
         let data = data(&page);
         assert_eq!(data["tasks"][0], name.replace('\u{1}', "\u{fffd}"));
         assert_eq!(data["reasons"][1], "aborted at its deadline with {} done");
-        assert_eq!(data["schedules"][0]["missed"].as_array().unwrap().len(), 3 * 10, "every job, with what was done");
+        assert_eq!(data["schedules"][0]["missed"].as_array().unwrap().len(), 4 * 10, "every job, with what was done");
+        assert_eq!(data["whys"], serde_json::json!(["late by wcet at its release"]));
     }
 
     #[test]
-    fn three_schedules_and_five_curves_are_shown_at_first_not_all() {
+    fn two_schedules_and_five_curves_are_shown_at_first_not_all() {
         let names = ["edf", "rm", "llf", "srpt", "fcfs", "mh-edf", "edf-skip", "dm"];
         let (comparison, page) = page_of(overload(), &names, Some(1.0));
         let data = data(&page);
@@ -248,14 +315,51 @@ mod tests {
             .map(|at| at.as_u64().unwrap() as usize)
             .map(|at| data["schedules"][at]["name"].as_str().unwrap())
             .collect();
-        let second = if comparison.rows[0].scheduler == "edf" { &comparison.rows[1].scheduler } else { "edf" };
-        assert_eq!(chosen, [comparison.rows[0].scheduler.as_str(), second, "clairvoyant optimum"]);
+        let best = comparison.rows[0].scheduler.as_str();
+        let second = if best == "edf" { chosen[1] } else { "edf" };
+        assert_eq!(chosen, [best, second]);
+        assert!(data["parts_ns"].is_u64() && page.contains("They part at "), "the first difference is marked");
         let shown: Vec<&serde_json::Value> =
             data["responses"].as_array().unwrap().iter().filter(|curve| curve["shown"] == true).collect();
         assert_eq!(shown.len(), FIRST_CURVES);
         assert!(shown.iter().any(|curve| curve["name"] == "edf"));
         let (_, alone) = page_of(overload(), &["edf"], None);
         assert_eq!(self::data(&alone)["chosen"], serde_json::json!([0]));
+    }
+
+    #[test]
+    fn the_page_leads_with_the_answer_and_folds_what_is_long() {
+        let names =
+            ["edf", "rm", "llf", "srpt", "fcfs", "mh-edf", "edf-skip", "dm", "edzl", "red", "lbesa", "dasa", "muf"];
+        let (comparison, page) = page_of(overload(), &names, Some(1.0));
+        let place = |words: &str| page.find(words).unwrap_or_else(|| panic!("{words} is missing"));
+        let order = ["class=\"verdict\"", "class=\"numbers\"", ">Two schedules<", ">Schedulers<", ">Tasks<"];
+        assert!(order.windows(2).all(|pair| place(pair[0]) < place(pair[1])));
+        assert!(place(">Response times<") < place(">What to change<"));
+        let numbers = page.split("class=\"numbers\"").nth(1).unwrap().split("</ul>").next().unwrap();
+        assert_eq!(numbers.matches("<li>").count(), 4, "{numbers}");
+        let rows = |id: &str| {
+            let table = page.split(&format!("id=\"{id}\"")).nth(1).unwrap();
+            table.split("</table>").next().unwrap().split("class=\"rows\"").nth(1).unwrap().matches("<tr").count()
+        };
+        assert_eq!((rows("ranking"), rows("ranking-rest")), (10, comparison.rows.len() - 10));
+        assert!(page.contains("<summary>3 more schedulers: "));
+    }
+
+    #[test]
+    fn a_chain_has_one_row_and_its_schedulers_are_folded() {
+        let ms = Time::from_ms;
+        let mut tasks = vec![Task::periodic("a", ms(10), ms(3)), Task::periodic("b", ms(10), ms(3))];
+        tasks[1].after = vec![TaskId(0)];
+        let mut set = TaskSet::new("s", tasks, 1);
+        set.system.follow_sources().unwrap();
+        let communication = temponet_task::Communication::Implicit;
+        let (name, tasks, deadline) = ("k".into(), vec![TaskId(0), TaskId(1)], Some(ms(9)));
+        set.system.set_chains(vec![temponet_task::Chain { name, tasks, deadline, communication }]);
+        let (_, page) = page_of_set(set, &["edf", "rm", "fcfs"], None);
+        let table = page.split("id=\"chains\"").nth(1).unwrap().split("</table>").next().unwrap();
+        assert_eq!(table.split("class=\"rows\"").nth(1).unwrap().matches("<tr").count(), 1);
+        assert!(page.contains("<summary>k under every scheduler</summary>"));
     }
 
     #[test]

@@ -2,11 +2,12 @@
 
 use temponet_sim::labels;
 use temponet_task::Measure;
-use temponet_wording::grouped;
+use temponet_wording::{counted, grouped, listed};
 
 use crate::clairvoyant::Clairvoyant;
 use crate::comparison::{Comparison, ComparisonRow};
 use crate::stats::percent;
+use temponet_page::fragment::folded;
 use temponet_page::{HtmlCell, HtmlTable};
 
 /// Range of the bars: round shares around all schedulers except a few that are far behind.
@@ -232,21 +233,36 @@ fn overhead_columns(comparison: &Comparison) -> Vec<RankedColumn<'_>> {
     columns
 }
 
-/// The table, the optimum's row first and pinned.
+/// Number of schedulers that are shown at once; the others are folded.
+const SHOWN: usize = 10;
+
+/// The table of the best schedulers, the optimum's row first and pinned, and that of the others, folded.
 pub(super) fn html(comparison: &Comparison) -> String {
     let columns = columns(comparison);
-    let mut table = HtmlTable::sortable().id("ranking");
-    columns.iter().for_each(|column| table.column(&column.name, column.meaning, column.class));
-    if let Some(optimum) = &comparison.clairvoyant {
-        let cells: Vec<HtmlCell> =
-            columns.iter().map(|column| optimum_cell(comparison, optimum, &column.name, column.class)).collect();
-        table.pinned("optimum", &cells);
+    let table_of = |id: &'static str, rows: &[ComparisonRow], is_first: bool| {
+        let mut table = HtmlTable::sortable().id(id);
+        columns.iter().for_each(|column| table.column(&column.name, column.meaning, column.class));
+        if let Some(optimum) = comparison.clairvoyant.as_ref().filter(|_| is_first) {
+            let cells: Vec<HtmlCell> =
+                columns.iter().map(|column| optimum_cell(comparison, optimum, &column.name, column.class)).collect();
+            table.pinned("optimum", &cells);
+        }
+        for (rank, row) in rows.iter().enumerate() {
+            let cells: Vec<HtmlCell> = columns.iter().map(|column| (column.cell)(row)).collect();
+            table.row(if rank == 0 && is_first { "chosen" } else { "" }, &cells);
+        }
+        format!("<div class=\"ranking\">{}</div>\n", table.finish())
+    };
+    let (shown, others) = comparison.rows.split_at(comparison.rows.len().min(SHOWN));
+    let mut html = table_of("ranking", shown, true);
+    html += "<p class=\"hint narrow\">The window is narrow: some columns are left out.</p>\n";
+    if !others.is_empty() {
+        let names: Vec<String> = others.iter().map(ComparisonRow::shown).collect();
+        let names = listed(names.iter().map(String::as_str), 3);
+        let summary = format!("{}: {names}", counted(others.len(), "more scheduler"));
+        html += &folded(&summary, &table_of("ranking-rest", others, false));
     }
-    for (rank, row) in comparison.rows.iter().enumerate() {
-        let cells: Vec<HtmlCell> = columns.iter().map(|column| (column.cell)(row)).collect();
-        table.row(if rank == 0 { "chosen" } else { "" }, &cells);
-    }
-    format!("{}<p class=\"hint narrow\">The window is narrow: some columns are left out.</p>\n", table.finish())
+    html
 }
 
 /// Whether the optimum of a measure is known, rather than a bound on it.

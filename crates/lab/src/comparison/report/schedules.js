@@ -24,7 +24,7 @@ const known = new Map();
 function schedule(index) {
   if (known.has(index)) return known.get(index);
   const { name, same } = page.schedules[index];
-  const { slices = [], missed = [], open = [], holds = [], waits = [], until } = page.schedules[same ?? index];
+  const { slices = [], missed = [], instead = [], open = [], holds = [], waits = [], until } = page.schedules[same ?? index];
   let start = 0;
   const read = { name, same, until: until === undefined ? page.until_ns : until * unit, why: new Map(), open: new Set(open), ends: new Map() };
   read.slices = tuples(slices, 4).map(([core, job, after, length]) => {
@@ -37,7 +37,13 @@ function schedule(index) {
   read.waits = stretches(waits);
   read.starts = new Map();
   for (const { job, start } of read.slices) if (!read.starts.has(job)) read.starts.set(job, start);
-  for (const [job, reason, value] of tuples(missed, 3)) read.why.set(job, page.reasons[reason].replace("{}", time(value * unit)));
+  const others = new Map();
+  for (const [job, task, length] of tuples(instead, 3)) others.set(job, [...(others.get(job) ?? []), `${page.tasks[task]} ${time(length * unit)}`]);
+  for (const [job, reason, value, why] of tuples(missed, 4)) {
+    const words = [why ? page.whys[why - 1] : "", page.reasons[reason].replace("{}", time(value * unit))];
+    if (others.has(job)) words.push("ran instead: " + others.get(job).join(", "));
+    read.why.set(job, words.filter(Boolean).join("; "));
+  }
   read.missed = [...read.why.keys()].sort((a, b) => jobs[a].deadline - jobs[b].deadline);
   known.set(index, read);
   return read;
@@ -47,7 +53,7 @@ function schedule(index) {
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 let theme;
 function readTheme() {
-  theme = Object.fromEntries(["ink", "soft", "line", "mark", "ground", "bad"].map((name) => [name, css(name)]));
+  theme = Object.fromEntries(["ink", "soft", "line", "mark", "ground", "bad", "focus"].map((name) => [name, css(name)]));
   theme.series = Array.from({ length: COLOURS }, (_, index) => css("c" + index));
   const tile = document.createElement("canvas");
   tile.width = tile.height = 6;
@@ -71,9 +77,11 @@ const colour = (index) => theme.series[index % theme.series.length];
 const coloursAreCores = () => page.by_task && page.cores > 1;
 
 /** The part of the time axis that all charts show, in nanoseconds. It starts with as much as is legible. */
-const shown = { from: 0, to: page.first_view_ns };
+const shown = { from: page.first_view_ns[0], to: page.first_view_ns[1] };
 const charts = [];
-const LEFT = 150, TOP = 8, AXIS = 22;
+const TOP = 14, AXIS = 22;
+/** Width of the labels of rows; narrow windows have less. */
+let LEFT = 150;
 /** Returns a number of jobs in words. Only jobs are counted: a chain can miss its end-to-end deadline although none of its jobs is late. */
 const counted = (count) => (count === 0 ? "no job" : count === 1 ? "1 job" : `${count} jobs`);
 /** Greatest number of missed jobs in a list. */
@@ -136,9 +144,10 @@ class Chart {
   resize() {
     // With a row per core, missed deadlines get an extra row, because a job that never ran has no core.
     this.rows = page.by_task ? page.tasks.length : page.cores + 1;
-    this.rowHeight = page.by_task ? (this.rows > 8 ? 20 : 30) : 26;
+    this.rowHeight = page.by_task ? (this.rows > 12 ? 15 : this.rows > 8 ? 20 : 28) : 24;
     const ratio = window.devicePixelRatio || 1;
     this.width = this.canvas.clientWidth;
+    if (this.width) LEFT = this.width < 560 ? 92 : 150;
     this.height = TOP + this.rows * this.rowHeight + AXIS;
     this.canvas.style.height = this.height + "px";
     this.canvas.width = this.width * ratio;
@@ -170,12 +179,14 @@ class Chart {
     if (page.by_task) jobs.forEach((job, index) => this.window(job, index));
     if (page.by_task && page.after.length) this.arrows();
     this.schedule.missed.forEach((job) => this.cross(job));
+    this.parting();
     c.restore();
     c.fillStyle = theme.ink;
     c.textAlign = "right";
     for (let row = 0; row < this.rows; row++) {
       const label = page.by_task ? page.tasks[row] : row < page.cores ? page.core_names[row] : "missed";
-      c.fillText(label.length > 20 ? label.slice(0, 19) + "…" : label, LEFT - 8, TOP + (row + 0.5) * this.rowHeight + 4);
+      const most = LEFT < 150 ? 13 : 20;
+      c.fillText(label.length > most ? label.slice(0, most - 1) + "…" : label, LEFT - 8, TOP + (row + 0.5) * this.rowHeight + 4);
     }
     const now = this.missedNow().length, all = this.schedule.missed.length;
     this.count.textContent = `${counted(now)} missed in this window` + (all > now ? `, ${all} in all that is recorded` : "");
@@ -189,7 +200,7 @@ class Chart {
   /** Draws a slice: hatched if its job missed its deadline, outlined if its task is critical. */
   bar(slice) {
     if (slice.end < shown.from || slice.start > shown.to) return;
-    const c = this.context, tall = this.rowHeight * 0.55;
+    const c = this.context, tall = this.rowHeight * 0.62;
     const task = jobs[slice.job].task;
     const x = this.x(slice.start), wide = Math.max(0.7, this.x(slice.end) - x);
     const y = TOP + this.row(slice) * this.rowHeight + (this.rowHeight - tall) / 2;
@@ -215,7 +226,7 @@ class Chart {
 
   /** Draws a stripe below bars whose job holds a resource, and a box with a stripe where a job waits for one. */
   sections() {
-    const c = this.context, tall = this.rowHeight * 0.55, stripe = 3;
+    const c = this.context, tall = this.rowHeight * 0.62, stripe = 3;
     const y = (row) => TOP + row * this.rowHeight + (this.rowHeight - tall) / 2;
     const line = (resource, row, start, end) => {
       c.fillStyle = colour(page.tasks.length + resource);
@@ -231,10 +242,10 @@ class Chart {
     for (const { resource, job, start, end } of this.schedule.waits) {
       if (end < shown.from || start > shown.to) continue;
       const { task } = jobs[job];
-      c.strokeStyle = theme.bad;
+      c.strokeStyle = theme.soft;
       c.lineWidth = 1;
-      c.setLineDash([4, 3]);
-      c.strokeRect(this.x(start), y(task) + 3, this.x(end) - this.x(start), tall - 6);
+      c.setLineDash([1, 2]);
+      c.strokeRect(this.x(start), y(task) + 2, this.x(end) - this.x(start), tall - 4);
       c.setLineDash([]);
       line(resource, task, start, end);
     }
@@ -300,6 +311,20 @@ class Chart {
     };
     arrow(this.x(release), bottom, top, theme.mark);
     arrow(this.x(deadline), top, bottom, this.schedule.why.has(index) ? theme.bad : theme.mark);
+  }
+
+  /** Marks the date from which on the first two schedules run different jobs. */
+  parting() {
+    if (page.parts_ns === null || page.parts_ns < shown.from || page.parts_ns > shown.to) return;
+    const c = this.context, x = this.x(page.parts_ns);
+    c.strokeStyle = c.fillStyle = theme.focus;
+    c.lineWidth = 2;
+    c.beginPath();
+    c.moveTo(x, 2);
+    c.lineTo(x, this.height - AXIS);
+    c.stroke();
+    c.textAlign = x > this.width - 110 ? "right" : "left";
+    c.fillText("first difference", x + (x > this.width - 110 ? -5 : 5), 11);
   }
 
   /** Draws a cross at a missed deadline. */
@@ -371,6 +396,7 @@ class Chart {
       n: () => this.step(1),
       p: () => this.step(-1),
       m: () => this.nextMissed(),
+      d: () => page.parts_ns !== null && this.centre(page.parts_ns),
       Escape: () => (tip.hidden = true),
     };
     if (!keys[key]) return false;

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use temponet_sim::{End, JobRecord, Recorder, Stretch};
+use temponet_sim::{End, JobRecord, Miss, Recorder, Stretch};
 use temponet_task::{CoreId, TaskId, Time};
 
 use crate::clairvoyant::Clairvoyant;
@@ -26,6 +26,8 @@ const LEFT_OUT: u64 = 5;
 pub(super) struct SchedulesJson {
     unit_ns: u64,
     reasons: [&'static str; 6],
+    /// What held jobs up, as in the jobs' CSV.
+    whys: Vec<&'static str>,
     /// Task, number, release and deadline of each job, in one flat list.
     jobs: Vec<u64>,
     pub(super) schedules: Vec<ScheduleJson>,
@@ -48,9 +50,12 @@ struct Course {
     /// Core, job, start minus the previous start, and length of each slice, in one flat list.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     slices: Vec<u64>,
-    /// Job, reason and time of each missed deadline, in one flat list.
+    /// Job, reason, time, and what held the job up, plus one, of each missed deadline, in one flat list.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     missed: Vec<u64>,
+    /// Job, task, and time for which jobs of the task ran in its place, in one flat list.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    instead: Vec<u64>,
     /// Resource, job, start and length of each time in which a job holds a resource, in one flat list.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     holds: Vec<u64>,
@@ -77,8 +82,10 @@ struct Full {
     name: String,
     /// Core, job, start and end of each slice.
     slices: Vec<(CoreId, Id, u64, u64)>,
-    /// Job, index into [`REASONS`], and time of each missed deadline.
-    missed: Vec<(Id, u64, u64)>,
+    /// Job, index into [`REASONS`], time, and what held it up of each missed deadline.
+    missed: Vec<(Id, u64, u64, &'static str)>,
+    /// Job, task, and time for which jobs of the task ran in its place.
+    instead: Vec<(Id, TaskId, u64)>,
     open: Vec<Id>,
     /// Times in which jobs hold resources, and in which they wait for them.
     holds: Vec<Stretch>,
@@ -98,7 +105,7 @@ pub(super) fn schedules(comparison: &Comparison) -> SchedulesJson {
             let from = if task.after.is_empty() { job.release } else { arrival.min(job.release) };
             windows.insert((job.task, job.number), (from.0, job.deadline.0));
         }
-        all.push(of_recording(&row.scheduler, &row.recording, until));
+        all.push(of_recording(&row.shown(), &row.recording, until));
     }
     // A bound has no schedule.
     if let Some(optimum) = comparison.clairvoyant.as_ref().filter(|optimum| !optimum.is_bound) {
@@ -109,11 +116,18 @@ pub(super) fn schedules(comparison: &Comparison) -> SchedulesJson {
     }
     let windows_ends = windows.values().flat_map(|(release, deadline)| [*release, *deadline]);
     let slice_ends = all.iter().flat_map(|of| of.slices.iter().flat_map(|(.., start, end)| [*start, *end]));
-    let late = all.iter().flat_map(|of| of.missed.iter().map(|(.., time)| *time));
+    let late = all.iter().flat_map(|of| of.missed.iter().map(|(_, _, time, _)| *time));
+    let instead = all.iter().flat_map(|of| of.instead.iter().map(|(.., time)| *time));
     let stretches = all.iter().flat_map(|of| of.holds.iter().chain(&of.waits));
     let stretch_ends = stretches.flat_map(|stretch| [stretch.start.0, stretch.end.0]);
-    let unit_ns =
-        windows_ends.chain(slice_ends).chain(stretch_ends).chain(late).chain([until.0]).fold(0, common_divisor).max(1);
+    let unit_ns = windows_ends
+        .chain(slice_ends)
+        .chain(stretch_ends)
+        .chain(late)
+        .chain(instead)
+        .chain([until.0])
+        .fold(0, common_divisor)
+        .max(1);
     let mut ids: Vec<Id> = windows.keys().copied().collect();
     ids.sort_by_key(|id| (windows[id].0, *id));
     let places: BTreeMap<Id, u64> = ids.iter().enumerate().map(|(place, id)| (*id, place as u64)).collect();
@@ -122,9 +136,11 @@ pub(super) fn schedules(comparison: &Comparison) -> SchedulesJson {
         [u64::from(id.0.0), id.1, release / unit_ns, deadline / unit_ns]
     };
     let jobs = ids.iter().flat_map(job).collect();
-    let courses = all.into_iter().map(|full| (full.name.clone(), full.shortened(unit_ns, &places, MOST_SLICES)));
+    let whys: BTreeSet<&str> = all.iter().flat_map(|of| of.missed.iter().map(|(.., why)| *why)).collect();
+    let whys: Vec<&str> = whys.into_iter().filter(|why| !why.is_empty()).collect();
+    let courses = all.into_iter().map(|full| (full.name.clone(), full.shortened(unit_ns, &places, &whys, MOST_SLICES)));
     let schedules = without_doubles(courses.collect());
-    SchedulesJson { unit_ns, reasons: REASONS, jobs, schedules }
+    SchedulesJson { unit_ns, reasons: REASONS, whys, jobs, schedules }
 }
 
 /// Replaces repeated courses by a reference to the first, because many schedulers decide alike.
@@ -147,7 +163,7 @@ fn common_divisor(a: u64, b: u64) -> u64 {
 }
 
 impl Full {
-    fn shortened(mut self, unit_ns: u64, places: &BTreeMap<Id, u64>, most: usize) -> Course {
+    fn shortened(mut self, unit_ns: u64, places: &BTreeMap<Id, u64>, whys: &[&str], most: usize) -> Course {
         self.slices.sort_by_key(|(core, _, start, _)| (*start, *core));
         let cut = self.slices.split_off(self.slices.len().min(most));
         let until = cut.first().map(|(_, _, start, _)| start / unit_ns);
@@ -163,7 +179,14 @@ impl Full {
         self.missed.iter().filter_map(|(id, ..)| place(id)).for_each(|missed| {
             open.remove(&missed);
         });
-        let missed = self.missed.iter().filter_map(|(id, why, time)| Some([place(id)?, *why, time / unit_ns]));
+        let held_up = |why: &str| whys.iter().position(|known| *known == why).map_or(0, |at| at as u64 + 1);
+        let missed = self
+            .missed
+            .iter()
+            .filter_map(|(id, reason, time, why)| Some([place(id)?, *reason, time / unit_ns, held_up(why)]));
+        let instead =
+            self.instead.iter().filter_map(|(id, task, time)| Some([place(id)?, u64::from(task.0), time / unit_ns]));
+        let instead = instead.flatten().collect();
         let encoded = |stretch: &Stretch| {
             let job = place(&(stretch.task, stretch.number))?;
             let (start, length) = (stretch.start.0 / unit_ns, (stretch.end - stretch.start).0 / unit_ns);
@@ -172,25 +195,29 @@ impl Full {
         let is_drawn = |stretch: &&Stretch| until.is_none_or(|until| stretch.start.0 / unit_ns < until);
         let all = |list: &[Stretch]| list.iter().filter(is_drawn).filter_map(encoded).flatten().collect();
         let (holds, waits) = (all(&self.holds), all(&self.waits));
-        Course { slices, missed: missed.flatten().collect(), holds, waits, open: open.into_iter().collect(), until }
+        let (missed, open) = (missed.flatten().collect(), open.into_iter().collect());
+        Course { slices, missed, instead, holds, waits, open, until }
     }
 }
 
 fn of_recording(name: &str, recording: &Recorder, until: Time) -> Full {
     let slice = |slice: &temponet_sim::Slice| (slice.core, (slice.task, slice.number), slice.start.0, slice.end.0);
-    let (mut missed, mut open) = (Vec::new(), Vec::new());
+    let misses: BTreeMap<Id, &Miss> = recording.misses.iter().map(|miss| ((miss.task, miss.number), miss)).collect();
+    let (mut missed, mut instead, mut open) = (Vec::new(), Vec::new(), Vec::new());
     for job in recording.jobs.iter().filter(|job| !job.met() || job.left > until) {
         let id = (job.task, job.number);
         if !job.met() && job.deadline <= until {
-            let (why, time) = reason(job);
-            missed.push((id, why, time.0));
+            let (reason, time) = reason(job);
+            let miss = misses.get(&id);
+            missed.push((id, reason, time.0, miss.map_or("", |miss| miss.why)));
+            instead.extend(miss.iter().flat_map(|miss| &miss.ran_instead).map(|(task, time)| (id, *task, time.0)));
         } else {
             open.push(id);
         }
     }
     let slices = recording.slices.iter().map(slice).collect();
     let (holds, waits) = (recording.holds.clone(), recording.waits.clone());
-    Full { name: name.into(), slices, missed, open, holds, waits }
+    Full { name: name.into(), slices, missed, instead, open, holds, waits }
 }
 
 /// Returns the index into [`REASONS`] for a missed job, and the time that belongs to it.
@@ -211,13 +238,13 @@ fn of_optimum(optimum: &Clairvoyant, cores: usize, until: Time) -> Full {
     let (mut missed, mut open) = (Vec::new(), Vec::new());
     for (index, (release, is_chosen)) in optimum.first_run.iter().enumerate() {
         match (is_chosen, release.time < until, release.deadline <= until) {
-            (false, true, true) => missed.push((id(index), LEFT_OUT, 0)),
+            (false, true, true) => missed.push((id(index), LEFT_OUT, 0, "")),
             (_, true, false) => open.push(id(index)),
             _ => {}
         }
     }
     let name = if optimum.met.is_exact() { "clairvoyant optimum" } else { "clairvoyant, best schedule found" };
-    Full { name: name.into(), slices, missed, open, holds: Vec::new(), waits: Vec::new() }
+    Full { name: name.into(), slices, missed, instead: Vec::new(), open, holds: Vec::new(), waits: Vec::new() }
 }
 
 #[cfg(test)]
@@ -238,21 +265,31 @@ mod tests {
         let stretch =
             |task, start, end| Stretch { resource: ResourceId(2), task, number: 0, start: Time(start), end: Time(end) };
         let (holds, waits) = (vec![stretch(TaskId(0), 20, 30)], vec![stretch(TaskId(1), 20, 40)]);
-        Full { name: "x".into(), slices, missed: vec![(b, 1, 20)], open: vec![a], holds, waits }
+        Full {
+            name: "x".into(),
+            slices,
+            missed: vec![(b, 1, 20, "never started")],
+            instead: vec![(b, TaskId(0), 10)],
+            open: vec![a],
+            holds,
+            waits,
+        }
     }
 
     #[test]
     fn short_arrays_hold_the_whole_schedule() {
-        let short = full().shortened(10, &[((TaskId(0), 0), 0), ((TaskId(1), 0), 1)].into(), MOST_SLICES);
+        let short =
+            full().shortened(10, &[((TaskId(0), 0), 0), ((TaskId(1), 0), 1)].into(), &["never started"], MOST_SLICES);
         assert_eq!(short.slices, [0, 0, 1, 2, 1, 1, 0, 1, 0, 1, 2, 2]);
-        assert_eq!((short.missed, short.open, short.until), (vec![1, 1, 2], vec![0], None));
+        assert_eq!((short.missed, short.open, short.until), (vec![1, 1, 2, 1], vec![0], None));
+        assert_eq!(short.instead, [1, 0, 1]);
         assert_eq!((short.holds, short.waits), (vec![2, 0, 2, 1], vec![2, 1, 2, 2]));
     }
 
     #[test]
     fn a_scheduler_that_cuts_time_fine_does_not_make_the_page_huge() {
         let whole = Full { missed: Vec::new(), open: Vec::new(), ..full() };
-        let short = whole.shortened(10, &[((TaskId(0), 0), 0), ((TaskId(1), 0), 1)].into(), 2);
+        let short = whole.shortened(10, &[((TaskId(0), 0), 0), ((TaskId(1), 0), 1)].into(), &[], 2);
         assert_eq!((short.slices.len(), short.until), (2 * 4, Some(3)));
         assert_eq!(short.open, [1], "where a job ends is not told if its end is not drawn");
     }

@@ -21,11 +21,12 @@ function legend() {
     entry([lines("M7 13V1m-3 4l3 -4l3 4", theme.mark, 1)], "release");
     entry([lines("M7 1v12m-3 -4l3 4l3 -4", theme.mark, 1)], "deadline");
   }
-  const names = coloursAreCores() ? Array.from({ length: page.cores }, (_, core) => "core " + core) : page.tasks;
+  if (page.parts_ns !== null) entry([lines("M7 0v14", theme.focus, 2)], "first difference of the two");
+  const names = coloursAreCores() ? Array.from({ length: page.cores }, (_, core) => page.core_names[core]) : page.tasks;
   const most = names.length > MOST_NAMED ? MOST_NAMED / 3 : names.length;
   names.slice(0, most).forEach((name, index) => entry([square(colour(index))], name));
   page.resources.slice(0, 8).forEach((name, index) => entry([["rect", { x: 0, y: 5, width: 14, height: 4, fill: colour(page.tasks.length + index) }]], `holds ${name}`));
-  if (page.resources.length && page.by_task) entry([["rect", { x: 1, y: 2, width: 12, height: 8, fill: "none", stroke: theme.bad, "stroke-dasharray": "4 3" }]], "waits for a resource");
+  if (page.resources.length && page.by_task) entry([["rect", { x: 1, y: 2, width: 12, height: 8, fill: "none", stroke: theme.soft, "stroke-dasharray": "1 2" }]], "waits for a resource");
   if (names.length > most) make("li", list, `and ${names.length - most} more, whose colours repeat: a bar with room has its name, and pointing at one tells its job`);
 }
 

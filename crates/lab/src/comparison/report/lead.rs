@@ -1,0 +1,205 @@
+//! What the first screen of the page shows beside the verdict: four numbers, and where two schedules part.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use temponet_sim::{JobRecord, Recorder};
+use temponet_task::{Measure, TaskId, TaskSet, Time};
+use temponet_wording::{grouped, listed};
+
+use crate::comparison::{Comparison, ComparisonRow};
+use crate::stats::percent;
+
+/// Returns the four numbers of the page, each with what it is.
+pub(super) fn numbers(comparison: &Comparison) -> Vec<(String, String)> {
+    let Some(best) = comparison.rows.first() else { return Vec::new() };
+    let share = |row: &ComparisonRow| percent(row.metrics.jobs.compliance());
+    let interval = match best.interval_in_words() {
+        words if words == "–" => String::new(),
+        words => format!("; 95% interval: {words}"),
+    };
+    let mut numbers = vec![(share(best), format!("of the jobs in time under {}{interval}", best.shown()))];
+    if let Some(other) = other_than(comparison, 0).map(|place| &comparison.rows[place]) {
+        numbers.push((share(other), format!("under {}", other.shown())));
+    }
+    numbers.push(match comparison.of_optimum(best) {
+        Some(of) => {
+            let is_exact = comparison.possible(comparison.counted()).is_some_and(|(_, is_exact)| is_exact);
+            let at_least = if is_exact { "" } else { "≥ " };
+            let what = if comparison.counted() == Measure::Met { "jobs" } else { "measure of the goal" };
+            (format!("{at_least}{}", percent(of)), format!("of the {what} that anybody could serve, with hindsight"))
+        }
+        None => {
+            let set = &comparison.plan.set;
+            (format!("{:.2}", set.utilization() / set.capacity()), "load at the wcet; above 1 somebody waits".into())
+        }
+    });
+    numbers.push(worst_task(comparison, best));
+    numbers
+}
+
+/// The task that misses most, or how much a run without a miss says.
+fn worst_task(comparison: &Comparison, best: &ComparisonRow) -> (String, String) {
+    let tasks = comparison.plan.set.tasks().iter().zip(&best.metrics.tasks);
+    let counted = tasks.filter(|(_, of)| of.jobs.released > 0);
+    let worst = counted.min_by(|(_, a), (_, b)| a.jobs.compliance().total_cmp(&b.jobs.compliance()));
+    match worst {
+        Some((task, of)) if of.jobs.compliance() < 1.0 => {
+            (percent(of.jobs.compliance()), format!("of {} in time, the task that misses most", task.name))
+        }
+        _ => {
+            let jobs = best.metrics.jobs.released;
+            let allows = format!("missed of {} jobs", grouped(jobs));
+            // No miss in n jobs leaves a probability of up to 3/n, with a confidence of 95%.
+            let rule = if jobs >= 3 { format!("; that allows 1 in {}", grouped(jobs / 3)) } else { String::new() };
+            ("0".into(), allows + &rule)
+        }
+    }
+}
+
+/// Returns the scheduler to compare one with: EDF, or the best other one.
+pub(super) fn other_than(comparison: &Comparison, place: usize) -> Option<usize> {
+    let rows = &comparison.rows;
+    let edf = rows.iter().position(ComparisonRow::is_baseline).filter(|edf| *edf != place);
+    edf.or_else(|| (0..rows.len()).find(|other| *other != place))
+}
+
+/// Where two schedules part.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Parting {
+    /// When they first run different jobs.
+    pub at: Time,
+    /// Deadline of the first job that only the second one misses; `at` if there is none.
+    pub shows: Time,
+    /// What happens, in words.
+    pub words: String,
+}
+
+/// Returns where the schedules of two rows part; none if they are the same as far as they were recorded.
+pub(super) fn parting(comparison: &Comparison, first: usize, second: usize) -> Option<Parting> {
+    let (set, until) = (&comparison.plan.set, comparison.plan.record_until);
+    let (one, other) = (comparison.rows.get(first)?, comparison.rows.get(second)?);
+    let (at, runs, runs_instead) = difference(&one.recording, &other.recording, until)?;
+    let named = |jobs: &BTreeSet<Id>| match jobs.is_empty() {
+        true => "nothing instead".to_string(),
+        false => {
+            let names: Vec<String> = jobs.iter().map(|id| job_name(set, *id)).collect();
+            listed(names.iter().map(String::as_str), 3)
+        }
+    };
+    let mut words = format!(
+        "They part at {}: {} runs {}, {} runs {}.",
+        in_words(at),
+        one.shown(),
+        named(&runs),
+        other.shown(),
+        named(&runs_instead)
+    );
+    let is_missed = |job: &&JobRecord| !job.met() && job.deadline <= until;
+    let missed_by_one: BTreeSet<Id> = one.recording.jobs.iter().filter(is_missed).map(id).collect();
+    let only_other = other.recording.jobs.iter().filter(is_missed).filter(|job| job.deadline > at);
+    let only_other = only_other.filter(|job| !missed_by_one.contains(&id(job))).min_by_key(|job| job.deadline);
+    if let Some(job) = only_other {
+        let why = why(set, &other.recording, id(job)).map_or(String::new(), |why| format!(": {why}"));
+        words += &format!(
+            " {} then misses {}, due {}{why}.",
+            other.scheduler,
+            job_name(set, id(job)),
+            in_words(job.deadline)
+        );
+    }
+    Some(Parting { at, shows: only_other.map_or(at, |job| job.deadline), words })
+}
+
+/// Task and number of a job.
+type Id = (TaskId, u64);
+
+fn id(job: &JobRecord) -> Id {
+    (job.task, job.number)
+}
+
+fn job_name(set: &TaskSet, (task, number): Id) -> String {
+    format!("{} #{number}", set.tasks()[task].name)
+}
+
+/// Why a job missed its deadline and what ran instead, as in the jobs' CSV.
+fn why(set: &TaskSet, recording: &Recorder, of: Id) -> Option<String> {
+    let miss = recording.misses.iter().find(|miss| (miss.task, miss.number) == of)?;
+    let instead: Vec<String> = miss
+        .ran_instead
+        .iter()
+        .map(|(task, time)| format!("{} {}", set.tasks()[*task].name, in_words(*time)))
+        .collect();
+    let instead = if instead.is_empty() { String::new() } else { format!("; meanwhile {} ran", instead.join(", ")) };
+    Some(format!("{}{instead}", miss.why))
+}
+
+/// A time with four digits.
+fn in_words(time: Time) -> String {
+    super::ranked_table::time(Some(time.0 as f64))
+}
+
+/// Returns the first date before `until` at which two schedules run different jobs, and the jobs that only one of them
+/// runs then.
+fn difference(one: &Recorder, other: &Recorder, until: Time) -> Option<(Time, BTreeSet<Id>, BTreeSet<Id>)> {
+    let mut changes: BTreeMap<Time, [Vec<(bool, Id)>; 2]> = BTreeMap::new();
+    for (which, recording) in [one, other].into_iter().enumerate() {
+        for slice in &recording.slices {
+            let job = (slice.task, slice.number);
+            changes.entry(slice.start).or_default()[which].push((true, job));
+            changes.entry(slice.end).or_default()[which].push((false, job));
+        }
+    }
+    let mut running: [BTreeSet<Id>; 2] = Default::default();
+    for (date, both) in changes.into_iter().take_while(|(date, _)| *date < until) {
+        for (running, mut changes) in running.iter_mut().zip(both) {
+            // A slice that ends where the next one of its job begins is no end.
+            changes.sort_by_key(|(begins, _)| *begins);
+            for (begins, job) in changes {
+                if begins {
+                    running.insert(job)
+                } else {
+                    running.remove(&job)
+                };
+            }
+        }
+        if running[0] != running[1] {
+            let only = |a: usize, b: usize| running[a].difference(&running[b]).copied().collect();
+            return Some((date, only(0, 1), only(1, 0)));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use temponet_sim::Slice;
+    use temponet_task::{CoreId, Speed};
+
+    fn recording(slices: &[(u32, u64, u64, u64)]) -> Recorder {
+        let mut recording = Recorder::until(Time(100));
+        recording.slices = slices
+            .iter()
+            .map(|(core, job, start, end)| Slice {
+                core: CoreId(*core),
+                task: TaskId(0),
+                number: *job,
+                start: Time(*start),
+                end: Time(*end),
+                speed: Speed::FULL,
+            })
+            .collect();
+        recording
+    }
+
+    #[test]
+    fn schedules_part_where_they_run_different_jobs_not_where_cores_or_slices_differ() {
+        let one = recording(&[(0, 1, 0, 10), (1, 2, 0, 10), (0, 3, 10, 20)]);
+        let moved = recording(&[(1, 1, 0, 5), (1, 1, 5, 10), (0, 2, 0, 10), (0, 3, 10, 20)]);
+        assert_eq!(difference(&one, &moved, Time(100)), None);
+        let other = recording(&[(0, 1, 0, 10), (1, 2, 0, 10), (0, 4, 10, 20)]);
+        let (at, runs, instead) = difference(&one, &other, Time(100)).unwrap();
+        assert_eq!((at, runs.len(), instead.first()), (Time(10), 1, Some(&(TaskId(0), 4))));
+        assert_eq!(difference(&one, &other, Time(10)), None, "what was not recorded does not count");
+    }
+}
