@@ -25,6 +25,8 @@ pub struct Training {
     phases: Vec<PhaseFigures>,
     verdict: TrainingVerdict,
     seed: u64,
+    /// Name of the set; none for sets that the recipe draws.
+    set: Option<String>,
 }
 
 /// Passes the progress of a training on to a Python function, and lets it be cancelled.
@@ -114,6 +116,7 @@ pub fn train(
     let mut recipe = recipe.map(|text| parsed(text, "json", "")).transpose()?.unwrap_or_default();
     recipe.seed = seed.unwrap_or(recipe.seed);
     let own = set.map(|set| (*set.set).clone());
+    let set = own.as_ref().map(|own| own.name.clone());
     parts(own.as_ref()).map_err(errors::input)?;
     check_teachers(&recipe, own.as_ref()).map_err(errors::input)?;
     let weights = begin_with.map(|name| initial_weights(name, &recipe)).transpose().map_err(errors::input)?;
@@ -137,7 +140,7 @@ pub fn train(
         Ok((model, phases, verdict))
     })?;
     let (model, phases, verdict) = trained.map_err(errors::input)?;
-    Ok(Training { model: Arc::new(model), phases, verdict, seed })
+    Ok(Training { model: Arc::new(model), phases, verdict, seed, set })
 }
 
 #[pymethods]
@@ -162,6 +165,7 @@ impl Training {
 
     /// The curves as a self-contained page.
     fn html(&self) -> String {
-        curves::page(&self.phases, &baselines(&self.verdict))
+        let about = curves::About::of(self.set.as_deref(), &self.verdict);
+        curves::page(&self.phases, &baselines(&self.verdict), &about)
     }
 }

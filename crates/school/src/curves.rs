@@ -1,6 +1,7 @@
 //! The course of a training: curves as a picture, and a page with all figures.
 
 use temponet_train::PhaseFigures;
+use temponet_wording::counted;
 
 use temponet_lab::stats::percent;
 use temponet_page::fragment::scrolling;
@@ -8,62 +9,96 @@ use temponet_page::plot::{Panel, Span, picture};
 use temponet_page::svg::Svg;
 use temponet_page::{HtmlCell, HtmlTable, Page};
 
+use crate::verdict::TrainingVerdict;
+
 /// A scheduler to beat: its name, and its share of deadlines met on unseen jobs, 0 to 1.
 pub type Baseline = (String, f64);
 
 /// Draws the course of a training as an SVG file. One chart has the share of deadlines met on validation jobs, phase by
-/// phase, the best share so far, and each baseline as a level. The other has the loss, whose meaning changes with the
-/// method.
+/// phase, that of the critical jobs, and each baseline as a level. If the weights are chosen by another score, such as a
+/// value, a chart of its own has that. The last one has the loss, whose meaning changes with the method.
 pub fn svg(phases: &[PhaseFigures], baselines: &[Baseline]) -> String {
-    drawn(phases, baselines).file()
+    drawn(phases, baselines, 3).file()
 }
 
-fn drawn(phases: &[PhaseFigures], baselines: &[Baseline]) -> Svg {
-    let points = |of: &dyn Fn(&PhaseFigures) -> f64| -> Vec<(f64, f64)> {
-        phases.iter().enumerate().map(|(place, phase)| ((place + 1) as f64, of(phase))).collect()
+/// Names of the curves before the baselines.
+const CURVES: [&str; 5] = ["in time", "critical in time", "score", "best so far", "loss"];
+
+fn drawn(phases: &[PhaseFigures], baselines: &[Baseline], in_row: usize) -> Svg {
+    let points = |of: &dyn Fn(&PhaseFigures) -> Option<f64>| -> Vec<(f64, f64)> {
+        let numbered = phases.iter().enumerate();
+        numbered.filter_map(|(place, phase)| Some(((place + 1) as f64, of(phase)?))).collect()
     };
     let begins = |place: usize| place == 0 || phases[place - 1].stage != phases[place].stage;
     let marks: Vec<(f64, String)> = (0..phases.len())
         .filter(|place| begins(*place))
         .map(|place| ((place + 1) as f64, phases[place].method.clone()))
         .collect();
-    let ends = |values: &mut dyn Iterator<Item = f64>| {
-        values.fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(value), high.max(value)))
+    // Weights are chosen by the share in time itself where all jobs are worth the same.
+    let is_plain = phases.iter().all(|phase| phase.score == phase.met);
+    let of_best = |is_asked: bool| if is_asked { points(&|phase| Some(phase.best)) } else { Vec::new() };
+    let panel = |title: &str, curves: Vec<Vec<(f64, f64)>>, is_share: bool| {
+        let values = curves.iter().flatten().map(|(_, value)| *value);
+        let (low, high) = values.fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(value), high.max(value)));
+        let y = match is_share {
+            // Rounded to multiples of four percent, so that all labels of the axis are whole.
+            true => match ((low * 25.0).floor() / 25.0, (high * 25.0).ceil() / 25.0) {
+                (low, high) if low < high => Span::Shares(low, high),
+                _ => Span::Shares(0.0, 1.0),
+            },
+            false => Span::Numbers(low.min(0.0), if high > 0.0 { high } else { 1.0 }),
+        };
+        Panel { title: title.into(), x_label: "phase", curves, y, marks: marks.clone(), is_log: false }
     };
-    // Rounded to multiples of four percent, so that all labels of the axis are whole.
-    let levels = baselines.iter().map(|(_, score)| *score);
-    let (low, high) = ends(&mut phases.iter().flat_map(|phase| [phase.score, phase.best]).chain(levels));
-    let (low, high) = ((low * 25.0).floor() / 25.0, (high * 25.0).ceil() / 25.0);
-    let shares = if low < high { Span::Shares(low, high) } else { Span::Shares(0.0, 1.0) };
-    let (least, most) = ends(&mut phases.iter().map(|phase| phase.loss));
-    let numbers = Span::Numbers(least.min(0.0), if most > 0.0 { most } else { 1.0 });
-    let mut curves = vec![points(&|phase| phase.best), points(&|phase| phase.score), Vec::new()];
-    curves.extend(baselines.iter().map(|(_, score)| points(&|_| *score)));
-    let scores = Panel {
-        title: "In time on unseen jobs".into(),
-        x_label: "phase",
-        curves,
-        y: shares,
-        marks: marks.clone(),
-        is_log: false,
-    };
-    let losses = Panel {
-        title: "Mean loss".into(),
-        x_label: "phase",
-        curves: vec![Vec::new(), Vec::new(), points(&|phase| phase.loss)],
-        y: numbers,
-        marks,
-        is_log: false,
-    };
-    let mut names: Vec<String> = ["best so far", "this phase", "loss"].map(String::from).to_vec();
-    names.extend(baselines.iter().map(|(name, score)| format!("{name} {}", percent(*score))));
-    picture(&[scores, losses], 2, &names)
+    let mut shares = vec![points(&|phase| Some(phase.met)), points(&|phase| phase.critical), Vec::new()];
+    shares.extend([of_best(is_plain), Vec::new()]);
+    shares.extend(baselines.iter().map(|(_, share)| points(&|_| Some(*share))));
+    let mut panels = vec![panel("In time on unseen jobs", shares, true)];
+    if !is_plain {
+        let score = points(&|phase| Some(phase.score));
+        panels.push(panel(
+            "Score that weights are chosen by",
+            vec![Vec::new(), Vec::new(), score, of_best(true)],
+            true,
+        ));
+    }
+    let loss = points(&|phase| Some(phase.loss));
+    panels.push(panel("Mean loss", vec![Vec::new(), Vec::new(), Vec::new(), Vec::new(), loss], false));
+    let mut names: Vec<String> = CURVES.map(String::from).to_vec();
+    names.extend(baselines.iter().map(|(name, share)| format!("{name} {}", percent(*share))));
+    picture(&panels, in_row.min(panels.len()), &names)
 }
 
-/// Returns a page with the curves and their figures.
-pub fn page(phases: &[PhaseFigures], baselines: &[Baseline]) -> String {
+/// What a training was about.
+#[derive(Clone, Debug, Default)]
+pub struct About {
+    /// Name of the set that was learned on; "random sets" if the recipe draws them.
+    pub set: String,
+    /// How it was judged.
+    pub facts: String,
+    /// Sentence of the verdict.
+    pub verdict: String,
+}
+
+impl About {
+    /// Describes a training that is still running or was interrupted.
+    pub fn unfinished(set: Option<&str>) -> About {
+        let facts = "curves so far".into();
+        About { set: set.unwrap_or("random sets").into(), facts, verdict: "The training is not finished.".into() }
+    }
+
+    /// Describes a training on a set, or on sets that the recipe draws, from its verdict.
+    pub fn of(set: Option<&str>, verdict: &TrainingVerdict) -> About {
+        let runs = counted(verdict.trials, "unseen run");
+        let facts = format!("judged on {runs}, by the goal: {}", verdict.goal());
+        About { set: set.unwrap_or("random sets").into(), facts, verdict: verdict.sentence() }
+    }
+}
+
+/// Returns a page with set, verdict, the curves and their figures.
+pub fn page(phases: &[PhaseFigures], baselines: &[Baseline], about: &About) -> String {
     let mut table = HtmlTable::sortable();
-    for name in ["stage", "method", "phase", "updates", "loss", "norm", "in time"] {
+    for name in ["stage", "method", "phase", "updates", "loss", "norm", "score", "in time", "critical in time"] {
         table.column(name, "", "");
     }
     for phase in phases {
@@ -78,6 +113,8 @@ pub fn page(phases: &[PhaseFigures], baselines: &[Baseline]) -> String {
                 HtmlCell::figure(format!("{:.4}", phase.loss), Some(phase.loss)),
                 HtmlCell::figure(format!("{:.3}", phase.norm), Some(phase.norm)),
                 HtmlCell::figure(percent(phase.score), Some(phase.score)),
+                HtmlCell::figure(percent(phase.met), Some(phase.met)),
+                HtmlCell::figure(phase.critical.map_or("–".into(), percent), phase.critical),
             ],
         );
     }
@@ -86,8 +123,13 @@ pub fn page(phases: &[PhaseFigures], baselines: &[Baseline]) -> String {
     } else {
         "Level lines: schedulers to beat, on the runs of the verdict, which are other unseen runs than those of the phases."
     };
-    let curves = scrolling(&drawn(phases, baselines).inline());
-    Page::new("Training").section("", hint, &curves).section("Phases", "", &table.finish()).finish()
+    let curves = scrolling(&drawn(phases, baselines, 2).inline());
+    Page::new(&format!("Training on {}", about.set))
+        .facts(&about.facts)
+        .verdict(&about.verdict)
+        .section("", hint, &curves)
+        .section("Phases", "", &table.finish())
+        .finish()
 }
 
 #[cfg(test)]
@@ -117,6 +159,18 @@ mod tests {
         let with = svg(&phases, &[("edf".into(), 0.92), ("mh-edf".into(), 0.957)]);
         assert_eq!((plain.matches("<polyline").count(), with.matches("<polyline").count()), (3, 5));
         assert!(with.contains(">edf 92.00%<") && with.contains(">96%<"), "the axis reaches the baselines: {with}");
-        assert!(page(&phases, &[]).contains("dqn &lt;1&gt;") && !page(&[], &[]).contains("NaN"));
+        let about = About { set: "<robot>".into(), facts: "judged".into(), verdict: "Use it.".into() };
+        let html = page(&phases, &[], &about);
+        assert!(html.contains("dqn &lt;1&gt;") && !page(&[], &[], &about).contains("NaN"));
+        assert!(html.contains("Training on &lt;robot&gt;") && html.contains("<p class=\"verdict\">Use it.</p>"));
+    }
+
+    #[test]
+    fn what_is_not_a_share_in_time_has_an_axis_of_its_own() {
+        let worth = PhaseFigures { score: 0.4, best: 0.4, critical: Some(0.99), ..phase(1, 0.82) };
+        let more = PhaseFigures { score: 0.5, best: 0.5, critical: Some(0.98), ..phase(2, 0.83) };
+        let picture = svg(&[worth, more], &[("edf".into(), 0.9)]);
+        assert!(picture.contains("Score that weights are chosen by"), "{picture}");
+        assert!(picture.contains(">80%<") && picture.contains(">40%<"), "two axes: {picture}");
     }
 }

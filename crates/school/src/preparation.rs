@@ -76,12 +76,8 @@ pub fn verdict(model: Model, start: Option<&Start>, trials: &[Case]) -> Result<T
     judge(&roster, start, &others, trials, ORACLE_SECONDS)
 }
 
-/// Returns the shares of EDF and of the best other scheduler on the runs of the verdict; empty if the curve weighs jobs
-/// by value or criticality.
+/// Returns the shares in time of EDF and of the best other scheduler on the runs of the verdict.
 pub fn baselines(verdict: &TrainingVerdict) -> Vec<curves::Baseline> {
-    if !verdict.goal().is_plain() {
-        return Vec::new();
-    }
     let is_shown = |(place, judged): &(usize, &JudgedScheduler)| *place == 0 || is_baseline(&judged.name);
     let others = verdict.others.iter().enumerate().filter(is_shown);
     others.map(|(_, judged)| (judged.name.clone(), judged.compliance)).collect()

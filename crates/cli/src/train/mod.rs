@@ -143,6 +143,7 @@ pub fn run(args: Args) -> Result<()> {
         model_file.write(model.to_bytes()?)?;
     }
     outcome?;
+    let set_name = set.as_ref().map(|set| set.name.clone());
     let trials = trials(&recipe, set.clone(), args.trials)?;
     let mut verdict = verdict(model.clone(), start.as_ref(), &trials)?;
     verdict.settle(&mut model, set.as_ref());
@@ -150,7 +151,7 @@ pub fn run(args: Args) -> Result<()> {
         // Again, with the verdict in it.
         model_file.write(model.to_bytes()?)?;
     }
-    watcher.draw(&baselines(&verdict))?;
+    watcher.draw(&baselines(&verdict), &curves::About::of(set_name.as_deref(), &verdict))?;
     if args.json {
         output::print_json(&JsonTraining {
             model: (!is_unchanged).then(|| output.display().to_string()),
@@ -262,7 +263,7 @@ fn text(output: &Path, verdict: &TrainingVerdict, first: Option<&Case>) -> Strin
     let is_shown = |(place, judged): &(usize, &JudgedScheduler)| *place < 3 || is_baseline(&judged.name);
     rows.extend(verdict.others.iter().enumerate().filter(is_shown).map(|(_, judged)| row(judged)));
     let header: Vec<&str> = header.iter().map(String::as_str).collect();
-    text += &table::render_with(&header, &rows, 1);
+    text += &table::render_fitting(&header, &rows, 1);
     let output = output.display();
     let written = match verdict.is_unchanged {
         true => format!("{output} was not written."),

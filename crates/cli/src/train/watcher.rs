@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use temponet_lab::stats::percent;
-use temponet_school::curves::{self, Baseline};
+use temponet_school::curves::{self, About, Baseline};
 use temponet_train::{EventFile, PhaseFigures, TrainError, TrainingObserver, UpdateFigures, ValidationScores};
 
 use super::Args;
@@ -17,6 +17,8 @@ use crate::{interrupt, output, table};
 pub struct Watcher {
     /// Progress bar.
     pub bar: ProgressBar,
+    /// The set as the user named it; none if the recipe draws sets.
+    set: Option<String>,
     /// Start of the training.
     pub begun: Instant,
     /// File of the checkpoint.
@@ -49,6 +51,7 @@ impl Watcher {
         let tensorboard = args.tensorboard.as_deref().map(events).transpose()?;
         Ok(Watcher {
             bar,
+            set: args.set.clone(),
             begun: Instant::now(),
             checkpoint,
             plot,
@@ -71,10 +74,12 @@ impl Watcher {
     }
 
     /// Draws the curves so far, if the user asks for them.
-    pub fn draw(&self, baselines: &[Baseline]) -> Result<()> {
+    pub fn draw(&self, baselines: &[Baseline], about: &About) -> Result<()> {
         let Some(file) = &self.plot else { return Ok(()) };
-        let draw = if file.is_page() { curves::page } else { curves::svg };
-        file.write(draw(&self.phases, baselines))
+        file.write(match file.is_page() {
+            true => curves::page(&self.phases, baselines, about),
+            false => curves::svg(&self.phases, baselines),
+        })
     }
 
     /// Returns the log with one row per phase.
@@ -130,7 +135,7 @@ impl TrainingObserver for Watcher {
         interrupt::set_last_words(Some(format!(
             "interrupted: {checkpoint} holds what was learned; the same command with --resume goes on with it"
         )));
-        self.draw(&[]).map_err(stopped)?;
+        self.draw(&[], &About::unfinished(self.set.as_deref())).map_err(stopped)?;
         if let Some(file) = &self.log {
             file.write(self.csv()).map_err(stopped)?;
         }
