@@ -119,7 +119,7 @@ fn text(arena: &ArenaResults) -> String {
     let mut out: String = arena.scenarios.iter().map(scenario_text).collect();
     if arena.scenarios.len() > 1 {
         let (header, rows) = overview(arena);
-        out += &(table::render(&header, &rows) + "\n");
+        out += &(table::render_fitting(&header, &rows, 1) + "\n");
     }
     out + &arena.verdict().map_or(String::new(), |verdict| verdict + "\n")
 }
@@ -149,7 +149,7 @@ fn scenario_text(outcome: &ScenarioResult) -> String {
         cells
     }));
     let mut out = format!("{}: {}\n{}\n\n", outcome.scenario.name, outcome.scenario.description, outcome.facts());
-    out += &table::render(&header, &rows);
+    out += &table::render_fitting(&header, &rows, 1);
     for (name, why) in &outcome.skipped {
         out += &format!("not run: {name} ({})\n", with_flags(why));
     }

@@ -52,5 +52,5 @@ pub fn table<'a>(
     if hidden > 0 {
         more += &format!("left out: the chains under {}; --all shows every one\n", counted(hidden, "more scheduler"));
     }
-    format!("\n{}{more}", table::render_with(&header, &cells, words))
+    format!("\n{}{more}", table::render_fitting(&header, &cells, words))
 }

@@ -202,7 +202,7 @@ fn text(row: &ComparisonRow, plan: &ComparisonPlan) -> String {
         })
         .collect();
     out += "\n";
-    out += &table::render(&header, &rows);
+    out += &table::render_fitting(&header, &rows, 1);
     if plan.set.tasks().len() > MOST_ROWS {
         out += &format!("… and {}, all in --json\n", counted(plan.set.tasks().len() - MOST_ROWS, "more task"));
     }

@@ -321,7 +321,8 @@ fn tables(plan: &SweepPlan, summary: &[Vec<PointSummary>]) -> String {
                 [name.clone()].into_iter().chain(points.iter().map(|point| cell(&of[*point]))).collect()
             };
             let header: Vec<&str> = header.iter().map(String::as_str).collect();
-            out += &(table::render(&header, &names.iter().zip(summary).map(row).collect::<Vec<_>>()) + "\n");
+            let rows: Vec<Vec<String>> = names.iter().zip(summary).map(row).collect();
+            out += &(table::render_fitting(&header, &rows, 1) + "\n");
         }
     }
     out

@@ -34,6 +34,30 @@ pub fn render_with(header: &[&str], rows: &[Vec<String>], words: usize) -> Strin
     out
 }
 
+/// Greatest width of a table, in characters.
+const WIDEST: usize = 100;
+
+/// Renders a table as [`render_with`] does. One that is wider than 100 characters loses columns from the right, and a
+/// line below it names them; `--json` has them all.
+pub fn render_fitting(header: &[&str], rows: &[Vec<String>], words: usize) -> String {
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.chain([header[column].chars().count()]).max().unwrap_or(0)
+    };
+    let mut total = 0;
+    let fits = |column: &usize| {
+        total += width(*column) + if *column > 0 { 2 } else { 0 };
+        total <= WIDEST
+    };
+    let kept = (0..header.len()).take_while(fits).count().max(2).min(header.len());
+    let rows: Vec<Vec<String>> = rows.iter().map(|row| row[..kept].to_vec()).collect();
+    let mut out = render_with(&header[..kept], &rows, words);
+    if kept < header.len() {
+        out += &format!("columns left out: {}; --json has them\n", header[kept..].join(", "));
+    }
+    out
+}
+
 /// Renders a Markdown table with the first column left-aligned and the others right-aligned.
 pub fn markdown(header: &[&str], rows: &[Vec<String>]) -> String {
     let line = |cells: &mut dyn Iterator<Item = &str>| format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "));
@@ -92,6 +116,17 @@ mod tests {
     fn wide_characters_take_two_columns() {
         let rows = vec![vec!["日本".into(), "10".into()], vec!["long".into(), "語".into()]];
         assert_eq!(render(&["a", "b"], &rows), "a      b\n────────\n日本  10\nlong  語\n");
+    }
+
+    #[test]
+    fn a_wide_table_says_what_it_left_out() {
+        let header = ["scheduler", "met", "response", "preempt/job"];
+        let row = vec!["edf".to_string(), "9".repeat(60), "8".repeat(30), "1.00".into()];
+        let text = render_fitting(&header, &[row], 1);
+        assert!(text.lines().take(3).all(|line| line.chars().count() <= WIDEST), "{text}");
+        assert!(text.ends_with("columns left out: response, preempt/job; --json has them\n"), "{text}");
+        let narrow = vec![vec!["a".into(), "10".into()]];
+        assert_eq!(render_fitting(&["name", "n"], &narrow, 1), render(&["name", "n"], &narrow));
     }
 
     #[test]

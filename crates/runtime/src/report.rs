@@ -100,6 +100,16 @@ pub struct Latencies {
 }
 
 impl Latencies {
+    /// Returns all kinds with their names.
+    pub fn kinds(&self) -> [(&'static str, &Histogram); 4] {
+        [
+            ("release to start", &self.start),
+            ("decide", &self.decide),
+            ("switch", &self.switch),
+            ("learned answer", &self.answer),
+        ]
+    }
+
     /// Adds those of another run.
     pub fn merge(&mut self, other: &Latencies) {
         self.start.merge(&other.start);

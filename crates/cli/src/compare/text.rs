@@ -41,7 +41,7 @@ pub fn text(comparison: &Comparison, is_whole: bool) -> String {
     let mut out = heading(&plan.set, plan.horizon);
     out += &format!("\n{runs} from seed {}, {jobs} each scheduler; ", plan.seed);
     out += &format!("goal: {}\n\n", plan.goal);
-    let table = table::render(&header, &rows);
+    let table = table::render_fitting(&header, &rows, 1);
     out += &if std::io::stdout().is_terminal() { bold_row(&table, SHIELDED) } else { table };
     for (name, others) in &folded.ties {
         out += &format!("as {name}: {}\n", others.join(", "));
@@ -132,7 +132,7 @@ impl<'a> Folded<'a> {
     }
 }
 
-/// Returns the columns of the table; with `is_whole`, also the lateness.
+/// Returns the columns of the table, those that matter most on the left; with `is_whole`, also the lateness.
 fn columns(comparison: &Comparison, is_whole: bool) -> Vec<Column> {
     let plan = &comparison.plan;
     let plain = |head: &str| Column { head: head.into(), measure: None };
@@ -141,13 +141,13 @@ fn columns(comparison: &Comparison, is_whole: bool) -> Vec<Column> {
     columns.extend(plan.goal.measures().iter().filter(|measure| **measure != Measure::Met).map(|of| measured(*of)));
     columns.extend([measured(Measure::Met), plain("±95%"), plain("missed")]);
     columns.extend(comparison.clairvoyant.is_some().then(|| plain("of optimum")));
+    if plan.latency {
+        columns.extend(["decision p50", "p99", "p99.9", "max"].map(plain));
+    }
     columns.extend(["response (completed)", "response (all)"].map(plain));
     columns.extend(is_whole.then(|| plain("lateness p95")));
     columns.push(plain("preempt/job"));
     columns.extend((plan.set.cores() > 1).then(|| plain("migr/job")));
-    if plan.latency {
-        columns.extend(["decision p50", "p99", "p99.9", "max"].map(plain));
-    }
     columns
 }
 

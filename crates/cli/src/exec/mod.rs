@@ -9,13 +9,13 @@ mod files;
 mod host_time;
 mod json;
 mod outcome;
+mod page;
 mod text;
 mod undo;
 
 use std::path::PathBuf;
 
 use anyhow::{Result, anyhow, bail};
-use temponet_lab::comparison::report;
 use temponet_lab::progress::Progress;
 use temponet_runtime::platform_sheet::{PlatformSheet, usual_cpus};
 use temponet_runtime::trial::LinuxScheduler;
@@ -215,7 +215,7 @@ pub fn run(args: Args) -> Result<()> {
     }
     outputs.write(&args, &result)?;
     if let Some(file) = report_file {
-        file.write(report::html(&result.comparison))?;
+        file.write(page::html(&result))?;
     }
     match args.json {
         true => output::print_json(&json::ExecJson::of(&result)),

@@ -87,7 +87,7 @@ pub fn gather(
             }
             progress.say(name);
             let instance = instance.map(Instance::path).filter(|_| run == 0);
-            match child::start(name, run, instance) {
+            match progress.during(args.duration, || child::start(name, run, instance)) {
                 Ok(child::ChildResult::Ran(wire)) => {
                     let report = wire.report(set.tasks(), set.cores(), args.duration);
                     runs.push(Run { report, wire: *wire });

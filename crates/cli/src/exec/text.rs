@@ -93,24 +93,15 @@ pub fn text(result: &ExecResult) -> String {
     ]);
     let rows = comparison.rows.iter().zip(&result.measured);
     let cells: Vec<Vec<String>> = rows.clone().map(|(row, measured)| cells(result, &others, row, measured)).collect();
-    out += &table::render(&header, &cells);
+    out += &table::render_fitting(&header, &cells, 1);
     out += "simulated: the same jobs with the median costs measured here; difference in percentage points\n\n";
-    let header = [
-        "scheduler",
-        "release to start",
-        "decide",
-        "switch",
-        "learned answer",
-        "adopted",
-        "overtaken",
-        "overruns",
-        "skipped",
-        "dispatcher",
-    ];
-    let latencies = rows.map(|(row, measured)| latency_cells(row, measured));
-    out += &table::render(&header, &latencies.collect::<Vec<_>>());
-    out += "latencies: p50 / p99 / p99.9 / max; release to start: of jobs that were put on a core at once; switch: of jobs that took the core from another one;\n";
-    out += "dispatcher: share of one core\n";
+    let header = ["scheduler", "latency", "count", "median", "p99", "p99.9", "max"];
+    let latencies: Vec<Vec<String>> = rows.clone().flat_map(|(row, measured)| latency_rows(row, measured)).collect();
+    out += &table::render_with(&header, &latencies, 2);
+    out += "release to start: of jobs that were put on a core at once; switch: of jobs that took the core from another one\n\n";
+    let header = ["scheduler", "adopted", "overtaken", "overruns", "skipped", "dispatcher"];
+    out += &table::render(&header, &rows.map(|(row, measured)| count_cells(row, measured)).collect::<Vec<_>>());
+    out += "adopted, overtaken: answers of the network; dispatcher: share of one core\n";
     for (name, why) in &comparison.skipped {
         out += &format!("not run: {name} ({})\n", with_flags(why));
     }
@@ -139,16 +130,22 @@ fn cells(result: &ExecResult, others: &[Measure], row: &ComparisonRow, measured:
     cells
 }
 
-fn latency_cells(row: &ComparisonRow, measured: &Measured) -> Vec<String> {
-    let (latencies, counts) = (&measured.latencies, &measured.counts);
-    let has_decider = latencies.answer.count() > 0;
+/// The latencies of a scheduler that were measured, a row each.
+fn latency_rows(row: &ComparisonRow, measured: &Measured) -> Vec<Vec<String>> {
+    let line = |(kind, histogram): (&str, &Histogram)| {
+        let time = |at: f64| histogram.quantile(at).map_or("–".into(), |ns| table::time(ns as f64));
+        let words = [row.scheduler.clone(), kind.into(), table::count(histogram.count())];
+        words.into_iter().chain([0.5, 0.99, 0.999, 1.0].map(time)).collect()
+    };
+    measured.latencies.kinds().into_iter().filter(|(_, histogram)| histogram.count() > 0).map(line).collect()
+}
+
+fn count_cells(row: &ComparisonRow, measured: &Measured) -> Vec<String> {
+    let counts = &measured.counts;
+    let has_decider = measured.latencies.answer.count() > 0;
     let answers = |count: u64| if has_decider { table::count(count) } else { "–".into() };
     vec![
         row.scheduler.clone(),
-        quantiles(&latencies.start),
-        quantiles(&latencies.decide),
-        quantiles(&latencies.switch),
-        quantiles(&latencies.answer),
         answers(counts.adopted),
         answers(counts.overtaken),
         table::count(counts.overruns),
