@@ -78,7 +78,9 @@ pub(super) struct Parting {
 pub(super) fn parting(comparison: &Comparison, first: usize, second: usize) -> Option<Parting> {
     let (set, until) = (&comparison.plan.set, comparison.plan.record_until);
     let (one, other) = (comparison.rows.get(first)?, comparison.rows.get(second)?);
-    let (at, runs, runs_instead) = difference(&one.recording, &other.recording, until)?;
+    // On real threads, jobs begin at slightly different dates in any two runs.
+    let least = if comparison.plan.latency { Time(set.median_wcet().0 / 20) } else { Time(1) };
+    let (at, runs, runs_instead) = difference(&one.recording, &other.recording, until, least)?;
     let named = |jobs: &BTreeSet<Id>| match jobs.is_empty() {
         true => "nothing instead".to_string(),
         false => {
@@ -138,9 +140,11 @@ fn in_words(time: Time) -> String {
     super::ranked_table::time(Some(time.0 as f64))
 }
 
-/// Returns the first date before `until` at which two schedules run different jobs, and the jobs that only one of them
-/// runs then.
-fn difference(one: &Recorder, other: &Recorder, until: Time) -> Option<(Time, BTreeSet<Id>, BTreeSet<Id>)> {
+/// The date of a difference, and the jobs that only the one and only the other schedule runs then.
+type Difference = (Time, BTreeSet<Id>, BTreeSet<Id>);
+
+/// Returns the first time before `until` from which on two schedules run different jobs for at least `least`.
+fn difference(one: &Recorder, other: &Recorder, until: Time, least: Time) -> Option<Difference> {
     let mut changes: BTreeMap<Time, [Vec<(bool, Id)>; 2]> = BTreeMap::new();
     for (which, recording) in [one, other].into_iter().enumerate() {
         for slice in &recording.slices {
@@ -150,7 +154,11 @@ fn difference(one: &Recorder, other: &Recorder, until: Time) -> Option<(Time, BT
         }
     }
     let mut running: [BTreeSet<Id>; 2] = Default::default();
+    let mut begun: Option<Difference> = None;
     for (date, both) in changes.into_iter().take_while(|(date, _)| *date < until) {
+        if begun.as_ref().is_some_and(|(since, ..)| date - *since >= least) {
+            return begun;
+        }
         for (running, mut changes) in running.iter_mut().zip(both) {
             // A slice that ends where the next one of its job begins is no end.
             changes.sort_by_key(|(begins, _)| *begins);
@@ -162,12 +170,13 @@ fn difference(one: &Recorder, other: &Recorder, until: Time) -> Option<(Time, BT
                 };
             }
         }
-        if running[0] != running[1] {
-            let only = |a: usize, b: usize| running[a].difference(&running[b]).copied().collect();
-            return Some((date, only(0, 1), only(1, 0)));
-        }
+        let only = |a: usize, b: usize| running[a].difference(&running[b]).copied().collect();
+        begun = match running[0] == running[1] {
+            true => None,
+            false => begun.or_else(|| Some((date, only(0, 1), only(1, 0)))),
+        };
     }
-    None
+    begun.filter(|(since, ..)| until.saturating_sub(*since) >= least)
 }
 
 #[cfg(test)]
@@ -196,10 +205,16 @@ mod tests {
     fn schedules_part_where_they_run_different_jobs_not_where_cores_or_slices_differ() {
         let one = recording(&[(0, 1, 0, 10), (1, 2, 0, 10), (0, 3, 10, 20)]);
         let moved = recording(&[(1, 1, 0, 5), (1, 1, 5, 10), (0, 2, 0, 10), (0, 3, 10, 20)]);
-        assert_eq!(difference(&one, &moved, Time(100)), None);
+        assert_eq!(difference(&one, &moved, Time(100), Time(1)), None);
         let other = recording(&[(0, 1, 0, 10), (1, 2, 0, 10), (0, 4, 10, 20)]);
-        let (at, runs, instead) = difference(&one, &other, Time(100)).unwrap();
+        let (at, runs, instead) = difference(&one, &other, Time(100), Time(1)).unwrap();
         assert_eq!((at, runs.len(), instead.first()), (Time(10), 1, Some(&(TaskId(0), 4))));
-        assert_eq!(difference(&one, &other, Time(10)), None, "what was not recorded does not count");
+        assert_eq!(difference(&one, &other, Time(10), Time(1)), None, "what was not recorded does not count");
+        let late = recording(&[(0, 1, 1, 10), (1, 2, 0, 10), (0, 4, 10, 20)]);
+        assert_eq!(
+            difference(&one, &late, Time(100), Time(2)).unwrap().0,
+            Time(10),
+            "not where one begins a little later"
+        );
     }
 }
