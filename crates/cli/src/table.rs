@@ -41,8 +41,8 @@ const WIDEST: usize = 100;
 /// line below it names them; `--json` has them all.
 pub fn render_fitting(header: &[&str], rows: &[Vec<String>], words: usize) -> String {
     let width = |column: usize| {
-        let cells = rows.iter().map(|row| row[column].chars().count());
-        cells.chain([header[column].chars().count()]).max().unwrap_or(0)
+        let cells = rows.iter().map(|row| row[column].width());
+        cells.chain([header[column].width()]).max().unwrap_or(0)
     };
     let mut total = 0;
     let fits = |column: &usize| {

@@ -81,7 +81,8 @@ impl Progress {
                 let (mut shown, start) = (Time::ZERO, Instant::now());
                 while !is_done.load(Ordering::Acquire) {
                     std::thread::park_timeout(TICK);
-                    let passed = Time(start.elapsed().as_nanos().min(u128::from(length.0)) as u64);
+                    // Whole units, so that none is lost between two steps.
+                    let passed = Time(start.elapsed().as_nanos().min(u128::from(length.0)) as u64 / UNIT * UNIT);
                     self.advance(passed - shown);
                     shown = passed;
                 }

@@ -151,7 +151,7 @@ pub fn run(args: Args) -> Result<()> {
         // Again, with the verdict in it.
         model_file.write(model.to_bytes()?)?;
     }
-    watcher.draw(&baselines(&verdict), &curves::About::of(set_name.as_deref(), &verdict))?;
+    watcher.draw(&baselines(&verdict), &temponet_school::curves::About::of(set_name.as_deref(), &verdict))?;
     if args.json {
         output::print_json(&JsonTraining {
             model: (!is_unchanged).then(|| output.display().to_string()),
