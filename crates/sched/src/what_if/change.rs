@@ -1,6 +1,6 @@
 //! Changes of a set, one at a time.
 
-use temponet_task::{Arrival, Chain, CoreSet, Gap, Speed, Task, TaskId, TaskSet, Time};
+use temponet_task::{Arrival, Chain, CoreSet, Gap, Task, TaskId, TaskSet, Time};
 
 /// One change of a set.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,7 +18,7 @@ pub enum Change {
     Drop(TaskId),
     /// A task may use these cores.
     Move(TaskId, CoreSet),
-    /// There are this many cores. Those that come are like the fastest one.
+    /// There are this many cores. Those that come are like the fastest one that all tasks may use.
     Cores(usize),
     /// Jobs of all tasks take this many thousandths of their time.
     EveryWcet(u64),
@@ -105,9 +105,9 @@ fn follow(before: &TaskSet, changed: &mut TaskSet) -> Option<()> {
 fn set_cores(set: &mut TaskSet, count: usize) -> Option<()> {
     let mut cores = set.machine().cores().to_vec();
     if !cores.is_empty() {
-        let speed = |index: usize| cores.get(index).map_or(Speed::FULL, |core| core.speed);
-        let fastest = (0..cores.len()).rev().max_by_key(|index| speed(*index))?;
-        let more = cores[fastest].clone();
+        // A core that is only for some tasks is no help for the others.
+        let shared = cores.iter().rev().filter(|core| !core.only);
+        let more = shared.max_by_key(|core| core.speed).cloned()?;
         cores.resize(count, more);
     }
     let bound = set.tasks().iter().any(|task| task.cores.last().is_some_and(|last| last.index() >= count));

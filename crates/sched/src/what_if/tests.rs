@@ -139,7 +139,7 @@ fn where_no_task_alone_is_enough_several_are_slowed_and_none_could_be_faster() {
 
 #[test]
 fn a_task_in_the_way_of_its_core_is_moved() {
-    let core = |name: &str| Core { name: name.into(), speed: temponet_task::Speed::FULL };
+    let core = |name: &str| Core::new(name, temponet_task::Speed::FULL);
     let bound = |name: &str, wcet| Task::periodic(name, MS(10), MS(wcet)).with_cores(CoreSet::of([CoreId(0)]));
     let set = TaskSet::new("s", vec![bound("a", 6), bound("b", 6)], 2).with_machine(vec![core("x"), core("y")]);
     let found = what_if(&set);
