@@ -54,7 +54,8 @@ pub(crate) fn blocked_test(tasks: &[Demand], blocking: &[Blocking], budget: &mut
         Interval::Decided(true) => 0,
         Interval::Until(limit) => limit,
     };
-    let longest = tasks.iter().map(|task| task.deadline.0).max().unwrap_or_default();
+    let blocked = blocking.iter().map(|held| held.deadline).filter(|deadline| *deadline != Time::NEVER);
+    let longest = tasks.iter().map(|task| task.deadline).chain(blocked).max().unwrap_or_default().0;
     // Blocking that concerns every deadline moves the end of the interval to be checked.
     let constant = blocking.iter().filter(|held| held.deadline == Time::NEVER).map(|held| held.length.0).max();
     let end = match constant.filter(|length| *length > 0) {

@@ -5,7 +5,7 @@
 //! but by a utilization bound. The exact test admits more tasks, so more sets pass here.
 
 use super::Outcome;
-use super::blocking::blocked_test;
+use super::blocking::{Blocking, blocked_test};
 use super::packing::{ClusterLoad, Fit, pack_by};
 use super::response_time::{PriorityRule, response_times};
 use super::step_budget::StepBudget;
@@ -24,6 +24,23 @@ pub fn edf_partition(worst_case: &WorstCase) -> Option<Vec<usize>> {
     [Fit::Worst, Fit::First, Fit::Best].into_iter().find_map(|fit| match packed_by_demand(worst_case, fit) {
         (Outcome::Schedulable, core_of) => Some(core_of),
         _ => None,
+    })
+}
+
+/// Like [`edf_partition`], where jobs hold cores: `blocking` returns what can delay the tasks at these places on this
+/// core, beside each other's demand.
+pub fn edf_partition_with(
+    worst_case: &WorstCase,
+    blocking: impl Fn(CoreId, &[usize]) -> Vec<Blocking>,
+) -> Option<Vec<usize>> {
+    let demands: Vec<Demand> = worst_case.tasks.iter().map(Demand::from).collect();
+    let mut budget = StepBudget::standard();
+    [Fit::Worst, Fit::First, Fit::Best].into_iter().find_map(|fit| {
+        let (outcome, core_of) = packed(worst_case, fit, false, |core, members| {
+            let demands: Vec<Demand> = members.iter().map(|place| demands[*place]).collect();
+            blocked_test(&demands, &blocking(CoreId::new(core), members), &mut budget)
+        });
+        (outcome == Outcome::Schedulable).then_some(core_of)
     })
 }
 

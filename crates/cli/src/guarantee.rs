@@ -2,7 +2,7 @@
 
 use temponet_lab::guarantee::{Guaranteed, KeptCore};
 use temponet_sched::LARGEST_SCALING;
-use temponet_sched::shield::Guarantee;
+use temponet_sched::shield::Role;
 use temponet_task::CoreId;
 use temponet_wording::{counted, listed};
 
@@ -12,7 +12,7 @@ use crate::table;
 pub fn text(guaranteed: &Guaranteed<'_>) -> String {
     let mut out = format!("\nThe shield {}.\n", guaranteed.sentence());
     out += &guaranteed.exceptions().iter().map(|sentence| format!("{sentence}\n")).collect::<String>();
-    let Some(guarantee) = guaranteed.role().guarantee() else { return out };
+    let Some(guarantee) = guaranteed.role().guarantee() else { return out + &not_guaranteed(guaranteed) };
     let cores = guaranteed.cores();
     let row = |kept: &KeptCore| {
         let own = guarantee.tasks().filter(|(_, core)| *core == Ok(CoreId::new(kept.core))).map(|(name, _)| name);
@@ -28,7 +28,7 @@ pub fn text(guaranteed: &Guaranteed<'_>) -> String {
     if cores.len() > MOST_ROWS {
         out += &format!("… and {}; --json has them all\n", counted(cores.len() - MOST_ROWS, "more core"));
     }
-    out + &not_guaranteed(guarantee)
+    out + &not_guaranteed(guaranteed)
 }
 
 /// Greatest number of cores in the table.
@@ -40,18 +40,23 @@ const MOST_NAMES: usize = 8;
 /// Factor from which on the true one may be larger. Factors are multiples of a thousandth.
 const MOST_SHOWN: f64 = LARGEST_SCALING - 0.001;
 
-/// Returns one line for each reason why tasks are not guaranteed, in the order of the set.
-fn not_guaranteed(guarantee: &Guarantee) -> String {
-    let others = || guarantee.tasks().filter_map(|(name, core)| Some((name, core.err()?)));
-    let mut reasons = Vec::new();
-    for (_, why) in others() {
-        if !reasons.contains(&why) {
+/// Returns one line for each reason why tasks are not guaranteed, in the order of the set; none for the reason that the
+/// sentence about the whole set has already.
+fn not_guaranteed(guaranteed: &Guaranteed<'_>) -> String {
+    let said = match guaranteed.role() {
+        Role::Disarmed(why) => Some(why.to_string()),
+        _ => None,
+    };
+    let others = guaranteed.not_guaranteed();
+    let mut reasons: Vec<&str> = Vec::new();
+    for (_, why) in &others {
+        if !reasons.contains(&why.as_str()) && said.as_ref() != Some(why) {
             reasons.push(why);
         }
     }
-    let line = |why| {
-        let concerned = listed(others().filter(|(_, other)| *other == why).map(|(name, _)| name), MOST_NAMES);
-        format!("not guaranteed: {concerned} ({why})\n")
+    let line = |why: &str| {
+        let concerned = others.iter().filter(|(_, other)| other == why).map(|(name, _)| *name);
+        format!("not guaranteed: {} ({why})\n", listed(concerned, MOST_NAMES))
     };
     reasons.into_iter().map(line).collect()
 }

@@ -155,6 +155,73 @@ fn a_stand_in_guarantees_everything_and_an_overload_without_critical_tasks_nothi
     assert_eq!(guarantee["not_guaranteed"][3], json!({ "name": "log", "reason": reason }));
 }
 
+/// A robot with a bus that drivers lock, a job that is not preempted, and a chain; one task nests sections.
+const ROBOT: &str = r#"
+cores = 2
+[[task]]
+name = "imu"
+period = 5
+wcet = 0.5
+criticality = 1
+section = [{ resource = "bus", at = 0.1, length = 0.2 }]
+[[task]]
+name = "motors"
+after = ["imu"]
+wcet = 0.8
+criticality = 1
+section = [{ resource = "bus", at = 0.1, length = 0.2 }]
+[[task]]
+name = "detector"
+period = 100
+wcet = 60
+preemption = "none"
+[[task]]
+name = "camera"
+period = 10
+wcet = 9
+section = [{ resource = "bus", at = 1, length = 0.2 }]
+[[task]]
+name = "map"
+period = 100
+wcet = 50
+criticality = 1
+section = [{ resource = "disk", at = 1, length = 3 }, { resource = "tiles", at = 2, length = 1 }]
+"#;
+
+#[test]
+fn a_lock_a_chain_and_a_job_that_is_not_preempted_leave_a_guarantee_on_several_cores() {
+    let folder = Folder::new("guarantee-robot");
+    let (text, guarantee) = analyzed(&folder, ROBOT, &[]);
+    assert_eq!(names(&guarantee["tasks"]), ["imu", "motors"]);
+    let reasons = [
+        ("detector", "others come first"),
+        ("camera", "others come first"),
+        ("map", "it shares a resource whose sections are nested with others"),
+    ];
+    let reasons = reasons.map(|(name, reason)| json!({ "name": name, "reason": reason }));
+    assert_eq!(guarantee["not_guaranteed"], json!(reasons));
+    let ruled = "Behind the shield, jobs wait for bus on their cores, first come first served; they are not preempted while they wait for it or hold it.";
+    let restricted = "Jobs of detector keep a core for some time; out of turn they get it only where the slack of the guaranteed tasks covers that, which may be never.";
+    assert_eq!(guarantee["exceptions"], json!([ruled, restricted]));
+    assert!(text.contains(ruled) && text.contains(restricted), "{text}");
+    assert!(
+        text.contains("not guaranteed: map (it shares a resource whose sections are nested with others)\n"),
+        "{text}"
+    );
+    is_kept(&folder, &guarantee, &[]);
+    let costly = format!("costs = {{ decision = 0.001 }}\n{ROBOT}");
+    let (text, guarantee) = analyzed(&folder, &costly, &[]);
+    let reason = "task \"detector\" limits preemption, which is not covered where decisions cost time";
+    assert!(text.contains(&format!("The shield guarantees nothing: {reason}.\n")), "{text}");
+    assert_eq!(guarantee["not_guaranteed"][0], json!({ "name": "imu", "reason": reason }));
+    let nested = ROBOT.replace("resource = \"bus\"", "resource = \"disk\"");
+    let (text, _) = analyzed(&folder, &nested, &[]);
+    assert!(
+        text.contains("not guaranteed: imu, motors, camera, map (it shares a resource whose sections are nested"),
+        "{text}"
+    );
+}
+
 #[test]
 fn a_comparison_names_the_guaranteed_tasks_and_its_page_marks_them() {
     let folder = Folder::new("guarantee-compare");

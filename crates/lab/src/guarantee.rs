@@ -6,7 +6,7 @@
 use serde::Serialize;
 use temponet_sched::LARGEST_SCALING;
 use temponet_sched::shield::{Guarantee, Role};
-use temponet_task::{Mode, TaskSet, Time};
+use temponet_task::{CoreId, Mode, TaskId, TaskSet, Time};
 use temponet_wording::listed;
 
 /// Role of the shield on a set, as a JSON object.
@@ -25,7 +25,7 @@ pub struct JsonGuarantee {
     cores: Option<Vec<KeptCore>>,
     /// Whether jobs that overrun their wcet are guaranteed even then; null unless cores keep the time.
     covers_overruns: Option<bool>,
-    /// Sentences on what modes except from the guarantee.
+    /// Sentences on what modes except from the guarantee, and on what it costs jobs that keep a core.
     exceptions: Vec<String>,
 }
 
@@ -90,6 +90,12 @@ impl<'a> Guaranteed<'a> {
         self.role.sentence(INNER)
     }
 
+    /// Returns the tasks that are not guaranteed, in the order of the set, each with the reason.
+    pub fn not_guaranteed(&self) -> Vec<(&str, String)> {
+        let names = self.set.tasks().iter().map(|task| task.name.as_str());
+        names.zip(self.role.why_not(&self.set.system)).filter_map(|(name, why)| Some((name, why?))).collect()
+    }
+
     /// Returns the role as a JSON object, without the growth factors.
     pub fn json(&self) -> JsonGuarantee {
         self.json_of(None)
@@ -101,29 +107,21 @@ impl<'a> Guaranteed<'a> {
     }
 
     fn json_of(&self, cores: Option<Vec<KeptCore>>) -> JsonGuarantee {
-        let all = || self.set.tasks().iter().map(|task| task.name.clone());
-        let (mut tasks, mut not_guaranteed) = (Vec::new(), Vec::new());
         let role = match &self.role {
-            Role::StealsSlack(guarantee) => {
-                for (name, core) in guarantee.tasks() {
-                    let name = name.to_string();
-                    match core {
-                        Ok(core) => tasks.push(JsonGuaranteed { name, core: Some(core.index()) }),
-                        Err(why) => not_guaranteed.push(JsonNotGuaranteed { name, reason: why.to_string() }),
-                    }
-                }
-                "slack_stealing"
-            }
-            Role::StandIn(_) => {
-                tasks.extend(all().map(|name| JsonGuaranteed { name, core: None }));
-                "stand_in"
-            }
-            Role::Disarmed(why) => {
-                not_guaranteed.extend(all().map(|name| JsonNotGuaranteed { name, reason: why.to_string() }));
-                "none"
-            }
+            Role::StealsSlack(_) => "slack_stealing",
+            Role::StandIn(_) => "stand_in",
+            Role::Disarmed(_) => "none",
             _ => "unknown",
         };
+        let core_of = |id: TaskId| self.role.guarantee().and_then(|guarantee| guarantee.core_of(id));
+        let (mut tasks, mut not_guaranteed) = (Vec::new(), Vec::new());
+        for (id, why) in self.set.task_ids().zip(self.role.why_not(&self.set.system)) {
+            let name = self.set.tasks()[id].name.clone();
+            match why {
+                None => tasks.push(JsonGuaranteed { name, core: core_of(id).map(CoreId::index) }),
+                Some(reason) => not_guaranteed.push(JsonNotGuaranteed { name, reason }),
+            }
+        }
         let covers_overruns = self.role.guarantee().map(Guarantee::covers_overruns);
         let (sentence, exceptions) = (self.sentence(), self.exceptions());
         JsonGuarantee { role, sentence, tasks, not_guaranteed, cores, covers_overruns, exceptions }
@@ -145,7 +143,8 @@ impl<'a> Guaranteed<'a> {
             .collect()
     }
 
-    /// Returns sentences on the modes in which something is not guaranteed. The shield does not know when they begin.
+    /// Returns sentences on the modes in which something is not guaranteed, which the shield does not see coming, and on
+    /// jobs that keep a core for a while.
     pub fn exceptions(&self) -> Vec<String> {
         let named = |is_meant: &dyn Fn(&Mode) -> bool| {
             let modes: Vec<&str> =
@@ -167,6 +166,7 @@ impl<'a> Guaranteed<'a> {
                 if let Some(modes) = named(&other_rates).filter(|_| guarantee.needs_pattern()) {
                     sentences.push(format!("The other rates of {modes} end the guarantee of all tasks."));
                 }
+                sentences.extend(self.stretches(guarantee));
                 let pays_for_all = self.set.cores() == 1 && self.set.costs().decision > Time::ZERO;
                 if let Some(modes) = named(&is_faster).filter(|_| pays_for_all) {
                     sentences.push(format!("In {modes}, decisions can cost more than the guarantee provides for."));
@@ -176,6 +176,28 @@ impl<'a> Guaranteed<'a> {
                 sentences.extend(named(&|_| true).map(|modes| format!("The switch to {modes} can end the guarantee.")));
             }
             _ => {}
+        }
+        sentences
+    }
+
+    /// Returns sentences on the resources that the shield rules, and on the jobs that it may keep from starting.
+    fn stretches(&self, guarantee: &Guarantee) -> Vec<String> {
+        let (mut sentences, ruled) = (Vec::new(), guarantee.ruled_resources(&self.set.system));
+        if !ruled.is_empty() {
+            let (them, one) = if ruled.len() == 1 { ("it", "it") } else { ("them", "one") };
+            sentences.push(format!(
+                "Behind the shield, jobs wait for {} on their cores, first come first served; they are not preempted \
+                 while they wait for {them} or hold {one}.",
+                listed(ruled, MOST_NAMES)
+            ));
+        }
+        let restricted = guarantee.restricted(&self.set.system);
+        if !restricted.is_empty() {
+            let names = listed(restricted.iter().map(|task| self.set.tasks()[*task].name.as_str()), MOST_NAMES);
+            sentences.push(format!(
+                "Jobs of {names} keep a core for some time; out of turn they get it only where the slack of the \
+                 guaranteed tasks covers that, which may be never."
+            ));
         }
         sentences
     }

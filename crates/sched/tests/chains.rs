@@ -11,7 +11,7 @@ use temponet_sched::shield::{Role, Shield};
 use temponet_sched::{build, proofs};
 use temponet_sim::{End, Recorder, Unobserved, simulate};
 use temponet_task::{
-    Arrival, Attribute, Chain, Communication, CoreId, ExecutionModel, Gap, OnMiss, Task, TaskId, TaskSet, Time,
+    Arrival, Attribute, Chain, Communication, ExecutionModel, Gap, OnMiss, Task, TaskId, TaskSet, Time,
 };
 
 fn ms(n: u64) -> Time {
@@ -241,25 +241,23 @@ fn every_scheduler_runs_dependent_tasks_or_says_why_not() {
 }
 
 #[test]
-fn the_shield_guarantees_sources_and_nothing_that_comes_after_them() {
+fn the_shield_guarantees_sources_and_what_comes_after_them() {
     let mut tasks = vec![Task::periodic("source", ms(10), ms(2)), Task::periodic("next", ms(10), ms(2))];
     tasks[1].after = vec![TaskId(0)];
     let mut set = TaskSet::new("s", tasks, 1);
     set.system.follow_sources().unwrap();
-    let role = Role::on(&set.system);
-    assert!(
-        !matches!(role, Role::StealsSlack(_) | Role::StandIn(_)),
-        "nothing is guaranteed where no task is critical"
-    );
-    set.system.tasks_mut()[0].criticality = 1;
-    set.system.tasks_mut()[1].criticality = 1;
-    let Role::StealsSlack(guarantee) = Role::on(&set.system) else { panic!("the source can be guaranteed") };
-    assert_eq!((guarantee.core_of(TaskId(0)), guarantee.core_of(TaskId(1))), (Some(CoreId(0)), None));
-    // A hog that nobody waits for does not cost the source a deadline, whatever chooses.
+    assert!(Role::on(&set.system).guarantee().is_some_and(|guarantee| guarantee.is_for_all()));
+    // A hog that nobody waits for does not cost them a deadline, whatever chooses.
+    set.system.tasks_mut().iter_mut().for_each(|task| task.criticality = 1);
     set.system.tasks_mut().push(Task::periodic("hog", ms(50), ms(49)));
     let mut shielded = Shield::new(build("fcfs").unwrap());
     let metrics = simulate(&set, 1, ms(2000), &mut shielded, &mut Unobserved).unwrap();
-    assert_eq!(metrics.tasks[0].jobs.met, metrics.tasks[0].jobs.released);
+    for task in &metrics.tasks[..2] {
+        assert_eq!((task.jobs.released, task.jobs.met), (200, 200));
+    }
+    // Without the source, nothing is known of what comes after it.
+    set.system.tasks_mut()[0].criticality = 0;
+    assert!(Role::on(&set.system).guarantee().is_none());
 }
 
 #[test]

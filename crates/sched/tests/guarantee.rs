@@ -16,7 +16,7 @@ use crate::bad::{BAD, Bad, BadScheduler, bare, drawn, horizon, inner, shielded, 
 
 /// A random set on 1 to 8 cores with a load of up to 3 per core, in which some tasks are critical or ask for a
 /// guarantee.
-fn overloaded(rng: &mut Pcg64) -> TaskSet {
+pub fn overloaded(rng: &mut Pcg64) -> TaskSet {
     let cores = [1, 1, 2, 3, 4, 8][rng.random_range(0..6)];
     let load = cores as f64 * rng.random_range(0.8..3.0);
     let mut set = drawn(rng, load, cores);
@@ -40,17 +40,17 @@ fn overloaded(rng: &mut Pcg64) -> TaskSet {
     set
 }
 
-fn guarantee(set: &TaskSet) -> Option<Guarantee> {
+pub fn guarantee(set: &TaskSet) -> Option<Guarantee> {
     Role::on(&set.system).guarantee().cloned()
 }
 
 /// A horizon of some two hundred jobs.
-fn span(set: &TaskSet) -> Time {
+pub fn span(set: &TaskSet) -> Time {
     let rate: f64 = set.tasks().iter().filter_map(Task::period).map(|period| 1.0 / period.0 as f64).sum();
     Time((200.0 / rate) as u64)
 }
 
-fn missed(metrics: &Metrics, guarantee: &Guarantee) -> u64 {
+pub fn missed(metrics: &Metrics, guarantee: &Guarantee) -> u64 {
     let of_task = |(index, task): (usize, &temponet_sim::TaskMetrics)| {
         guarantee.core_of(TaskId::new(index)).map_or(0, |_| task.jobs.released - task.jobs.met)
     };
@@ -237,31 +237,28 @@ fn guaranteed_jobs_are_never_late_where_jobs_hold_the_core() {
 }
 
 #[test]
-fn nothing_is_guaranteed_where_no_task_can_wait_for_a_long_job() {
+fn a_job_that_holds_the_core_starts_only_where_the_slack_covers_it() {
     let ms = Time::from_ms;
     let brake = Task::periodic("brake", ms(10), ms(2)).with_criticality(1).with_deadline(ms(5));
     let kernel = |wcet: u64| Task::periodic("kernel", ms(100), ms(wcet)).with_preemption(Preemption::None);
-    let why = |wcet: u64, change: fn(&mut TaskSet)| {
-        let mut set = TaskSet::new("set", vec![brake.clone(), kernel(wcet)], 1);
-        change(&mut set);
-        match Role::on(&set.system) {
-            Role::Disarmed(why) => Some(why.to_string()),
-            _ => None,
-        }
+    let set = |wcet: u64, cores: usize| TaskSet::new("set", vec![brake.clone(), kernel(wcet)], cores);
+    let met = |set: &TaskSet| {
+        let (metrics, counters) = shielded(build("fcfs").unwrap(), set, 1, ms(1_000));
+        assert_eq!((metrics.tasks[0].jobs.released, metrics.tasks[0].jobs.met, counters.lapses), (100, 100, 0));
+        metrics.tasks[1].jobs.met
     };
-    // 3 ms and 1 ns before the deadline of the brake less its wcet, the kernel just fits.
-    assert_eq!(why(3, |_| ()), None);
-    let blocked = "no task that could be guaranteed can wait for as long as task \"kernel\" may hold the core";
-    assert_eq!(why(4, |_| ()).as_deref(), Some(blocked));
-    let longer = |set: &mut TaskSet| set.system.tasks_mut()[1].preemption = Preemption::Every(Time::from_ms(3));
-    assert_eq!(why(40, longer), None, "with points it fits");
-    let several = "task \"kernel\" limits preemption, which is covered on one core only";
-    assert_eq!(why(3, |set| set.system.set_cores(2)).as_deref(), Some(several));
-    assert!(
-        why(3, |set| set.system.set_costs(Costs { context_switch: Time(1), ..Costs::default() }))
-            .unwrap()
-            .contains("switches or decisions cost time")
-    );
+    let restricted = |set: &TaskSet| guarantee(set).unwrap().restricted(&set.system);
+    // 3 ms and 1 ns before the deadline of the brake less its wcet, the kernel just fits, whenever it starts.
+    assert_eq!((restricted(&set(3, 1)), met(&set(3, 1))), (vec![], 10));
+    // Longer ones start right after a job of the brake, and the longest that fits there takes 11 ms.
+    assert_eq!((restricted(&set(11, 1)), met(&set(11, 1))), (vec![TaskId(1)], 10));
+    assert_eq!(met(&set(12, 1)), 0);
+    // The brake belongs to one core, and the kernel finds another one.
+    assert!(guarantee(&set(40, 2)).unwrap().is_for_all());
+    let mut decided = set(3, 1);
+    decided.system.set_costs(Costs { decision: Time(1), ..Costs::default() });
+    let Role::Disarmed(why) = Role::on(&decided.system) else { panic!("{:?}", Role::on(&decided.system)) };
+    assert_eq!(why.to_string(), "task \"kernel\" limits preemption, which is not covered where decisions cost time");
 }
 
 /// A kernel that announces more work than its task says is started only if nobody who arrives before its end has to
@@ -341,12 +338,21 @@ fn a_task_that_comes_after_others_is_named_with_that_reason() {
     let ms = Time::from_ms;
     let task = |name: &str, wcet: u64| Task::periodic(name, ms(10), ms(wcet));
     let mut set = TaskSet::new("s", vec![task("a", 2), task("b", 2).with_after(vec![TaskId(0)]), task("c", 1)], 1);
-    // It fits, but not every task can be guaranteed, and none is wanted more than others.
-    assert!(guarantee(&set).is_none());
+    // Deadlines are divided: the first is due after 5 ms, and the second is released by then.
+    assert!(guarantee(&set).unwrap().is_for_all());
+    // Its predecessor is not wanted.
+    set.system.tasks_mut()[1].guarantee = true;
     set.system.tasks_mut()[2].guarantee = true;
-    let found = guarantee(&set).unwrap();
-    let reasons: Vec<Result<CoreId, WhyNot>> = found.tasks().map(|(_, core)| core).collect();
-    assert_eq!(reasons, [Err(WhyNot::OthersComeFirst), Err(WhyNot::Follows), Ok(CoreId(0))]);
+    set.system.tasks_mut()[0].wcet = ms(8);
+    let reasons = |set: &TaskSet| -> Vec<Result<CoreId, WhyNot>> {
+        guarantee(set).unwrap().tasks().map(|(_, core)| core).collect()
+    };
+    assert_eq!(reasons(&set), [Err(WhyNot::OthersComeFirst), Err(WhyNot::Follows), Ok(CoreId(0))]);
+    // Nothing is known of releases where a mode lengthens the deadline of the first.
+    set.system.tasks_mut()[0].guarantee = true;
+    set.system.tasks_mut()[0].wcet = ms(2);
+    set.set_modes(vec![Mode::new("slow", ms(1)).with_rate(0.5)]);
+    assert_eq!(reasons(&set), [Ok(CoreId(0)), Err(WhyNot::FollowsInModes), Ok(CoreId(0))]);
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod panel;
 mod proofs;
 mod sections;
 mod shield;
+mod stretches;
 #[path = "../../analysis/tests/task_sets/mod.rs"]
 mod task_sets;
 mod theory;

@@ -149,6 +149,38 @@ impl Locks {
         self.rules.steps.get(job.task.index())?.get(self.state(id).passed as usize).copied()
     }
 
+    /// Iterates over the resources that a job has still to lock, in the order of its work.
+    pub fn ahead(&self, id: JobId, job: &Job) -> impl Iterator<Item = ResourceId> + '_ {
+        self.steps_ahead(id, job).iter().filter(|step| step.locks).map(|step| step.resource)
+    }
+
+    fn steps_ahead(&self, id: JobId, job: &Job) -> &[Step] {
+        let steps = self.rules.steps.get(job.task.index()).map(Vec::as_slice).unwrap_or_default();
+        steps.get(self.state(id).passed as usize..).unwrap_or_default()
+    }
+
+    /// Returns the work at which a job locks, for the first time from now on, a resource that `is_meant`, and the work
+    /// at which it unlocks that resource.
+    pub fn next_section(
+        &self,
+        id: JobId,
+        job: &Job,
+        is_meant: impl Fn(ResourceId) -> bool,
+    ) -> Option<(ResourceId, crate::Time, crate::Time)> {
+        let steps = self.steps_ahead(id, job);
+        let at = steps.iter().position(|step| step.locks && is_meant(step.resource))?;
+        let resource = steps[at].resource;
+        let end = steps[at + 1..].iter().find(|step| step.resource == resource)?;
+        let wcet = self.rules.wcets[job.task];
+        Some((resource, steps[at].work_in(job, wcet), end.work_in(job, wcet)))
+    }
+
+    /// Returns the work at which a job unlocks a resource that it holds.
+    pub fn end_of_section(&self, id: JobId, job: &Job, resource: ResourceId) -> Option<crate::Time> {
+        let end = self.steps_ahead(id, job).iter().find(|step| step.resource == resource && !step.locks)?;
+        Some(end.work_in(job, self.rules.wcets[job.task]))
+    }
+
     /// Unlocks what the job has come to the end of, and stops at the next lock that it has come to. `unlocked` is
     /// called for every resource that it unlocks.
     pub fn advance(&mut self, id: JobId, job: &Job, mut unlocked: impl FnMut(ResourceId)) {

@@ -173,7 +173,12 @@ impl Assignment {
             let job = view.job(id);
             job.last_core.filter(|core| job.running && cores.contains(&core.index()))
         };
-        if view.system.is_limited() && cores.clone().any(|core| view.is_held(CoreId::new(core))) {
+        let is_held = || {
+            let on_core = cores.clone().any(|core| view.is_held(CoreId::new(core)));
+            // A chosen job may be held outside of the range, where the shield has put it.
+            on_core || chosen.iter().any(|id| view.job(*id).held)
+        };
+        if view.system.is_limited() && is_held() {
             return self.place_beside_held(view, chosen, cores.clone(), own_core);
         }
         let mut settled = 0;

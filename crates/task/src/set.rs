@@ -139,7 +139,8 @@ impl TaskSet {
     /// Sets the modes, sorted by the time at which they begin.
     pub fn set_modes(&mut self, mut modes: Vec<Mode>) {
         modes.iter_mut().for_each(Mode::sort);
-        self.system.set_stretch(modes.iter().map(Mode::stretch).fold(1.0, f64::max));
+        let largest = |factor: fn(&Mode) -> f64| modes.iter().map(factor).fold(1.0, f64::max);
+        self.system.set_stretch(largest(Mode::stretch), largest(|mode| mode.work));
         self.modes = modes;
     }
 

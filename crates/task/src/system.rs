@@ -23,6 +23,7 @@ pub struct System {
     on_miss: OnMiss,
     costs: Costs,
     stretch: f64,
+    most_work: f64,
     speeds: Vec<Speed>,
     servers: Vec<Server>,
     chains: Vec<Chain>,
@@ -43,6 +44,7 @@ impl System {
             on_miss: OnMiss::default(),
             costs: Costs::default(),
             stretch: 1.0,
+            most_work: 1.0,
             speeds: vec![Speed::FULL],
             servers: Vec::new(),
             chains: Vec::new(),
@@ -130,6 +132,12 @@ impl System {
         self.stretch
     }
 
+    /// Largest factor by which a mode lengthens execution times; 1 if none does.
+    #[inline]
+    pub fn most_work(&self) -> f64 {
+        self.most_work
+    }
+
     /// Speeds that a scheduler may choose from, ascending. The last is full speed, which is also the only one by
     /// default.
     #[inline]
@@ -203,8 +211,8 @@ impl System {
         self.costs = costs;
     }
 
-    pub(crate) fn set_stretch(&mut self, stretch: f64) {
-        self.stretch = stretch;
+    pub(crate) fn set_stretch(&mut self, stretch: f64, most_work: f64) {
+        (self.stretch, self.most_work) = (stretch, most_work);
     }
 
     /// Sets the speeds that a scheduler may choose from.

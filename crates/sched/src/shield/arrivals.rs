@@ -92,7 +92,7 @@ impl Arrivals {
                     self.cover(id, if is_admitted { Cover::Guaranteed } else { Cover::Lost }, &mut losses);
                     if is_admitted && task.core.index() < self.ready.len() {
                         self.places[id.index()] = Some((task.core, job.tie()));
-                        self.ready[task.core].insert(job.deadline, job, id);
+                        self.ready[task.core].insert(task.due(job), job, id);
                     }
                 }
                 Event::Completed(_) => {

@@ -5,20 +5,18 @@
 //! - Otherwise the tasks that ask for it are, or, if none does, the critical ones: as many as fit, the most critical
 //!   first and the lighter first among equally critical ones.
 //!
-//! A guaranteed task belongs to one core, and the tasks of each core pass the exact demand test of EDF.
-//!
-//! Where cores have different speeds, a job of a guaranteed task counts with the time that it takes on the slowest core
-//! that its task may use: wherever it runs, it is done no later. A task belongs to a core that it may use.
+//! A guaranteed task belongs to one core, and the tasks of each core pass the exact demand test of EDF
+//! ([`super::provable`]).
 
-use temponet_analysis::{
-    Blocking, Demand, NotAnalyzable, Outcome, Sporadic, WorstCase, edf_partition, is_schedulable, is_schedulable_with,
-    qpa,
+use temponet_analysis::{NotAnalyzable, WorstCase};
+use temponet_task::{
+    CoreId, Costs, ExecutionModel, Job, Protocol, ResourceId, Speed, System, Task, TaskId, TaskSet, Time,
 };
-use temponet_task::{Arrival, CoreId, Costs, ExecutionModel, Job, Speed, System, Task, TaskId, TaskSet, Time};
 
-use super::interrupts;
 use super::no_guarantee::{NoGuarantee, WhyNot};
+use super::provable::{Fit, ProvableTasks, not_reservable};
 use super::stand_in::{self, StandIn};
+use super::stretches::{Stretches, longest_region};
 
 /// What is proved about a system.
 pub(super) enum Premise {
@@ -46,10 +44,24 @@ pub struct Guarantee {
     pub(super) reserved: Vec<Option<Reserved>>,
     /// Whether the proof holds only for these exact arrivals. Otherwise jobs may also arrive later.
     pub(super) is_exact: bool,
+    /// For each core, the longest stretch of others that its tasks can wait for, whenever it begins. A longer one begins
+    /// only if the slack covers it, jobs that have not been released included.
+    pub(super) patience: Vec<Time>,
+    /// For each resource, how the shield rules it; none if no guaranteed task depends on it.
+    pub(super) rules: Vec<Option<Ruled>>,
     /// Whether jobs may take their `wcet_high`. Otherwise a job is guaranteed up to its wcet.
-    covers_overruns: bool,
-    why_not: Vec<Option<WhyNot>>,
-    names: Vec<String>,
+    pub(super) covers_overruns: bool,
+    pub(super) why_not: Vec<Option<WhyNot>>,
+    pub(super) names: Vec<String>,
+}
+
+/// Bounds on a resource that guaranteed tasks use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ruled {
+    /// Longest time for which a job waits for it once it has asked for it.
+    pub wait: Time,
+    /// Longest work of a section.
+    pub longest: Time,
 }
 
 /// The time that a core keeps for a guaranteed task.
@@ -66,6 +78,8 @@ pub(super) struct Reserved {
     /// Number of jobs that arrive together.
     pub jobs: u32,
     pub deadline: Time,
+    /// Time before its deadline at which a job is due, so that those that come after it can be guaranteed, too.
+    pub lead: Time,
     pub period: Time,
     pub jitter: Time,
 }
@@ -75,6 +89,11 @@ impl Reserved {
     pub fn remaining(&self, job: &Job) -> Time {
         let work = self.budget.0.saturating_sub(job.executed.0).max(1).saturating_add(job.overhead.0);
         self.slowest.time_for(Time(work))
+    }
+
+    /// Date by which a guaranteed job completes.
+    pub fn due(&self, job: &Job) -> Time {
+        job.deadline.saturating_sub(self.lead)
     }
 }
 
@@ -113,19 +132,61 @@ impl Guarantee {
         self.covers_overruns
     }
 
+    /// Whether a guaranteed task comes after others.
+    fn follows(&self, system: &System) -> bool {
+        let mut kept = system.task_ids().filter(|task| self.core_of(*task).is_some());
+        kept.any(|task| !system.tasks()[task].after.is_empty())
+    }
+
+    /// Returns how the shield rules a resource.
+    pub(super) fn ruled(&self, resource: ResourceId) -> Option<Ruled> {
+        *self.rules.get(resource.index())?
+    }
+
+    /// Whether guaranteed tasks use a resource.
+    pub(super) fn rules_resources(&self) -> bool {
+        self.rules.iter().any(Option::is_some)
+    }
+
+    /// Returns the names of the resources that guaranteed tasks depend on: jobs wait for them on their cores, first come
+    /// first served, and keep the core while they hold one.
+    pub fn ruled_resources<'a>(&self, system: &'a System) -> Vec<&'a str> {
+        let names = system.resources().iter().zip(&self.rules).filter(|(_, ruled)| ruled.is_some());
+        names.map(|(name, _)| name.as_str()).collect()
+    }
+
+    /// Returns the tasks that are not guaranteed and whose jobs keep a core for so long that they start, or enter a
+    /// critical section, only where the slack of guaranteed tasks covers it.
+    pub fn restricted(&self, system: &System) -> Vec<TaskId> {
+        let stretches = Stretches::of(system);
+        let is_ruled = |resource: ResourceId| self.ruled(resource).is_some();
+        let exceeds = |task: &Task, core: CoreId| {
+            let speed = system.machine().speed(core);
+            stretches.longest(task, longest_region(task), speed, is_ruled) > self.patience[core]
+        };
+        let is_restricted = |id: &TaskId| {
+            let task = &system.tasks()[*id];
+            self.core_of(*id).is_none() && task.cores.iter(system.cores()).all(|core| exceeds(task, core))
+        };
+        system.task_ids().filter(is_restricted).collect()
+    }
+
     /// Returns, for each core, the largest factor on the execution times of its guaranteed tasks at which they still
     /// fit, up to `most`; none for a core without guaranteed tasks.
     pub fn growth(&self, system: &System, most: f64) -> Vec<Option<f64>> {
         let of_core = |core: CoreId| {
             let tasks: Vec<TaskId> = system.task_ids().filter(|task| self.core_of(*task) == Some(core)).collect();
-            if tasks.is_empty() { None } else { Some(growth(system, &tasks, self.covers_overruns, most)) }
+            if tasks.is_empty() { None } else { Some(growth(system, self, &tasks, most)) }
         };
         system.core_ids().map(of_core).collect()
     }
 }
 
 /// Largest factor, a multiple of 1/1000, on the execution times of these tasks at which they fit on one core.
-fn growth(system: &System, tasks: &[TaskId], covers_overruns: bool, most: f64) -> f64 {
+fn growth(system: &System, guarantee: &Guarantee, tasks: &[TaskId], most: f64) -> f64 {
+    let covers_overruns = guarantee.covers_overruns;
+    let is_kept: Vec<bool> = guarantee.reserved.iter().map(Option::is_some).collect();
+    let follows = guarantee.follows(system);
     let fits = |parts: u64| {
         let times = |time: Time| {
             let scaled = (u128::from(time.0) * u128::from(parts)).div_ceil(WHOLE);
@@ -134,8 +195,15 @@ fn growth(system: &System, tasks: &[TaskId], covers_overruns: bool, most: f64) -
         let mut scaled = system.clone();
         for task in scaled.tasks_mut().iter_mut() {
             (task.wcet, task.wcet_high) = (times(task.wcet), task.wcet_high.map(times));
+            for section in &mut task.sections {
+                // Rounded down, so that sections stay apart.
+                let part = |work: Time| Time((u128::from(work.0) * u128::from(parts) / WHOLE) as u64);
+                (section.at, section.length) = (part(section.at), part(section.end()) - part(section.at));
+            }
         }
-        ProvableTasks::of(&scaled, covers_overruns).is_ok_and(|provable| provable.fit_on_a_core(tasks).is_some())
+        let Ok(plain) = ProvableTasks::of(&scaled, covers_overruns) else { return false };
+        let sliced = plain.sliced(|task| is_kept[task]).filter(|_| follows);
+        sliced.unwrap_or(plain).fit_on_a_core(tasks).is_some()
     };
     let (mut below, mut above) = (WHOLE as u64, (most * WHOLE as f64) as u64 + 1);
     while below + 1 < above {
@@ -150,49 +218,85 @@ const WHOLE: u128 = 1_000;
 
 /// Returns what is proved about a system, or why nothing is.
 pub(super) fn prove(system: &System) -> Result<Premise, NoGuarantee> {
-    if system.has_sections() {
-        // A guaranteed job may have to wait for one that the inner scheduler chose.
-        return Err(NotAnalyzable::SharedResources.into());
-    }
-    if let Some(task) = system.limited_task() {
-        let name = task.name.clone();
-        if system.cores() > 1 {
-            return Err(NoGuarantee::LimitedOnSeveralCores(name));
-        }
-        if *system.costs() != Costs::default() {
-            return Err(NoGuarantee::LimitedWithCosts(name));
-        }
-    }
-    if system.costs().decision > Time::ZERO && system.tasks().iter().any(|task| !task.after.is_empty()) {
-        // How many decisions fall into an interval depends on the schedule then.
-        return Err(NotAnalyzable::Precedence.into());
-    }
-    if !system.machine().is_full_speed() && (system.limited_task().is_some() || *system.costs() != Costs::default()) {
-        return Err(NoGuarantee::SpeedsWithCosts);
+    if let Some(why) = uncovered(system) {
+        return Err(why);
     }
     let may_overrun = system.tasks().iter().any(|task| matches!(task.execution, ExecutionModel::Overrun { .. }));
     let wanted = wanted(system);
     let all: Vec<TaskId> = system.task_ids().collect();
     // A proof that covers overruns if there is one, else a proof that holds for each job until it overruns.
     for covers_overruns in [true, false].into_iter().take(1 + usize::from(may_overrun)) {
-        let provable = ProvableTasks::of(system, covers_overruns)?;
-        if provable.sporadic.iter().all(Result::is_ok) {
-            if let Some(found) = provable.fit(&all) {
-                return Ok(Premise::Reserved(provable.guarantee(&all, &found, &all)));
+        let plain = ProvableTasks::of(system, covers_overruns)?;
+        let sliced = plain.sliced(|_| true);
+        let whole = sliced.as_ref().unwrap_or(&plain);
+        if whole.covers_all() {
+            if let Some(found) = whole.fit(&all) {
+                return Ok(Premise::Reserved(whole.guarantee(&all, &found, &all)));
             }
             // A job that overruns costs others their deadlines under a stand-in, which keeps no time for them.
             if covers_overruns && let Some((name, is_exact)) = stand_in::proved(system) {
-                let promised = provable.guarantee(&all, &Fit { core_of: vec![CoreId(0); all.len()], is_exact }, &all);
+                let promised = whole.guarantee(&all, &Fit { core_of: vec![CoreId(0); all.len()], is_exact }, &all);
                 if let Some(found) = StandIn::new(name, promised) {
-                    return Ok(Premise::StandIn(Box::new(found), provable.largest_prefix(&wanted)));
+                    return Ok(Premise::StandIn(Box::new(found), part(&plain, &wanted)));
                 }
             }
         }
-        if let Some(guarantee) = provable.largest_prefix(&wanted) {
+        if let Some(guarantee) = part(&plain, &wanted) {
             return Ok(Premise::Reserved(guarantee));
         }
     }
     Err(why_nothing(system, &wanted))
+}
+
+/// Returns why each task is not guaranteed where nothing is, for the reason `why`.
+pub(super) fn reasons(system: &System, why: &NoGuarantee) -> Vec<String> {
+    let wanted = wanted(system);
+    let plain = if uncovered(system).is_some() { None } else { ProvableTasks::of(system, false).ok() };
+    let Some(plain) = plain else { return vec![why.to_string(); system.tasks().len()] };
+    let sliced = plain.sliced(|task| wanted.is_empty() || wanted.contains(&task));
+    let in_task = sliced.unwrap_or(plain);
+    let reason = |(id, in_task): (TaskId, Option<WhyNot>)| match in_task {
+        Some(in_task) => in_task.to_string(),
+        None if wanted.contains(&id) => WhyNot::DoesNotFitAlone.to_string(),
+        None if wanted.is_empty() => why.to_string(),
+        None => WhyNot::OthersComeFirst.to_string(),
+    };
+    system.task_ids().zip(in_task.why_not()).map(reason).collect()
+}
+
+/// Guarantees the most of the wanted tasks. Followers are among them if that costs no other task its guarantee.
+fn part(plain: &ProvableTasks<'_>, wanted: &[TaskId]) -> Option<Guarantee> {
+    let without = plain.largest_prefix(wanted);
+    let sliced = plain.sliced(|task| wanted.contains(&task));
+    let Some(with) = sliced.and_then(|sliced| sliced.largest_prefix(wanted)) else { return without };
+    let keeps = |without: &Guarantee| {
+        without.reserved.iter().zip(&with.reserved).all(|(without, with)| without.is_none() || with.is_some())
+    };
+    if without.as_ref().is_none_or(keeps) { Some(with) } else { without }
+}
+
+/// Returns why no proof covers a system, whatever its tasks are.
+fn uncovered(system: &System) -> Option<NoGuarantee> {
+    if system.costs().decision > Time::ZERO {
+        // How many decisions fall into an interval, or into a stretch, depends on the schedule.
+        if let Some(task) = system.limited_task() {
+            return Some(NoGuarantee::LimitedWithCosts(task.name.clone()));
+        }
+        if system.has_sections() {
+            return Some(NoGuarantee::SharingWithCosts);
+        }
+        if system.has_precedence() {
+            return Some(NotAnalyzable::Precedence.into());
+        }
+    }
+    if !system.machine().is_full_speed() && *system.costs() != Costs::default() {
+        return Some(NoGuarantee::SpeedsWithCosts);
+    }
+    if system.has_sections() && system.protocol() == Protocol::Ceiling {
+        let resource = Stretches::of(system).unbounded()?;
+        return Some(NoGuarantee::UnboundedUnderCeiling(system.resources()[resource].clone()));
+    }
+    None
 }
 
 /// Returns the tasks that should be guaranteed where not all can be, in the order in which they are added.
@@ -204,22 +308,47 @@ fn wanted(system: &System) -> Vec<TaskId> {
         let (a, b) = (&system.tasks()[*a], &system.tasks()[*b]);
         b.criticality.cmp(&a.criticality).then(a.utilization().total_cmp(&b.utilization()))
     });
-    wanted
+    if !system.has_precedence() {
+        return wanted;
+    }
+    // A task that comes after others needs their guarantees. Tasks that come after each other in a circle are no system.
+    let mut is_missing = vec![false; system.tasks().len()];
+    wanted.iter().for_each(|task| is_missing[*task] = true);
+    let mut ordered = Vec::with_capacity(wanted.len());
+    for task in &wanted {
+        let mut open = vec![*task];
+        while let Some(task) = open.last().copied() {
+            let before = system.tasks()[task].after.iter().find(|before| is_missing[**before]);
+            match before.filter(|_| open.len() <= wanted.len()) {
+                Some(before) => open.push(*before),
+                None => {
+                    open.pop();
+                    if std::mem::replace(&mut is_missing[task], false) {
+                        ordered.push(task);
+                    }
+                }
+            }
+        }
+    }
+    ordered
 }
 
 fn why_nothing(system: &System, wanted: &[TaskId]) -> NoGuarantee {
-    let longest = system.tasks().iter().filter(|task| task.preemption.is_limited());
-    let longest = longest.max_by_key(|task| longest_region(task));
+    let stretches = Stretches::of(system);
+    let problem = |task: &Task| not_reservable(task).or_else(|| stretches.problem(task));
     let wanted = wanted.iter().map(|task| &system.tasks()[*task]);
-    if wanted.clone().any(|task| not_reservable(task).is_none()) {
-        return longest.map_or(NoGuarantee::CriticalDoNotFit, |task| NoGuarantee::Blocked(task.name.clone()));
+    if wanted.clone().any(|task| problem(task).is_none() && task.after.is_empty()) {
+        return NoGuarantee::CriticalDoNotFit;
+    }
+    if wanted.clone().any(|task| problem(task).is_none()) {
+        return NotAnalyzable::Precedence.into();
     }
     for task in wanted.chain(system.tasks()) {
-        match not_reservable(task) {
+        match problem(task) {
             Some(WhyNot::OvertakingReleases) => return NoGuarantee::OvertakingReleases(task.name.clone()),
             Some(WhyNot::ScatteredBurst) => return NoGuarantee::ScatteredBurst(task.name.clone()),
-            Some(WhyNot::Follows) => return NotAnalyzable::Precedence.into(),
-            Some(_) => return NotAnalyzable::ListedJobs.into(),
+            Some(WhyNot::DoesNotRecur) => return NotAnalyzable::ListedJobs.into(),
+            Some(_) => return NoGuarantee::Unbounded(task.name.clone()),
             None => {}
         }
     }
@@ -230,33 +359,8 @@ fn why_nothing(system: &System, wanted: &[TaskId]) -> NoGuarantee {
             Some(task) if system.utilization() <= system.cores() as f64 => NoGuarantee::Overruns(task.name.clone()),
             _ => NoGuarantee::Overloaded,
         },
-        _ => longest.map_or(NoGuarantee::NotProved, |task| NoGuarantee::Blocked(task.name.clone())),
+        _ => NoGuarantee::NotProved,
     }
-}
-
-/// Longest time for which a job of the task holds its core, overruns included; zero if it can be preempted at any time.
-pub(super) fn longest_region(task: &Task) -> Time {
-    let longest = |wcet: Time| task.preemption.longest_region(wcet.max(task.wcet_high.unwrap_or_default()));
-    match &task.arrival {
-        Arrival::Listed(jobs) => jobs.iter().map(|job| longest(job.wcet)).max().unwrap_or_default(),
-        _ => longest(task.wcet),
-    }
-}
-
-/// Returns the reason in the task itself why it cannot be guaranteed.
-fn not_reservable(task: &Task) -> Option<WhyNot> {
-    match task.arrival {
-        _ if !task.after.is_empty() => Some(WhyNot::Follows),
-        Arrival::Listed(_) => Some(WhyNot::DoesNotRecur),
-        Arrival::Burst { jobs, .. } if jobs > 1 && task.jitter > Time::ZERO => Some(WhyNot::ScatteredBurst),
-        _ if task.period().is_some_and(|period| task.jitter > period) => Some(WhyNot::OvertakingReleases),
-        _ => None,
-    }
-}
-
-/// Returns the speed of the slowest core that a task may use.
-fn slowest(system: &System, task: &Task) -> Speed {
-    task.cores.iter(system.cores()).map(|core| system.machine().speed(core)).min().unwrap_or(Speed::FULL)
 }
 
 /// Returns the system as a task set on cores of full speed in which a context switch costs the decision, too. Without
@@ -272,136 +376,4 @@ pub(super) fn as_set(system: &System, covers_overruns: bool) -> TaskSet {
         }
     }
     set
-}
-
-/// The tasks of a system as the proof of a guarantee sees them.
-struct ProvableTasks<'a> {
-    system: &'a System,
-    /// Worst case of the tasks that can be guaranteed.
-    worst_case: WorstCase,
-    /// Place of each task in the worst case, or why it cannot be guaranteed.
-    sporadic: Vec<Result<usize, WhyNot>>,
-    /// Execution time up to which jobs of the task at each place are guaranteed.
-    budgets: Vec<Time>,
-    covers_overruns: bool,
-}
-
-/// Cores of tasks that fit.
-struct Fit {
-    core_of: Vec<CoreId>,
-    is_exact: bool,
-}
-
-impl<'a> ProvableTasks<'a> {
-    fn of(system: &'a System, covers_overruns: bool) -> Result<ProvableTasks<'a>, NotAnalyzable> {
-        let mut set = as_set(system, covers_overruns);
-        set.system.tasks_mut().retain(|task| not_reservable(task).is_none());
-        let mut places = 0..;
-        let place = |task: &Task| match not_reservable(task) {
-            Some(why) => Err(why),
-            None => places.next().ok_or(WhyNot::DoesNotFit),
-        };
-        let sporadic = system.tasks().iter().map(place).collect();
-        let worst_case = WorstCase::of(&set)?;
-        let budgets = worst_case.tasks.iter().map(|task| task.wcet - worst_case.switching).collect();
-        if system.machine().is_full_speed() {
-            return Ok(ProvableTasks { system, worst_case, sporadic, budgets, covers_overruns });
-        }
-        for task in set.system.tasks_mut().iter_mut() {
-            let speed = slowest(system, task);
-            (task.wcet, task.bcet) = (speed.time_for(task.wcet), speed.time_for(task.bcet));
-            task.wcet_high = task.wcet_high.map(|wcet| speed.time_for(wcet));
-        }
-        Ok(ProvableTasks { system, worst_case: WorstCase::of(&set)?, sporadic, budgets, covers_overruns })
-    }
-
-    /// The worst case of some tasks on this many cores; none if one of them cannot be guaranteed.
-    fn part(&self, tasks: &[TaskId], cores: usize) -> Option<WorstCase> {
-        let places: Option<Vec<usize>> = tasks.iter().map(|task| self.sporadic[*task].ok()).collect();
-        Some(self.worst_case.part(places?, cores))
-    }
-
-    /// Returns a core for each of the tasks; none if they do not fit.
-    fn fit(&self, tasks: &[TaskId]) -> Option<Fit> {
-        let cores = self.system.cores();
-        if cores == 1 {
-            let is_exact = self.fit_on_a_core(tasks)?;
-            return Some(Fit { core_of: vec![CoreId(0); tasks.len()], is_exact });
-        }
-        // On several cores, the job on core 0 pays for every decision, however many there are.
-        let first = usize::from(self.system.costs().decision > Time::ZERO);
-        let places: Option<Vec<usize>> = tasks.iter().map(|task| self.sporadic[*task].ok()).collect();
-        let core_of = edf_partition(&self.worst_case.cluster(places?, first..cores))?;
-        Some(Fit { core_of: core_of.into_iter().map(|core| CoreId::new(core + first)).collect(), is_exact: false })
-    }
-
-    /// Returns whether EDF on one core meets every deadline of the tasks only because of their exact arrivals; none if
-    /// it does not.
-    fn fit_on_a_core(&self, tasks: &[TaskId]) -> Option<bool> {
-        let part = self.part(tasks, 1)?;
-        if self.system.limited_task().is_some() {
-            let demands: Vec<Demand> = part.tasks.iter().map(Demand::from).collect();
-            return is_schedulable_with(&demands, &self.blocking(tasks, &part)).then_some(false);
-        }
-        let is_alone = self.system.cores() == 1;
-        let demands: Vec<Demand> = if is_alone && self.system.costs().decision > Time::ZERO {
-            interrupts::demands(self.system, &part)?
-        } else {
-            part.tasks.iter().map(Demand::from).collect()
-        };
-        if is_schedulable(&demands) {
-            return Some(false);
-        }
-        (is_alone && !part.has_costs && qpa(&part) == Outcome::Schedulable).then_some(true)
-    }
-
-    /// How long jobs can hold the core while guaranteed jobs wait. A guaranteed task delays only those that are due
-    /// before its own jobs; the others delay all.
-    fn blocking(&self, guaranteed: &[TaskId], part: &WorstCase) -> Vec<Blocking> {
-        let others = self.system.task_ids().filter(|task| !guaranteed.contains(task));
-        let held = others.map(|task| longest_region(&self.system.tasks()[task])).filter(|held| *held > Time::ZERO);
-        let held = held.map(|held| Blocking { deadline: Time::NEVER, length: Time(held.0 - 1) });
-        part.blocking().into_iter().chain(held).collect()
-    }
-
-    /// Guarantees the most of the `wanted` tasks, which are in order of precedence. Tasks that do not even fit alone
-    /// are passed over. Returns none if no task is left.
-    fn largest_prefix(&self, wanted: &[TaskId]) -> Option<Guarantee> {
-        let able: Vec<TaskId> = wanted.iter().copied().filter(|task| self.fit(&[*task]).is_some()).collect();
-        let (mut most, mut too_many) = (0, able.len() + 1);
-        let mut found = None;
-        while most + 1 < too_many {
-            // All of them at first, then bisection.
-            let tried =
-                if found.is_none() && too_many > able.len() { able.len() } else { most + (too_many - most) / 2 };
-            match self.fit(&able[..tried]) {
-                Some(fit) => (most, found) = (tried, Some(fit)),
-                None => too_many = tried,
-            }
-        }
-        Some(self.guarantee(&able[..most], &found?, wanted))
-    }
-
-    fn guarantee(&self, tasks: &[TaskId], fit: &Fit, wanted: &[TaskId]) -> Guarantee {
-        let mut reserved = vec![None; self.system.tasks().len()];
-        for (task, core) in tasks.iter().zip(&fit.core_of) {
-            reserved[*task] = self.sporadic[*task].ok().map(|place| {
-                let Sporadic { jobs, deadline, period, jitter, .. } = self.worst_case.tasks[place];
-                let (budget, work) = (self.budgets[place], self.worst_case.tasks[place].work());
-                let slowest = slowest(self.system, &self.system.tasks()[*task]);
-                Reserved { core: *core, budget, slowest, work, jobs, deadline, period, jitter }
-            });
-        }
-        let mut is_wanted = vec![false; reserved.len()];
-        wanted.iter().for_each(|task| is_wanted[*task] = true);
-        let why_not = |task: TaskId| match self.sporadic[task] {
-            _ if reserved[task].is_some() => None,
-            Err(why) => Some(why),
-            _ if !is_wanted[task] => Some(WhyNot::OthersComeFirst),
-            Ok(_) => Some(WhyNot::DoesNotFit),
-        };
-        let why_not = self.system.task_ids().map(why_not).collect();
-        let names = self.system.tasks().iter().map(|task| task.name.clone()).collect();
-        Guarantee { reserved, is_exact: fit.is_exact, covers_overruns: self.covers_overruns, why_not, names }
-    }
 }

@@ -19,10 +19,15 @@ mod costs;
 mod guarantee;
 mod interrupts;
 mod no_guarantee;
+mod pins;
+mod provable;
+mod queue;
 mod role;
 mod rule;
 mod slack;
+mod slices;
 mod stand_in;
+mod stretches;
 
 use temponet_task::{Assignment, Job, JobId, NotApplicable, Scheduler, System, SystemView, Time};
 
@@ -202,7 +207,8 @@ impl<S: Scheduler> Shield<S> {
         self.proposal.wake().filter(|_| is_wake_up_free).into_iter().for_each(|date| assignment.wake_at(date));
         let keeps_all = matches!(self.premise, Ok(Premise::StandIn(..)));
         for id in self.proposal.abandoned() {
-            if keeps_all || self.arrivals.is_guaranteed(*id) {
+            let is_pinned = self.rule.is_planned(*id) && !view.job(*id).held;
+            if keeps_all || self.arrivals.is_guaranteed(*id) || is_pinned {
                 self.counters.kept += 1;
             } else {
                 assignment.abandon(*id);

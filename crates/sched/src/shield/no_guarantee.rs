@@ -31,20 +31,24 @@ pub enum NoGuarantee {
     /// Not even the lightest of the most critical tasks fits on a core by itself.
     #[error("not even the most critical tasks fit")]
     CriticalDoNotFit,
-    /// The task with this name limits preemption, and there are several cores.
-    #[error("task {0:?} limits preemption, which is covered on one core only")]
-    LimitedOnSeveralCores(String),
-    /// The task with this name limits preemption, and switches or decisions cost time.
-    #[error("task {0:?} limits preemption, which is not covered where switches or decisions cost time")]
+    /// The task with this name limits preemption, and decisions cost time.
+    #[error("task {0:?} limits preemption, which is not covered where decisions cost time")]
     LimitedWithCosts(String),
-    /// Cores have speeds of their own, and a task limits preemption, or switches or decisions cost time.
+    /// Tasks share resources, and decisions cost time.
+    #[error("tasks share resources, which is not covered where decisions cost time")]
+    SharingWithCosts,
+    /// Under the ceiling protocol, the waits for the resource with this name have no bound.
     #[error(
-        "cores have speeds of their own, which is not covered where a task limits preemption or switches or decisions cost time"
+        "under the ceiling protocol every section counts, and those of {0:?} are within others or in tasks that limit preemption"
     )]
+    UnboundedUnderCeiling(String),
+    /// Cores have speeds of their own, and switches or decisions cost time.
+    #[error("cores have speeds of their own, which is not covered where switches or decisions cost time")]
     SpeedsWithCosts,
-    /// Jobs of the task with this name may hold the core for longer than others can wait.
-    #[error("no task that could be guaranteed can wait for as long as task {0:?} may hold the core")]
-    Blocked(String),
+    /// The waits of the task with this name for a resource have no bound: sections are nested, or in tasks that limit
+    /// preemption.
+    #[error("the waits of task {0:?} for a resource have no bound")]
+    Unbounded(String),
     /// The proof relies on the exact arrival times, and a task has arrived at another time.
     #[error("tasks do not arrive in the pattern that makes them schedulable")]
     PatternBroken,
@@ -60,6 +64,9 @@ pub enum WhyNot {
     /// It does not fit beside the guaranteed tasks, which are more critical or lighter.
     #[error("it does not fit beside them")]
     DoesNotFit,
+    /// It does not fit on a core, not even by itself.
+    #[error("it does not fit, not even by itself")]
+    DoesNotFitAlone,
     /// It is a list of single jobs, which do not recur.
     #[error("its jobs do not recur")]
     DoesNotRecur,
@@ -69,7 +76,19 @@ pub enum WhyNot {
     /// The jobs of its bursts are released one by one.
     #[error("the jobs of its bursts are released one by one")]
     ScatteredBurst,
-    /// It follows other tasks, so the schedule decides on its releases.
-    #[error("it comes after other tasks")]
+    /// It follows a task that is not guaranteed.
+    #[error("it comes after a task that is not guaranteed")]
     Follows,
+    /// It follows others, and modes lengthen deadlines, so that it can be released later.
+    #[error("it comes after other tasks, and a mode lengthens their deadlines")]
+    FollowsInModes,
+    /// It follows others, which may take as long as its own deadline.
+    #[error("the tasks before it may take as long as its deadline")]
+    FollowsTooLate,
+    /// It shares a resource that a task locks within a section of another one, or around one.
+    #[error("it shares a resource whose sections are nested with others")]
+    SharesNested,
+    /// It shares a resource with a task that limits preemption.
+    #[error("it shares a resource with a task that limits preemption")]
+    SharesWithLimited,
 }

@@ -3,7 +3,7 @@
 use temponet_task::{CoreId, System};
 use temponet_wording::{counted, listed};
 
-use super::guarantee::{Guarantee, Premise, prove};
+use super::guarantee::{Guarantee, Premise, prove, reasons};
 use super::no_guarantee::{NoGuarantee, WhyNot};
 use super::stand_in::title;
 
@@ -41,6 +41,17 @@ impl Role {
         match self {
             Role::StealsSlack(guarantee) => Some(guarantee),
             Role::StandIn(_) | Role::Disarmed(_) => None,
+        }
+    }
+
+    /// Returns why each task of the system is not guaranteed; none for a task that is.
+    pub fn why_not(&self, system: &System) -> Vec<Option<String>> {
+        match self {
+            Role::StealsSlack(guarantee) => {
+                guarantee.tasks().map(|(_, core)| core.err().map(|why| why.to_string())).collect()
+            }
+            Role::StandIn(_) => vec![None; system.tasks().len()],
+            Role::Disarmed(why) => reasons(system, why).into_iter().map(Some).collect(),
         }
     }
 

@@ -9,9 +9,11 @@ use temponet_task::{Assignment, CoreId, Job, JobId, System, SystemView, TaskId, 
 
 use super::arrivals::Arrivals;
 use super::costs::{Dispatching, is_on};
-use super::guarantee::{Guarantee, Reserved, longest_region};
+use super::guarantee::{Guarantee, Reserved};
 use super::interrupts;
+use super::queue::Queue;
 use super::slack::{Claims, EFFORT, Slack};
+use super::stretches::longest_region;
 
 /// The state of a system and of its guarantee at a decision.
 #[derive(Clone, Copy)]
@@ -23,13 +25,13 @@ pub(super) struct Now<'a> {
 
 impl<'a> Now<'a> {
     /// Returns a job and what is kept for its task, if the job is guaranteed.
-    fn guaranteed(&self, id: JobId) -> Option<(&'a Job, &'a Reserved)> {
+    pub fn guaranteed(&self, id: JobId) -> Option<(&'a Job, &'a Reserved)> {
         let job = self.view.job(id);
         Some((job, self.guarantee.of(job).filter(|_| self.arrivals.is_guaranteed(id))?))
     }
 
     /// Whether the job is guaranteed by this core.
-    fn is_own(&self, core: CoreId, id: JobId) -> bool {
+    pub fn is_own(&self, core: CoreId, id: JobId) -> bool {
         self.guaranteed(id).is_some_and(|(_, reserved)| reserved.core == core)
     }
 }
@@ -37,25 +39,29 @@ impl<'a> Now<'a> {
 /// Applies the rule to proposed assignments. Its buffers are reused from decision to decision.
 #[derive(Debug, Default)]
 pub(super) struct Rule {
-    dispatching: Dispatching,
+    pub(super) dispatching: Dispatching,
     /// Tasks of each core.
     tasks: Vec<Vec<TaskId>>,
     /// Least slack of each core that is used: a small part of the shortest deadline of its tasks. Slack can come back
     /// with time alone, and without a limit a nanosecond of it could be used over and over.
-    quantum: Vec<Time>,
+    pub(super) quantum: Vec<Time>,
     /// First job of each core and the deadline of the next one.
-    first: Vec<Option<First>>,
+    pub(super) first: Vec<Option<First>>,
     /// For each core, the earliest of its guaranteed jobs that run.
     running: Vec<Option<Rank>>,
-    /// For each task, the longest time for which the proof lets its jobs hold a core.
-    longest: Vec<Time>,
+    /// For each task, the longest work for which the proof lets its jobs hold a core.
+    pub(super) longest: Vec<Time>,
+    /// Job that each core is pinned to.
+    pub(super) pins: Vec<Option<JobId>>,
+    /// Jobs that wait for resources.
+    pub(super) queue: Queue,
     /// Job of each core.
-    plan: Vec<Option<JobId>>,
+    pub(super) plan: Vec<Option<JobId>>,
     /// Whether each core has to run its first job at this decision.
     is_forced: Vec<bool>,
     /// Date at which each core runs out of slack, as far as the last decision told; never if it did not tell.
     exhausted: Vec<Time>,
-    claims: Claims,
+    pub(super) claims: Claims,
 }
 
 /// Order of the guaranteed jobs of a core.
@@ -63,14 +69,14 @@ type Rank = (Time, Tie, JobId);
 
 /// Guaranteed job of a core with the earliest deadline.
 #[derive(Clone, Copy, Debug)]
-struct First {
-    rank: Rank,
+pub(super) struct First {
+    pub rank: Rank,
     /// Deadline of the second job in the order; never if there is none.
     second: Time,
 }
 
 /// Whether a core may run what the plan gives it instead of its first guaranteed job.
-enum Verdict {
+pub(super) enum Verdict {
     /// Yes, for this long from now; without a limit if there is none.
     Safe(Option<Time>),
     /// No: the core has to run its first guaranteed job.
@@ -110,7 +116,7 @@ impl Rule {
         }
         let shortest = |core: CoreId| {
             let of_core = guarantee.reserved.iter().flatten().filter(|reserved| reserved.core == core);
-            of_core.map(|reserved| reserved.deadline.0).min().unwrap_or_default()
+            of_core.map(|reserved| reserved.deadline.0 - reserved.lead.0).min().unwrap_or_default()
         };
         self.quantum.clear();
         self.quantum.extend(system.core_ids().map(|core| quantum(Time(shortest(core)))));
@@ -120,6 +126,9 @@ impl Rule {
         self.first.resize(cores, None);
         self.running.clear();
         self.running.resize(cores, None);
+        self.pins.clear();
+        self.pins.resize(cores, None);
+        self.queue.clear();
         self.plan.clear();
         self.plan.resize(cores, None);
         self.is_forced.clear();
@@ -129,8 +138,9 @@ impl Rule {
         self.claims.reserve(4 * system.tasks().len());
     }
 
-    /// Finds the first of the ready guaranteed jobs of every core.
+    /// Finds the first of the ready guaranteed jobs of every core, and the jobs that cores are pinned to.
     pub fn look(&mut self, now: Now<'_>) {
+        self.find_pins(now);
         for core in CoreId::all(self.first.len()) {
             // A caller that does not tell of every job that leaves gets no job that has.
             let mut ready = now.arrivals.ready(core).iter().filter(|(.., id)| now.view.is_active(*id));
@@ -141,7 +151,7 @@ impl Rule {
     }
 
     /// Whether a core has too many guaranteed jobs to look at all of them. The slack would not be found then.
-    fn is_crowded(core: CoreId, now: Now<'_>) -> bool {
+    pub(super) fn is_crowded(core: CoreId, now: Now<'_>) -> bool {
         now.arrivals.ready(core).len() > EFFORT
     }
 
@@ -149,7 +159,7 @@ impl Rule {
     /// computed only where it was used up before.
     pub fn leaves_no_choice(&mut self, now: Now<'_>, assignment: &mut Assignment) -> bool {
         let is_exhausted = self.exhausted.iter().all(|date| *date <= now.view.now);
-        if now.view.system.core_ids().any(|core| now.view.is_held(core)) {
+        if self.pins.iter().any(Option::is_some) || now.guarantee.rules_resources() {
             return false;
         }
         if !is_exhausted || self.first.iter().any(Option::is_none) {
@@ -180,6 +190,7 @@ impl Rule {
         let mut applied = Applied::default();
         self.is_forced.fill(false);
         self.plan.copy_from_slice(proposal.cores());
+        self.keep_pinned(now);
         for core in CoreId::all(self.plan.len()) {
             // Time that nobody wants goes to the first job.
             if let (None, Some(first)) = (self.plan[core], self.first[core])
@@ -213,6 +224,7 @@ impl Rule {
                 break wake;
             }
         };
+        self.ask_for_resources(now);
         self.write(now, assignment);
         if wake != Time::NEVER {
             assignment.wake_at(wake);
@@ -235,11 +247,18 @@ impl Rule {
             .any(|(first, planned)| first.is_some_and(|first| *planned == Some(first.rank.2)))
     }
 
-    /// Writes the plan, and asks for a decision when a guaranteed job has used up its budget.
+    /// Whether the plan runs a job or lets it wait on its core.
+    pub fn is_planned(&self, id: JobId) -> bool {
+        self.plan.contains(&Some(id))
+    }
+
+    /// Writes the plan. Asks for a decision when a guaranteed job has used up its budget, and when a job comes to a
+    /// critical section or to its end.
     fn write(&self, now: Now<'_>, assignment: &mut Assignment) {
         for (core, id) in CoreId::all(self.plan.len()).zip(&self.plan) {
-            let Some(id) = *id else { continue };
+            let Some(id) = id.filter(|id| !self.has_to_wait(*id, now)) else { continue };
             assignment.run(core, id);
+            self.next_gate(core, id, now).into_iter().for_each(|date| assignment.wake_at(date));
             if let Some((job, reserved)) = now.guaranteed(id) {
                 let entry = self.dispatching.entry(job, Some(core));
                 assignment.wake_at(now.view.now + reserved.remaining(job) + entry);
@@ -252,21 +271,24 @@ impl Rule {
         self.running.fill(None);
         for id in self.plan.iter().flatten() {
             let Some((job, reserved)) = now.guaranteed(*id) else { continue };
-            let (rank, running) = ((job.deadline, job.tie(), *id), &mut self.running[reserved.core]);
+            let (rank, running) = ((reserved.due(job), job.tie(), *id), &mut self.running[reserved.core]);
             *running = Some(running.map_or(rank, |earlier| earlier.min(rank)));
         }
     }
 
     /// Says whether the plan is safe for the tasks of a core.
     fn verdict(&mut self, core: CoreId, now: Now<'_>) -> Verdict {
-        // A job that holds the core stays; whether there is time for that was found out when it began.
-        if now.view.is_held(core) {
-            return Verdict::Safe(None);
+        // A job that the core is pinned to stays; whether there is time for that was found out when it began.
+        if self.pins[core].is_some() {
+            return if self.is_charged(core, now) { Verdict::Unsafe } else { Verdict::Safe(None) };
         }
         let planned = self.plan[core].map(|id| now.view.job(id));
-        let held = planned.map_or(Time::ZERO, |job| self.hold(job, now));
-        if held > Time::ZERO && self.plan[core].is_some_and(|id| self.is_unforeseen(id, held, now)) {
-            return self.verdict_on_unforeseen(core, held, now);
+        if let Some(id) = self.plan[core].filter(|id| self.first[core].is_none_or(|first| first.rank.2 != *id)) {
+            match self.stretch(core, id, now) {
+                None => return Verdict::Unsafe,
+                Some(Time::ZERO) => {}
+                Some(stretch) => return self.verdict_on_stretch(core, id, stretch, now),
+            }
         }
         let Some(First { rank: first, .. }) = self.first[core] else { return Verdict::Safe(None) };
         let runs_first = self.running[core] == Some(first);
@@ -294,42 +316,11 @@ impl Rule {
         }
         // An interlude has to be worth a decision and its switches, or to complete the job.
         let switches = if planned.is_none_or(|job| is_on(job, core)) { Time::ZERO } else { self.dispatching.full() };
-        let useful = (entry + (switches + self.quantum[core]).min(remaining)).max(held);
+        let useful = entry + (switches + self.quantum[core]).min(remaining);
         match self.claims.slack(now.view.now, first.0, until, cap.max(useful)) {
             Slack::Spare(time) if time >= useful => Verdict::Safe(Some(time)),
             // Overdrawn: time was lost to something that is not part of any budget, such as a late decision. EDF still
             // loses least.
-            Slack::Spare(_) | Slack::Overdrawn => Verdict::Unsafe,
-            Slack::Unknown => Verdict::Unknown,
-        }
-    }
-
-    /// Longest time for which a job that gets a core now keeps it before it can be preempted; zero if it can be
-    /// preempted at any time.
-    fn hold(&self, job: &Job, now: Now<'_>) -> Time {
-        let Some(task) = now.view.system.tasks().get(job.task.index()) else { return Time::ZERO };
-        let work = job.wcet.max(task.wcet_high.unwrap_or_default());
-        let next = task.preemption.next_point(job.executed).min(work.max(job.executed + Time(1)));
-        if task.preemption.is_limited() { next - job.executed + job.overhead } else { Time::ZERO }
-    }
-
-    /// Whether a job that holds the core for this long holds it longer than the proof accounts for. Either it announces
-    /// more work than its task, or its task is guaranteed and the job has lost its guarantee.
-    fn is_unforeseen(&self, id: JobId, held: Time, now: Now<'_>) -> bool {
-        let job = now.view.job(id);
-        let known = self.longest.get(job.task.index()).copied().unwrap_or_default();
-        held > known || (now.guarantee.of(job).is_some() && now.guaranteed(id).is_none())
-    }
-
-    /// Verdict on a job that holds the core longer than the proof accounts for. It is safe if every guaranteed job,
-    /// also one that arrives meanwhile, can wait for that long.
-    fn verdict_on_unforeseen(&mut self, core: CoreId, held: Time, now: Now<'_>) -> Verdict {
-        if Rule::is_crowded(core, now) {
-            return Verdict::Unknown;
-        }
-        self.claim(core, now, false);
-        match self.claims.slack(now.view.now, now.view.now, Time::NEVER, held) {
-            Slack::Spare(time) if time >= held => Verdict::Safe(None),
             Slack::Spare(_) | Slack::Overdrawn => Verdict::Unsafe,
             Slack::Unknown => Verdict::Unknown,
         }
@@ -348,13 +339,13 @@ impl Rule {
     }
 
     /// Collects the demand of a core's guaranteed tasks, as it is after the plan has been carried out if `is_charged`.
-    fn claim(&mut self, core: CoreId, now: Now<'_>, is_charged: bool) {
+    pub(super) fn claim(&mut self, core: CoreId, now: Now<'_>, is_charged: bool) {
         let is_charged = is_charged && !self.dispatching.is_free();
         self.claims.clear();
         let first = self.first[core].map(|first| first.rank.2);
         for (.., id) in now.arrivals.ready(core).iter() {
             let Some((job, reserved)) = now.guaranteed(id) else { continue };
-            let mut work = reserved.remaining(job);
+            let mut work = reserved.remaining(job) + self.waits_ahead(id, now);
             if is_charged {
                 let place = self.plan.iter().position(|planned| *planned == Some(id)).map(CoreId::new);
                 work += self.dispatching.entry(job, place);
@@ -362,12 +353,12 @@ impl Rule {
                     work += self.dispatching.way_back(job, place, core);
                 }
             }
-            self.claims.add_job(job.deadline, work);
+            self.claims.add_job(reserved.due(job), work);
         }
         for task in &self.tasks[core] {
             let Some(reserved) = now.guarantee.reserved[*task] else { continue };
             let Some(arrival) = now.arrivals.next_arrival(now.view.now, *task, &reserved) else { continue };
-            self.claims.add_task(arrival + reserved.deadline, reserved.period, reserved.work);
+            self.claims.add_task(arrival + (reserved.deadline - reserved.lead), reserved.period, reserved.work);
         }
         if self.plan.len() == 1 && now.view.system.costs().decision > Time::ZERO {
             interrupts::claim(now.view.system, now.view.now, &mut self.claims);
@@ -377,9 +368,12 @@ impl Rule {
     /// Makes a core run its first job, or, if it does so already, none of its other guaranteed jobs. Returns whether
     /// this changed anything.
     fn force(&mut self, core: CoreId, now: Now<'_>) -> bool {
-        let Some(First { rank: (_, _, first), .. }) = self.first[core] else {
-            // There is no time for a job that would hold the core, and nobody else wants it.
-            return !std::mem::replace(&mut self.is_forced[core], true) && self.plan[core].take().is_some();
+        let first = self.first[core].map(|first| first.rank.2).filter(|first| !self.pins.contains(&Some(*first)));
+        let Some(first) = first.filter(|_| self.pins[core].is_none()) else {
+            // There is no time for a job that would keep the core, and nobody else wants it.
+            self.is_forced[core] = true;
+            let idles = self.pins[core].is_none() && self.plan[core].take().is_some();
+            return self.stop_charged(core, now) || idles;
         };
         if std::mem::replace(&mut self.is_forced[core], true) {
             return self.run_alone(core, first, now);
@@ -391,19 +385,15 @@ impl Rule {
             self.plan[place] = None;
         }
         // The job that was chosen goes on elsewhere if it can.
-        let may_run = |place: CoreId| displaced.is_none_or(|id| now.view.may_run(now.view.job(id), place));
-        let is_open = |place: &CoreId| self.plan[*place].is_none() && may_run(*place);
-        if let Some(place) = vacated.filter(is_open).or_else(|| CoreId::all(self.plan.len()).find(is_open)) {
-            self.plan[place] = displaced;
-        }
+        self.put_elsewhere(displaced, vacated, now);
         true
     }
 
     /// Takes the guaranteed jobs of a core, except the first, from all other cores.
     fn run_alone(&mut self, core: CoreId, first: JobId, now: Now<'_>) -> bool {
         let mut changed = false;
-        for planned in &mut self.plan {
-            if planned.is_some_and(|id| id != first && now.is_own(core, id)) {
+        for (planned, pinned) in self.plan.iter_mut().zip(&self.pins) {
+            if planned.is_some_and(|id| id != first && now.is_own(core, id)) && pinned.is_none() {
                 *planned = None;
                 changed = true;
             }

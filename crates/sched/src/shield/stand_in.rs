@@ -48,7 +48,8 @@ pub(super) fn title(name: &str) -> &str {
 /// only for the exact arrivals.
 pub(super) fn proved(system: &System) -> Option<(&'static str, bool)> {
     let is_identical = system.machine().is_plain() && system.machine().is_full_speed();
-    if system.cores() == 1 || system.costs().decision > Time::ZERO || !is_identical {
+    let is_free = !system.is_limited() && !system.has_sections() && !system.has_precedence();
+    if system.cores() == 1 || system.costs().decision > Time::ZERO || !is_identical || !is_free {
         return None;
     }
     let set = as_set(system, true);

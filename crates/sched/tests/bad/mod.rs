@@ -75,9 +75,8 @@ impl Scheduler for BadScheduler {
         if self.kind == Bad::Fickle && self.rng.random() {
             self.ready.reverse();
         }
-        if self.kind == Bad::Quitter && self.ready.len() > 1 && self.rng.random_bool(0.3) {
-            assignment.abandon(self.ready.remove(0));
-        }
+        let quits = self.kind == Bad::Quitter && self.ready.len() > 1 && self.rng.random_bool(0.3);
+        let given_up = quits.then(|| self.ready.remove(0));
         if self.kind == Bad::Restless && !self.ready.is_empty() {
             let soon = [1, 10, 1_000, 1_000_000, u64::MAX - view.now.0][self.rng.random_range(0..5)];
             assignment.wake_at(Time(view.now.0 + soon));
@@ -89,6 +88,9 @@ impl Scheduler for BadScheduler {
         } else {
             assignment.keep_held(view, 0..view.cores());
         }
+        // Others may wait for it, so that it gets a core.
+        let is_free = |id: &JobId| view.job(*id).held || !assignment.runs(*id);
+        given_up.filter(is_free).into_iter().for_each(|id| assignment.abandon(id));
     }
 }
 
