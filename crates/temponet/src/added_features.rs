@@ -52,7 +52,8 @@ impl Model {
         let same = [
             ("the slack bins", old.bins == new.bins && old.binning == new.binning && old.clip == new.clip),
             ("the long-slack reserves", old.long_slack_reserve == new.long_slack_reserve),
-            ("the real numbers", old.continuous == new.continuous),
+            ("the real numbers", old.continuous == new.continuous && old.numbers == new.numbers),
+            ("the rows", old.coming == new.coming && old.skips_impossible == new.skips_impossible),
             ("the slots", old.slots == new.slots),
         ];
         if let Some((what, _)) = same.into_iter().find(|(_, is_same)| !is_same) {

@@ -7,8 +7,8 @@
 use std::fmt;
 
 use temponet_sched::Panel;
-use temponet_sched::advice::{Advisor, Planner};
-use temponet_task::{Assignment, JobId, System, SystemView};
+use temponet_sched::advice::{Advisor, FutureArrivals, Planner};
+use temponet_task::{Assignment, JobId, System, SystemView, TaskId};
 
 use crate::scale::Scale;
 
@@ -99,6 +99,19 @@ impl Advice {
             }
             self.panel.pressures(view).for_each(|(id, pressure)| self.by_job[id.index()].pressure = pressure);
         }
+    }
+
+    /// Next arrivals of the tasks whose arrivals can be foreseen. Call [`Advice::ask`] before; `has_planners` tells
+    /// whether it asked the planners.
+    pub(crate) fn arrivals(
+        &mut self,
+        view: &SystemView<'_>,
+        has_planners: bool,
+    ) -> impl Iterator<Item = (TaskId, FutureArrivals)> {
+        if !has_planners {
+            self.panel.foresee(view);
+        }
+        self.panel.arrivals()
     }
 
     /// Ready jobs in deadline order, as of the last call of [`Advice::ask`].

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use temponet_infer::Vocabulary;
 
 use temponet_sched::advice::Advisor;
+use temponet_task::{Job, Time};
 
 use crate::advice::{ADVICE_VALUES, PLAN_VALUES};
 
@@ -53,6 +54,8 @@ pub enum Feature {
     /// 2 on, one for each factor of four. It is a context switch unless the job is running, and a migration if the job
     /// has run on a core that another job occupies.
     Cost,
+    /// What the row stands for: a ready job (0), a ready job that is impossible (1) or a coming job (2).
+    Kind,
 }
 
 /// Number of bins of [`Feature::Worth`].
@@ -66,7 +69,7 @@ pub(crate) const CHANCES: [f64; 10] = [0.1, 0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99
 pub(crate) const COST_BINS: u16 = 8;
 
 impl Feature {
-    /// Every feature, in the order of [`crate::stages::Tokenizer::full`].
+    /// The features of [`crate::stages::Tokenizer::full`], in its order: all that describe a ready job.
     pub const ALL: [Feature; 15] = [
         Feature::Remaining,
         Feature::Criticality,
@@ -103,6 +106,7 @@ impl Feature {
             Feature::Chance => ("chance", CHANCES.len() + 2),
             Feature::Expected => ("expected", bins + 1),
             Feature::Cost => ("cost", usize::from(COST_BINS)),
+            Feature::Kind => ("kind", RowKind::Coming as usize + 1),
         };
         Vocabulary { name: name.into(), size }
     }
@@ -110,6 +114,21 @@ impl Feature {
     /// Whether the feature needs the distribution of the job's execution time.
     pub(crate) fn needs_prediction(self) -> bool {
         matches!(self, Feature::Chance | Feature::Expected)
+    }
+}
+
+/// What a job row stands for: the value of [`Feature::Kind`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RowKind {
+    Ready,
+    Impossible,
+    Coming,
+}
+
+impl RowKind {
+    /// Kind of a ready job.
+    pub fn of(job: &Job, now: Time) -> RowKind {
+        if job.is_impossible(now) { RowKind::Impossible } else { RowKind::Ready }
     }
 }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use temponet_infer::{Network, NetworkError};
 use temponet_sched::fallback;
-use temponet_task::{Assignment, CoreId, NotApplicable, Scheduler, System, SystemView, Time};
+use temponet_task::{Assignment, CoreId, JobId, NotApplicable, Scheduler, System, SystemView, Time};
 
 use crate::mapping::{Mapper, Mapping};
 use crate::scale::Scale;
@@ -83,7 +83,12 @@ pub struct Learned {
     chooses_speeds: bool,
     /// Upper level of a hierarchical model.
     following: Following,
+    /// Ready jobs, those that may be chosen first; working memory.
+    ready: Vec<JobId>,
 }
+
+/// Q-value of a job that is chosen only if nothing else is left.
+const LAST_CHOICE: f32 = -1e30;
 
 impl Learned {
     /// A scheduler with this model. With a budget but no calibration in the options, it measures one.
@@ -126,6 +131,7 @@ impl Learned {
             is_full_speed: false,
             chooses_speeds: false,
             following: Following::default(),
+            ready: Vec::new(),
         }
     }
 
@@ -174,8 +180,9 @@ impl Learned {
     fn evaluate(&mut self) -> bool {
         // As many Q-values as there are jobs, so that a later decision with fewer equal jobs allocates nothing.
         let (jobs, speeds) = (self.observation.jobs().len(), self.model.weights.architecture.speeds());
+        let rows = jobs.max(self.observation.distinct());
         self.q.clear();
-        self.q.reserve(1 + jobs * (1 + speeds));
+        self.q.reserve(1 + rows * (1 + speeds));
         self.following.guide(&mut self.network, &mut self.observation, &mut self.q);
         self.q.clear();
         self.network.forward(&self.observation.rows(), &mut self.q);
@@ -208,7 +215,11 @@ impl Learned {
 
     /// Maps the Q-values of the observed jobs to cores.
     fn map(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
-        let jobs = self.observation.jobs().iter().map(|(id, row)| (*id, self.q[*row as usize]));
+        let counts = self.observation.counts();
+        let jobs = self.observation.jobs().iter().map(|(id, row)| {
+            let may_choose = counts[*row as usize - 1] > 0;
+            (*id, if may_choose { self.q[*row as usize] } else { LAST_CHOICE })
+        });
         let idle = self.model.threshold(self.q[0]);
         self.mapper.assign(self.options.mapping, jobs, idle, view, assignment);
         if !self.speeds.is_empty() {
@@ -247,6 +258,12 @@ impl Scheduler for Learned {
         if view.active.is_empty() || (view.leaves_no_choice() && !self.chooses_speeds) {
             // Every job gets a core.
             return assignment.place(view, view.active);
+        }
+        if self.model.tokenizer.skips_impossible && !self.chooses_speeds && view.system.machine().is_plain() {
+            let choosable = self.model.tokenizer.choosable(view, &mut self.ready);
+            if choosable <= view.cores() && view.locks.is_none() {
+                return assignment.place(view, &self.ready);
+            }
         }
         if let Some(tick) = self.tick {
             assignment.wake_at(view.now.next_multiple(tick));

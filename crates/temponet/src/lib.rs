@@ -100,7 +100,9 @@ mod feature;
 mod learned;
 mod mapping;
 mod model;
+mod number;
 mod observation;
+mod outlook;
 pub mod planner;
 mod prediction;
 mod scale;
@@ -142,6 +144,7 @@ pub mod stages {
     pub use crate::learned::{Learned, is_overloaded};
     pub use crate::mapping::Mapper;
     pub use crate::model::provenance;
+    pub use crate::number::Number;
     pub use crate::observation::Observation;
     pub use crate::scale::Scale;
     pub use crate::speed::{best_speed, core_speed};

@@ -4,12 +4,13 @@
 //! bias makes the result the same as with a row per job.
 
 use temponet_infer::{Rows, Sparsity};
-use temponet_task::{JobId, System, SystemView};
+use temponet_task::{Job, JobId, System, SystemView, Time};
 
 use crate::advice::{Advice, JobAdvice};
-use crate::feature::Feature;
+use crate::feature::{Feature, RowKind};
+use crate::outlook::Outlook;
 use crate::scale::Scale;
-use crate::tokenizer::Tokenizer;
+use crate::tokenizer::{RowJob, Tokenizer};
 
 /// Rows of one decision. Its buffers are reused from decision to decision.
 ///
@@ -20,12 +21,12 @@ pub struct Observation {
     idle: Vec<u16>,
     /// Tokens of the job rows, `width` values each.
     tokens: Vec<u16>,
-    /// Real numbers of the job rows, `inputs` values each; empty unless slack is continuous.
+    /// Real numbers of the job rows, `inputs` values each; empty unless the tokenizer has some.
     numbers: Vec<f32>,
     /// Working memory for another order of the rows.
     spare_tokens: Vec<u16>,
     spare_numbers: Vec<f32>,
-    /// Number of jobs that each job row stands for.
+    /// Number of jobs that each job row stands for and that may be chosen.
     counts: Vec<u32>,
     /// Attention bias of each row, the idle row first.
     bias: Vec<f32>,
@@ -40,6 +41,7 @@ pub struct Observation {
     /// Number of real numbers of a row.
     inputs: usize,
     advice: Advice,
+    outlook: Outlook,
     /// Number of jobs and row of each slack bin; working memory.
     bins: Vec<(u32, u32)>,
     /// Open-addressing hash table of (round, row). An entry is valid only in its own round, so the table need not be
@@ -65,7 +67,8 @@ impl Observation {
         self.counts.clear();
         self.jobs.clear();
         self.sparsity = None;
-        self.reserve(tokenizer, view.active.len());
+        let coming = if tokenizer.coming { view.system.tasks().len() } else { 0 };
+        self.reserve(tokenizer, view.active.len() + coming);
         let urgent = match tokenizer.is_slack_alone() && !by_job {
             true => self.read_slacks(tokenizer, scale, view),
             false => self.read_tokens(tokenizer, scale, view, by_job),
@@ -76,6 +79,11 @@ impl Observation {
             let bin = tokenizer.bin(self.token(row), self.real(row), scale);
             let reserve = if tokenizer.is_long(bin) { tokenizer.long_slack_reserve } else { 0.0 };
             self.bias.push((*count as f32).ln() + reserve);
+        }
+        if tokenizer.coming || tokenizer.skips_impossible {
+            let rows = self.tokens.chunks_exact(self.width.max(1));
+            let skipped = self.counts.iter_mut().zip(rows).filter(|(_, token)| !tokenizer.may_choose(token));
+            skipped.for_each(|(count, _)| *count = 0);
         }
     }
 
@@ -114,12 +122,15 @@ impl Observation {
         }
         self.width = tokenizer.width();
         self.inputs = tokenizer.real_input().map_or(0, |real| real.inputs);
+        if tokenizer.needs_outlook() {
+            let Observation { advice, outlook, jobs, .. } = self;
+            let ready = jobs.iter().map(|(id, _)| *id);
+            outlook.read(view, scale, ready, advice.arrivals(view, ask_planners));
+        }
         let mut urgent = 0;
         for place in 0..self.jobs.len() {
-            let id = self.jobs[place].0;
-            let advice = self.advice.about(id);
             // The token is appended as a new row, and removed again if an equal row exists.
-            tokenizer.token(view.job(id), view, scale, advice, &mut self.tokens, &mut self.numbers);
+            self.push_ready_row(tokenizer, scale, view, place);
             let row = self.counts.len() as u32 + 1;
             urgent += usize::from(tokenizer.is_urgent(tokenizer.bin(self.token(row), self.real(row), scale)));
             self.jobs[place].1 = if by_job { row } else { self.first_equal_row(row) };
@@ -134,7 +145,46 @@ impl Observation {
         if by_job {
             self.order_equal_deadlines(view);
         }
+        if tokenizer.coming {
+            self.push_coming_rows(tokenizer, scale, view);
+        }
         urgent
+    }
+
+    /// Appends the row of the ready job at a place of the deadline order.
+    fn push_ready_row(&mut self, tokenizer: &Tokenizer, scale: &Scale, view: &SystemView<'_>, place: usize) {
+        let id = self.jobs[place].0;
+        let (job, at) = (view.job(id), view.now);
+        let prediction = match tokenizer.needs_outlook() {
+            true => self.outlook.prediction(place),
+            false => scale.prediction(job, at),
+        };
+        let row = RowJob { job, at, kind: RowKind::of(job, at), advice: self.advice.about(id), prediction };
+        self.push_row(tokenizer, scale, view, &row);
+    }
+
+    /// Appends a row for the next job of each task that comes before the last ready deadline. A row stands for all jobs
+    /// that come together, and no job refers to it.
+    fn push_coming_rows(&mut self, tokenizer: &Tokenizer, scale: &Scale, view: &SystemView<'_>) {
+        for place in 0..self.outlook.coming().len() {
+            let (id, arrivals) = self.outlook.coming()[place];
+            let (task, at) = (&view.system.tasks()[id], arrivals.first);
+            let job = Job::first(id, task)
+                .with_release(at)
+                .with_deadline(Time(at.0.saturating_add(task.deadline.0)))
+                .with_fastest(view.system.machine().fastest(id));
+            let (kind, advice, prediction) = (RowKind::Coming, JobAdvice::default(), scale.prediction_at_release(id));
+            self.push_row(tokenizer, scale, view, &RowJob { job: &job, at, kind, advice, prediction });
+            self.counts.push(u32::try_from(arrivals.jobs).unwrap_or(u32::MAX).max(1));
+        }
+    }
+
+    fn push_row(&mut self, tokenizer: &Tokenizer, scale: &Scale, view: &SystemView<'_>, row: &RowJob<'_>) {
+        tokenizer.row(row, view, scale, &mut self.tokens, &mut self.numbers);
+        if !tokenizer.numbers.is_empty() {
+            let facts = self.outlook.facts(row, view, scale);
+            self.numbers.extend(tokenizer.numbers.iter().map(|number| facts.number(*number)));
+        }
     }
 
     /// Orders the rows of jobs with equal deadlines by their tokens, where each job has a row of its own, and merges
@@ -173,17 +223,17 @@ impl Observation {
         self.sparsity = Some(Sparsity::paper(self.counts.len()));
     }
 
-    /// Reserves memory for a row per job, so that a later decision with fewer equal jobs allocates nothing.
-    fn reserve(&mut self, tokenizer: &Tokenizer, jobs: usize) {
-        self.tokens.reserve(jobs * tokenizer.width());
-        self.numbers.reserve(jobs * tokenizer.real_input().map_or(0, |real| real.inputs));
+    /// Reserves memory for this many rows, so that a later decision with fewer equal jobs allocates nothing.
+    fn reserve(&mut self, tokenizer: &Tokenizer, rows: usize) {
+        self.tokens.reserve(rows * tokenizer.width());
+        self.numbers.reserve(rows * tokenizer.real_input().map_or(0, |real| real.inputs));
         self.spare_tokens.clear();
-        self.spare_tokens.reserve(jobs * tokenizer.width());
+        self.spare_tokens.reserve(rows * tokenizer.width());
         self.spare_numbers.clear();
-        self.spare_numbers.reserve(jobs * tokenizer.real_input().map_or(0, |real| real.inputs));
-        self.counts.reserve(jobs);
+        self.spare_numbers.reserve(rows * tokenizer.real_input().map_or(0, |real| real.inputs));
+        self.counts.reserve(rows);
         self.bias.clear();
-        self.bias.reserve(1 + jobs);
+        self.bias.reserve(1 + rows);
     }
 
     /// Begins a new round of the hash table, and enlarges the table if it is too small for the jobs.
@@ -236,7 +286,8 @@ impl Observation {
         self.sparsity = self.sparsity.map(Sparsity::halved);
     }
 
-    /// Number of jobs that each job row stands for, without the idle row.
+    /// Number of jobs that each job row stands for and that may be chosen, without the idle row. It is 0 for coming
+    /// jobs, and for impossible ones if the tokenizer skips them.
     pub fn counts(&self) -> &[u32] {
         &self.counts
     }
@@ -276,7 +327,7 @@ impl Observation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use temponet_task::{Job, Task, TaskSet, Time};
+    use temponet_task::{Task, TaskSet};
 
     /// Each job with its token and the number of jobs that share the token.
     fn seen(observation: &Observation) -> Vec<(JobId, u16, u32)> {

@@ -1,12 +1,13 @@
 //! Properties of a whole task set that tokens are relative to.
 
-use temponet_task::{CoreId, DueDates, Job, Measure, OnMiss, System, SystemView, Task, Time, Worths};
+use temponet_task::{CoreId, DueDates, Job, Measure, OnMiss, System, SystemView, Task, TaskId, Time, Worths};
 
 use crate::bins::Bins;
 use crate::feature::{
     CHANCES, CORE_BINS, COST_BINS, DEMAND_BINS, Feature, IdleFeature, LOAD_BINS, LOWEST_LEVEL, WORTH_BINS,
 };
-use crate::prediction::Predictions;
+use crate::number::Number;
+use crate::prediction::{Prediction, Predictions};
 use crate::tokenizer::Tokenizer;
 
 /// Properties of a whole task set that tokens are relative to, computed once when a scheduler starts.
@@ -22,8 +23,8 @@ pub struct Scale {
     pub(crate) bins: Bins,
     /// Whether tasks differ in value or criticality.
     pub(crate) differs: bool,
-    /// [`Feature::Rank`] of the jobs of each task.
-    pub(crate) ranks: Vec<u16>,
+    /// Load per core of the tasks that are no dearer than each task; [`Feature::Rank`] is its bin.
+    ranks: Vec<f64>,
     /// Worth of jobs under the goal; none if the tokenizer does not ask for it.
     worths: Option<Worths>,
     /// Criticality, value and [`Feature::Worth`] of the jobs of each task; empty if the tokenizer does not ask for it.
@@ -32,10 +33,16 @@ pub struct Scale {
     levels: Vec<u16>,
     /// Distributions of the execution times; none if the tokenizer does not ask for them.
     pub(crate) predictions: Option<Predictions>,
-    /// [`Feature::Cost`] of a job that needs a context switch, and of one that needs a migration too.
-    costs: [u16; 2],
+    /// Cost of a job that needs a context switch, and of one that needs a migration too, in units; and the
+    /// [`Feature::Cost`] of each.
+    costs: [(f64, u16); 2],
     /// Dates by which jobs with successors have to complete.
     due_dates: DueDates,
+    /// Mean execution time of each task in nanoseconds, and the mean time between its releases; empty if the tokenizer
+    /// does not ask for them.
+    flows: Vec<(f64, f64)>,
+    /// What is expected of a job of each task at its release; empty if the tokenizer does not ask for it.
+    at_release: Vec<Prediction>,
 }
 
 impl Scale {
@@ -50,13 +57,22 @@ impl Scale {
         let importance = |task: &Task| (task.value, task.criticality);
         let differs = system.tasks().windows(2).any(|pair| importance(&pair[0]) != importance(&pair[1]));
         let asks = |wanted: fn(Feature) -> bool| tokenizer.features.iter().any(|feature| wanted(*feature));
-        let worths = asks(|feature| feature == Feature::Worth).then(|| system.goal().worths(system.tasks()));
+        let worths = (asks(|feature| feature == Feature::Worth) || tokenizer.numbers.contains(&Number::Worth)).then(|| system.goal().worths(system.tasks()));
         let task_worth = |worths: &Worths| {
             let of = |task: &Task| (task.criticality, task.value, worth_bin(worths.of(task.criticality, task.value)));
             system.tasks().iter().map(of).collect()
         };
         let switch = system.costs().context_switch.0 as f64 / unit;
         let migration = system.costs().migration.0 as f64 / unit;
+        let needs_predictions = asks(Feature::needs_prediction) || tokenizer.needs_outlook();
+        let predictions = needs_predictions.then(|| Predictions::of(system));
+        let first = |predictions: &Predictions| {
+            let about = |(id, task): (TaskId, &Task)| {
+                let job = Job::first(id, task).with_fastest(system.machine().fastest(id));
+                predictions.about(&job, task.offset)
+            };
+            system.task_ids().zip(system.tasks()).map(about).collect()
+        };
         Scale {
             unit,
             value,
@@ -67,10 +83,32 @@ impl Scale {
             task_worths: worths.as_ref().map_or_else(Vec::new, task_worth),
             worths,
             levels: levels(system),
-            predictions: asks(Feature::needs_prediction).then(|| Predictions::of(system)),
-            costs: [switch, switch + migration].map(cost_bin),
+            at_release: predictions.as_ref().filter(|_| tokenizer.coming).map_or_else(Vec::new, first),
+            predictions,
+            costs: [switch, switch + migration].map(|cost| (cost, cost_bin(cost))),
             due_dates: DueDates::of(system),
+            flows: if tokenizer.needs_outlook() { flows(system, &loads) } else { Vec::new() },
         }
+    }
+
+    /// Returns what is expected of a job that can begin at a date; nothing if the tokenizer does not ask for it.
+    pub(crate) fn prediction(&self, job: &Job, at: Time) -> Prediction {
+        self.predictions.as_ref().map(|predictions| predictions.about(job, at)).unwrap_or_default()
+    }
+
+    /// Returns what is expected of a job of a task at its release.
+    pub(crate) fn prediction_at_release(&self, task: TaskId) -> Prediction {
+        self.at_release.get(task.index()).copied().unwrap_or_default()
+    }
+
+    /// Mean execution time of the jobs of a task, in nanoseconds.
+    pub(crate) fn mean_execution(&self, task: TaskId) -> f64 {
+        self.flows.get(task.index()).map_or(0.0, |flow| flow.0)
+    }
+
+    /// Mean time between the releases of a task, in nanoseconds; infinite for a list of jobs with none.
+    pub(crate) fn gap(&self, task: TaskId) -> f64 {
+        self.flows.get(task.index()).map_or(f64::INFINITY, |flow| flow.1)
     }
 
     /// Returns the slack of a job in nanoseconds, by the work to expect, to the date by which it has to complete so
@@ -93,8 +131,17 @@ impl Scale {
         {
             return *worth;
         }
-        let worth = self.worths.as_ref().map_or(1.0, |worths| worths.of(job.criticality, job.value));
-        worth_bin(worth)
+        worth_bin(self.relative_worth(job))
+    }
+
+    /// Returns the worth of a job under the goal, relative to the mean over the tasks; 1 if the tokenizer does not ask.
+    pub(crate) fn relative_worth(&self, job: &Job) -> f64 {
+        self.worths.as_ref().map_or(1.0, |worths| worths.of(job.criticality, job.value))
+    }
+
+    /// Returns the load per core of the tasks that are no dearer than that of a job.
+    pub(crate) fn rank(&self, task: TaskId) -> f64 {
+        self.ranks.get(task.index()).copied().unwrap_or(0.0)
     }
 
     /// Returns the [`Feature::Level`] of a job.
@@ -102,10 +149,10 @@ impl Scale {
         self.levels.get(usize::from(job.criticality)).copied().unwrap_or(0)
     }
 
-    /// Returns the [`Feature::Cost`] of running a job now.
-    pub(crate) fn cost(&self, job: &Job, view: &SystemView<'_>) -> u16 {
+    /// Returns the cost of running a job now in units, and its [`Feature::Cost`].
+    pub(crate) fn cost(&self, job: &Job, view: &SystemView<'_>) -> (f64, u16) {
         if job.running {
-            return 0;
+            return (0.0, 0);
         }
         // With a single core there is nowhere to migrate to: the job would take its core back.
         let is_taken = |core: CoreId| view.cores() > 1 && view.running.get(core.index()).is_some_and(Option::is_some);
@@ -131,19 +178,26 @@ fn idle_value(feature: IdleFeature, system: &System, load: f64) -> u16 {
     }
 }
 
-/// Computes the [`Feature::Rank`] of each task, where `loads` are the tasks' mean utilizations.
-fn ranks(system: &System, loads: &[f64]) -> Vec<u16> {
+/// Computes the load per core of the tasks whose mean execution time per value is no greater than that of each task, where `loads` are the tasks' mean utilizations.
+fn ranks(system: &System, loads: &[f64]) -> Vec<f64> {
     let price = |place: &usize| system.tasks()[*place].mean_execution() / system.tasks()[*place].value;
     let mut order: Vec<usize> = (0..system.tasks().len()).collect();
     order.sort_by(|a, b| price(a).total_cmp(&price(b)));
-    let mut ranks = vec![0; order.len()];
+    let mut ranks = vec![0.0; order.len()];
     let mut load = 0.0;
     for same in order.chunk_by(|a, b| price(a) == price(b)) {
         let more: f64 = same.iter().map(|place| loads[*place]).sum();
         load += more / system.capacity();
-        same.iter().for_each(|place| ranks[*place] = ((load * 10.0) as u16).min(15));
+        same.iter().for_each(|place| ranks[*place] = load);
     }
     ranks
+}
+
+/// Computes the mean execution time and the mean time between the releases of each task, where `loads` are the tasks'
+/// mean utilizations.
+fn flows(system: &System, loads: &[f64]) -> Vec<(f64, f64)> {
+    let flow = |(task, load): (&Task, &f64)| (task.mean_execution(), task.mean_execution() / load);
+    system.tasks().iter().zip(loads).map(flow).collect()
 }
 
 /// Computes the [`Feature::Level`] of each criticality up to the highest one in the goal.
@@ -289,7 +343,7 @@ mod tests {
             let active = [JobId(0), JobId(1)];
             let now = Time::ZERO;
             let view = SystemView::new(now, &system, &active, &jobs, &running);
-            Scale::of(&Tokenizer::full(), &system).cost(&jobs[1], &view)
+            Scale::of(&Tokenizer::full(), &system).cost(&jobs[1], &view).1
         };
         let (new, free) = (|job: Job| job, |job: Job| job.with_last_core(Some(CoreId(1))));
         let taken = |job: Job| job.with_last_core(Some(CoreId(0)));

@@ -9,11 +9,13 @@
 
 use serde::{Deserialize, Serialize};
 use temponet_infer::{RealInput, SLOT, Vocabulary};
-use temponet_task::{Arrival, Job, OnMiss, System, SystemView, Task, Time};
+use temponet_task::{Arrival, Job, JobId, OnMiss, System, SystemView, Task, Time};
 
 use crate::TokenizerError;
 use crate::advice::JobAdvice;
-use crate::feature::{Feature, IdleFeature};
+use crate::feature::{Feature, IdleFeature, RowKind};
+use crate::number::Number;
+use crate::prediction::Prediction;
 use crate::scale::{Scale, chance_bin, log_bin};
 use crate::stages::{Binning, Continuous};
 
@@ -47,6 +49,27 @@ pub struct Tokenizer {
     /// Whether attention is the paper's sparse one, with a row for every job in deadline order; `false` by default.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sparse: bool,
+    /// Numbers of a row in place of its slack bin; none by default. Rows with different numbers are not one row.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub numbers: Vec<Number>,
+    /// Whether the next job of each task that comes before the last deadline of the ready ones has a row. Such rows are
+    /// seen by the others and are never chosen. `false` by default.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub coming: bool,
+    /// Whether jobs that are impossible are never chosen while others wait, and the network is asked only where more
+    /// others are ready than there are cores. `false` by default: the network judges them like all others.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub skips_impossible: bool,
+}
+
+/// Job that becomes a row.
+pub(crate) struct RowJob<'a> {
+    pub job: &'a Job,
+    /// When it can begin: now, or its release if it is coming.
+    pub at: Time,
+    pub kind: RowKind,
+    pub advice: JobAdvice,
+    pub prediction: Prediction,
 }
 
 /// Whether idle features need not be written to a file.
@@ -69,6 +92,9 @@ impl Tokenizer {
             continuous: None,
             slots: None,
             sparse: false,
+            numbers: Vec::new(),
+            coming: false,
+            skips_impossible: false,
         }
     }
 
@@ -83,9 +109,19 @@ impl Tokenizer {
             long_slack_reserve: 0.0,
             features: Feature::ALL.to_vec(),
             idle: IdleFeature::ALL.to_vec(),
-            continuous: None,
-            slots: None,
-            sparse: false,
+            ..Tokenizer::paper()
+        }
+    }
+
+    /// The tokenizer that sees what is coming: numbers in place of bins, a row for each coming job, and no advice of
+    /// simple schedulers.
+    pub fn ahead() -> Tokenizer {
+        Tokenizer {
+            features: vec![Feature::Kind],
+            numbers: Number::ALL.to_vec(),
+            coming: true,
+            skips_impossible: true,
+            ..Tokenizer::full()
         }
     }
 
@@ -97,7 +133,7 @@ impl Tokenizer {
     /// Vocabularies of the features of a job row.
     pub fn job_vocabularies(&self) -> Vec<Vocabulary> {
         let size = self.bins + if self.clip { 0 } else { 2 };
-        let slack = self.continuous.is_none().then(|| Vocabulary { name: "slack".into(), size });
+        let slack = self.has_slack_bin().then(|| Vocabulary { name: "slack".into(), size });
         let features = self.features.iter().map(|feature| feature.vocabulary(self.bins));
         let slot = self.slots.map(|size| Vocabulary { name: SLOT.into(), size });
         slack.into_iter().chain(features).chain(slot).collect()
@@ -105,17 +141,54 @@ impl Tokenizer {
 
     /// Whether a token is a slack bin and nothing else.
     pub(crate) fn is_slack_alone(&self) -> bool {
-        self.features.is_empty() && self.continuous.is_none() && self.slots.is_none()
+        let is_bin = self.features.is_empty() && self.continuous.is_none() && self.slots.is_none();
+        is_bin && self.numbers.is_empty() && !self.coming && !self.skips_impossible
     }
 
     /// Number of values of a token.
     pub(crate) fn width(&self) -> usize {
-        usize::from(self.continuous.is_none()) + self.features.len() + usize::from(self.slots.is_some())
+        usize::from(self.has_slack_bin()) + self.features.len() + usize::from(self.slots.is_some())
     }
 
-    /// Real inputs of a job row; none unless slack is continuous.
+    /// Whether a token begins with a slack bin.
+    fn has_slack_bin(&self) -> bool {
+        self.continuous.is_none() && self.numbers.is_empty()
+    }
+
+    /// Real inputs of a job row; none unless slack is continuous or there are numbers beside the token.
     pub fn real_input(&self) -> Option<RealInput> {
-        self.continuous.as_ref().map(Continuous::input)
+        let numbers = || RealInput { inputs: self.numbers.len(), hidden: 0 };
+        let numbers = (!self.numbers.is_empty()).then(numbers);
+        self.continuous.as_ref().map(Continuous::input).or(numbers)
+    }
+
+    /// Whether a row with this token may be chosen.
+    pub(crate) fn may_choose(&self, token: &[u16]) -> bool {
+        if !self.coming && !self.skips_impossible {
+            return true;
+        }
+        let place = self.features.iter().position(|feature| *feature == Feature::Kind);
+        let kind = place.map_or(0, |place| token[usize::from(self.has_slack_bin()) + place]);
+        kind == RowKind::Ready as u16 || (kind == RowKind::Impossible as u16 && !self.skips_impossible)
+    }
+
+    /// Returns the number of ready jobs that may be chosen. If there are no more than cores, all of them run, and
+    /// `jobs` receives them and as many of the others as there are further cores.
+    pub fn choosable(&self, view: &SystemView<'_>, jobs: &mut Vec<JobId>) -> usize {
+        jobs.clear();
+        let is_skipped = |job: &Job| self.skips_impossible && job.is_impossible(view.now);
+        jobs.extend(view.ready().filter(|(_, job)| !is_skipped(job)).map(|(id, _)| id));
+        let choosable = jobs.len();
+        if choosable < view.cores().min(view.active.len()) {
+            jobs.extend(view.ready().filter(|(_, job)| is_skipped(job)).map(|(id, _)| id));
+            jobs.truncate(view.cores());
+        }
+        choosable
+    }
+
+    /// Whether what surrounds a row is needed.
+    pub(crate) fn needs_outlook(&self) -> bool {
+        self.coming || !self.numbers.is_empty()
     }
 
     /// Vocabularies of the features of the idle row.
@@ -136,6 +209,16 @@ impl Tokenizer {
         }
         if !self.long_slack_reserve.is_finite() {
             return Some(TokenizerError::LongSlackReserve { reserve: self.long_slack_reserve });
+        }
+        if self.continuous.is_some() && !self.numbers.is_empty() {
+            return Some(TokenizerError::TwoKindsOfNumbers);
+        }
+        if !self.numbers.is_empty() && self.long_slack_reserve != 0.0 {
+            return Some(TokenizerError::LongSlackReserve { reserve: self.long_slack_reserve });
+        }
+        // Jobs that may be chosen and rows that may not must differ in their tokens.
+        if (self.coming || self.skips_impossible) && (!self.features.contains(&Feature::Kind) || self.sparse) {
+            return Some(TokenizerError::NoKind);
         }
         self.binning.problem(self.bins).or_else(|| self.continuous.as_ref()?.problem())
     }
@@ -164,8 +247,8 @@ impl Tokenizer {
         Some(TokenizerError::SeveralJobs { task: task.name.clone() })
     }
 
-    /// Appends a job's token to `out` and, where slack is continuous, its real numbers to `real`. `advice` is the
-    /// simple schedulers' advice about the job.
+    /// Appends the token of a ready job to `out` and, where slack is continuous, its real numbers to `real`. `advice` is
+    /// the simple schedulers' advice about the job.
     pub fn token(
         &self,
         job: &Job,
@@ -175,10 +258,24 @@ impl Tokenizer {
         out: &mut Vec<u16>,
         real: &mut Vec<f32>,
     ) {
-        let now = view.now;
-        let prediction = scale.predictions.as_ref().map(|predictions| predictions.about(job, now)).unwrap_or_default();
+        let (at, kind) = (view.now, RowKind::of(job, view.now));
+        let prediction = scale.prediction(job, at);
+        self.row(&RowJob { job, at, kind, advice, prediction }, view, scale, out, real);
+    }
+
+    /// Appends the token of a row to `out` and, where slack is continuous, its real numbers to `real`.
+    pub(crate) fn row(
+        &self,
+        row: &RowJob<'_>,
+        view: &SystemView<'_>,
+        scale: &Scale,
+        out: &mut Vec<u16>,
+        real: &mut Vec<f32>,
+    ) {
+        let RowJob { job, at: now, kind, advice, prediction } = *row;
         match &self.continuous {
-            None => out.push(self.slack_token(job, now, scale)),
+            None if self.has_slack_bin() => out.push(self.slack_token(job, now, scale)),
+            None => {}
             Some(how) => {
                 let times = [scale.slack(job, now) as f64, job.expected_time_to_finish().0 as f64];
                 real.extend(how.numbers(times.map(|time| time / scale.unit)));
@@ -206,13 +303,14 @@ impl Tokenizer {
             Feature::Advice => advice.advisors,
             Feature::Plan => advice.planners,
             Feature::Pressure => ((advice.pressure * 8.0) as u16).min(15),
-            Feature::Rank => scale.ranks.get(job.task.index()).copied().unwrap_or(0),
+            Feature::Rank => ((scale.rank(job.task) * 10.0) as u16).min(15),
             Feature::Worth => scale.worth(job),
             Feature::Level => scale.level(job),
             Feature::Chance => chance_bin(prediction.chance),
             Feature::Expected if prediction.slack < 0.0 => self.bins as u16,
             Feature::Expected => scale.bins.of(prediction.slack),
-            Feature::Cost => scale.cost(job, view),
+            Feature::Cost => scale.cost(job, view).1,
+            Feature::Kind => kind as u16,
         }));
         if self.slots.is_some() {
             out.push(job.task.0 as u16);
@@ -238,10 +336,12 @@ impl Tokenizer {
         }
     }
 
-    /// Returns the slack bin of a row with the given token and real numbers.
+    /// Returns the slack bin of a row with the given token and real numbers. With numbers in place of the bin, it is one
+    /// that is neither urgent nor long.
     pub fn bin(&self, token: &[u16], real: &[f32], scale: &Scale) -> u16 {
         match &self.continuous {
-            None => token[0],
+            None if self.has_slack_bin() => token[0],
+            None => 1,
             Some(how) => self.slack_bin(how.slack(real[0]) * scale.unit, scale),
         }
     }

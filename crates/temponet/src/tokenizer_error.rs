@@ -41,6 +41,12 @@ pub enum TokenizerError {
         /// Standard deviation of slack and of remaining wcet.
         deviation: [f64; 2],
     },
+    /// Slack is continuous, and there are numbers beside the token.
+    #[error("continuous slack and numbers beside the token; a row has one or the other")]
+    TwoKindsOfNumbers,
+    /// Rows that are never chosen look like others, or have no place.
+    #[error("coming or skipped jobs need the feature \"kind\" and dense attention")]
+    NoKind,
     /// A feed-forward network has fewer slots than the system has tasks.
     #[error("the model has {slots} slots for tasks, and the set has {tasks} tasks")]
     TooManyTasks {

@@ -57,7 +57,7 @@ fn episode(
     let mut environment = Environment::new(set, EnvironmentSettings { scale, seed, horizon, reward, tick: None });
     let sizes: Vec<usize> = tokenizer.job_vocabularies().iter().map(|vocabulary| vocabulary.size).collect();
     let (mut observation, mut assignment) = (Observation::default(), Assignment::default());
-    let (mut earned, mut decisions) = (0.0, 0);
+    let (mut earned, mut decisions, mut ready) = (0.0, 0, Vec::new());
     while environment.ending().is_none() {
         let view = environment.view();
         observation.read(tokenizer, environment.scale(), &view, false);
@@ -68,7 +68,10 @@ fn episode(
                 return Err(format!("seed {seed}: the token {token:?} is outside its vocabularies"));
             }
         }
-        if observation.counts().iter().sum::<u32>() as usize != view.active.len() {
+        let choosable = tokenizer.choosable(&view, &mut ready);
+        if observation.jobs().len() != view.active.len()
+            || observation.counts().iter().sum::<u32>() as usize != choosable
+        {
             return Err(format!("seed {seed}: the rows do not stand for all jobs"));
         }
         assignment.reset(view.cores());

@@ -109,6 +109,8 @@ pub struct FleetMember {
     episode: u64,
     /// What a recurrent network has seen in this episode; `None` before its first decision.
     past: Option<Past>,
+    /// Ready jobs, those that may be chosen first; working memory.
+    ready: Vec<JobId>,
 }
 
 /// Derives a seed from a seed and a number. Seeds that are reserved for evaluation are skipped, so nothing is
@@ -141,6 +143,7 @@ impl FleetMember {
             seed,
             episode: 0,
             past: None,
+            ready: Vec::new(),
         };
         member.skip_forced(episodes, 1.0)?;
         member.observe(episodes);
@@ -168,14 +171,14 @@ impl FleetMember {
             self.ask_teacher();
             let view = self.environment.view();
             let jobs_of_a_choice = if episodes.speeds > 0 { 1 } else { view.cores() + 1 };
-            if view.active.len() >= jobs_of_a_choice {
+            if episodes.tokenizer.choosable(&view, &mut self.ready) >= jobs_of_a_choice {
                 break;
             }
             if let Some(planner) = &mut self.planner {
                 planner.observe(&view);
             }
             self.assignment.reset(view.cores());
-            self.assignment.place(&view, view.active);
+            self.assignment.place(&view, &self.ready);
             let step = self.environment.act(&mut self.assignment)?;
             discount *= episodes.gamma.powf(step.elapsed);
             reward += discount * step.reward;
@@ -211,10 +214,12 @@ impl FleetMember {
     }
 
     /// Returns the jobs with the highest scores, as many as there are cores; of equal scores the earlier deadline wins.
-    /// `score` is called with the id and the row of each job, in the order of the observation.
+    /// `score` is called with the id and the row of each job that may be chosen, in the order of the observation.
     pub fn top_jobs(&self, mut score: impl FnMut(JobId, u32) -> f32) -> Vec<JobId> {
         let view = self.environment.view();
-        let mut jobs: Vec<_> = self.observation.jobs().iter().map(|(id, row)| (*id, score(*id, *row))).collect();
+        let counts = self.observation.counts();
+        let choosable = self.observation.jobs().iter().filter(|(_, row)| counts[*row as usize - 1] > 0);
+        let mut jobs: Vec<_> = choosable.map(|(id, row)| (*id, score(*id, *row))).collect();
         jobs.sort_unstable_by(|(a, score_a), (b, score_b)| {
             let by_deadline = |id: JobId| (view.job(id).deadline, view.job(id).tie());
             score_b.total_cmp(score_a).then_with(|| by_deadline(*a).cmp(&by_deadline(*b)))

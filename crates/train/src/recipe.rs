@@ -47,6 +47,8 @@ pub enum Tokens {
     /// Slack in logarithmic bins, and all other features.
     #[default]
     Full,
+    /// Numbers in place of bins, a row for each coming job, and no advice of simple schedulers.
+    Ahead,
     /// A tokenizer that the recipe spells out.
     Custom(Box<Tokenizer>),
 }
@@ -57,6 +59,7 @@ impl Tokens {
         match self {
             Tokens::Paper => Tokenizer::paper(),
             Tokens::Full => Tokenizer::full(),
+            Tokens::Ahead => Tokenizer::ahead(),
             Tokens::Custom(tokenizer) => (**tokenizer).clone(),
         }
     }

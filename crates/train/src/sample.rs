@@ -112,15 +112,57 @@ impl PastBatch {
 impl Batch {
     /// Puts samples together, with several threads if there are many.
     pub fn of(samples: &[&Sample]) -> Batch {
-        let parts = par_map(samples.chunks(SAMPLES_PER_TASK), 1, |_, samples| Columns::of(samples));
-        let mut columns = Columns::default();
-        parts.into_iter().for_each(|part| columns.append(part));
-        let Columns { lengths, idle, jobs, real, counts, bias } = columns;
-        let segments = Arc::new(Segments::of_lengths(lengths));
-        let (idle_places, job_places) = places(&segments);
-        let past = PastBatch::of(samples);
-        Batch { segments, idle_places, job_places, idle, jobs, real, counts, bias, past }
+        let segments = Arc::new(Segments::of_lengths(samples.iter().map(|sample| sample.rows())));
+        let rows = segments.rows() - samples.len();
+        let of = |of: fn(&Sample) -> (usize, usize)| {
+            samples.iter().map(|sample| of(sample)).find(|(rows, _)| *rows > 0).map_or(0, |(rows, all)| all / rows)
+        };
+        let features = of(|sample| (sample.counts.len(), sample.tokens.len()));
+        let inputs = of(|sample| (sample.counts.len(), sample.real.len()));
+        let idle = samples.first().map_or(0, |sample| sample.idle.len());
+        let mut batch = Batch {
+            idle_places: Vec::new(),
+            job_places: Vec::new(),
+            idle: vec![vec![0; samples.len()]; idle],
+            jobs: vec![vec![0; rows]; features],
+            real: vec![0.0; rows * inputs],
+            counts: vec![0; rows],
+            bias: vec![0.0; segments.rows()],
+            past: PastBatch::of(samples),
+            segments,
+        };
+        (batch.idle_places, batch.job_places) = places(&batch.segments);
+        let parts = batch.parts(samples, inputs);
+        par_map(parts, 1, |_, part| part.fill());
+        batch
     }
+
+    /// Divides the batch among threads.
+    fn parts<'a>(&'a mut self, samples: &'a [&'a Sample], inputs: usize) -> Vec<Part<'a>> {
+        let mut idle: Vec<&mut [u32]> = self.idle.iter_mut().map(Vec::as_mut_slice).collect();
+        let mut jobs: Vec<&mut [u32]> = self.jobs.iter_mut().map(Vec::as_mut_slice).collect();
+        let (mut real, mut counts, mut bias) = (&mut self.real[..], &mut self.counts[..], &mut self.bias[..]);
+        let mut parts = Vec::new();
+        for samples in samples.chunks(SAMPLES_PER_TASK) {
+            let rows: usize = samples.iter().map(|sample| sample.counts.len()).sum();
+            parts.push(Part {
+                samples,
+                idle: idle.iter_mut().map(|all| take(all, samples.len())).collect(),
+                jobs: jobs.iter_mut().map(|all| take(all, rows)).collect(),
+                real: take(&mut real, rows * inputs),
+                counts: take(&mut counts, rows),
+                bias: take(&mut bias, rows + samples.len()),
+            });
+        }
+        parts
+    }
+}
+
+/// Splits the first `count` values off a slice.
+fn take<'a, T>(all: &mut &'a mut [T], count: usize) -> &'a mut [T] {
+    let (first, rest) = std::mem::take(all).split_at_mut(count);
+    *all = rest;
+    first
 }
 
 /// Returns the numbers of each sample's first row, and those of all other rows.
@@ -137,49 +179,31 @@ pub fn owners(segments: &Segments) -> Vec<u32> {
 }
 
 /// Samples that one thread reads at a time.
-const SAMPLES_PER_TASK: usize = 1024;
+const SAMPLES_PER_TASK: usize = 256;
 
-/// Rows of some samples, feature by feature.
-#[derive(Default)]
-struct Columns {
-    /// Number of rows of each sample.
-    lengths: Vec<usize>,
-    idle: Vec<Vec<u32>>,
-    jobs: Vec<Vec<u32>>,
-    real: Vec<f32>,
-    counts: Vec<u32>,
-    bias: Vec<f32>,
+/// Places of some samples in a batch, feature by feature.
+struct Part<'a> {
+    samples: &'a [&'a Sample],
+    idle: Vec<&'a mut [u32]>,
+    jobs: Vec<&'a mut [u32]>,
+    real: &'a mut [f32],
+    counts: &'a mut [u32],
+    bias: &'a mut [f32],
 }
 
-impl Columns {
-    fn of(samples: &[&Sample]) -> Columns {
-        let mut columns = Columns::default();
-        let push = |lists: &mut Vec<Vec<u32>>, token: &[u16]| {
-            lists.resize(token.len(), Vec::new());
-            lists.iter_mut().zip(token).for_each(|(list, value)| list.push(u32::from(*value)));
-        };
-        for sample in samples {
-            columns.lengths.push(sample.rows());
-            push(&mut columns.idle, &sample.idle);
-            let width = sample.tokens.len() / sample.counts.len().max(1);
-            sample.tokens.chunks_exact(width.max(1)).for_each(|token| push(&mut columns.jobs, token));
-            columns.real.extend_from_slice(&sample.real);
-            columns.counts.extend_from_slice(&sample.counts);
-            columns.bias.extend_from_slice(&sample.bias);
+impl Part<'_> {
+    fn fill(self) {
+        let Part { samples, mut idle, mut jobs, mut real, mut counts, mut bias } = self;
+        for (place, sample) in samples.iter().enumerate() {
+            idle.iter_mut().zip(&sample.idle).for_each(|(all, value)| all[place] = u32::from(*value));
+            let (rows, features) = (sample.counts.len(), jobs.len());
+            for (feature, all) in jobs.iter_mut().enumerate() {
+                let own = take(all, rows).iter_mut().zip(sample.tokens.iter().skip(feature).step_by(features));
+                own.for_each(|(to, value)| *to = u32::from(*value));
+            }
+            take(&mut real, sample.real.len()).copy_from_slice(&sample.real);
+            take(&mut counts, rows).copy_from_slice(&sample.counts);
+            take(&mut bias, rows + 1).copy_from_slice(&sample.bias);
         }
-        columns
-    }
-
-    fn append(&mut self, mut other: Columns) {
-        let join = |to: &mut Vec<Vec<u32>>, from: &mut Vec<Vec<u32>>| {
-            to.resize(to.len().max(from.len()), Vec::new());
-            to.iter_mut().zip(from).for_each(|(to, from)| to.append(from));
-        };
-        join(&mut self.idle, &mut other.idle);
-        join(&mut self.jobs, &mut other.jobs);
-        self.lengths.append(&mut other.lengths);
-        self.real.append(&mut other.real);
-        self.counts.append(&mut other.counts);
-        self.bias.append(&mut other.bias);
     }
 }

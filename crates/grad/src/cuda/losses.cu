@@ -46,12 +46,16 @@ __device__ __forceinline__ SelectedRows picks_of(int sample, int samples, int pi
     return own;
 }
 
-// Greatest Q-value of all rows but the first.
-__device__ __forceinline__ float greatest_pick(int rows, const float *q) {
+// Greatest Q-value of all rows that can be picked: all but the first and those without items.
+__device__ __forceinline__ float greatest_pick(int rows, const u32 *counts, const float *q) {
     float most = -1e30f;
-    for (int r = 1 + threadIdx.x % 32; r < rows; r += 32) most = fmaxf(most, q[r]);
+    for (int r = 1 + threadIdx.x % 32; r < rows; r += 32)
+        if (counts[r - 1] > 0) most = fmaxf(most, q[r]);
     return warp_greatest(most);
 }
+
+// Difference to the greatest Q-value. Rows without items can be above it; they count as equal, so that 0 times their power is 0.
+__device__ __forceinline__ float below(float q, float most) { return fminf(q - most, 0.0f); }
 
 // Number of items of a row that are left at a turn.
 __device__ __forceinline__ double left_of(u32 count, int row, const u32 *picked, int turn) {
@@ -70,14 +74,14 @@ struct Likelihood {
 // Likelihood in double precision. Writes the gradient of the log-likelihood to `by_q`.
 __device__ Likelihood likelihood(const SelectedRows &own, const float *q, float *by_q) {
     int lane = threadIdx.x % 32;
-    float most = greatest_pick(own.rows, q);
+    float most = greatest_pick(own.rows, own.counts, q);
     Likelihood now = {0.0, 0.0, 0.0, 1.0, most};
     if (lane == 0) by_q[0] = 0.0f;
     for (int r = 1 + lane; r < own.rows; r += 32) by_q[r] = 0.0f;
     for (int turn = 0; turn < own.turns; turn++) {
         double total = 0.0, weighted = 0.0;
         for (int r = 1 + lane; r < own.rows; r += 32) {
-            double above = q[r] - most, part = left_of(own.counts[r - 1], r, own.picked, turn) * exp(above);
+            double above = below(q[r], most), part = left_of(own.counts[r - 1], r, own.picked, turn) * exp(above);
             total += part;
             weighted += part * above;
         }
@@ -91,7 +95,7 @@ __device__ Likelihood likelihood(const SelectedRows &own, const float *q, float 
         double left = fmax(left_of(own.counts[row - 1], row, own.picked, turn), 1.0);
         now.log += (double)(q[row] - most) + log(left) - log(total);
         for (int r = 1 + lane; r < own.rows; r += 32) {
-            double part = left_of(own.counts[r - 1], r, own.picked, turn) * exp((double)(q[r] - most));
+            double part = left_of(own.counts[r - 1], r, own.picked, turn) * exp((double)below(q[r], most));
             by_q[r] += (r == row ? 1.0f : 0.0f) - (float)(part / total);
         }
     }
@@ -121,7 +125,7 @@ extern "C" __global__ void policy_loss(int samples, int picks, const u32 *lists,
     double slope = ratio * advantage <= clipped * advantage ? -ratio * advantage : 0.0;
     double gain = fmin(ratio * advantage, clipped * advantage), error = (double)value[sample] - then.worth;
     for (int r = 1 + lane; r < own.rows; r += 32) {
-        double above = q[r] - now.most, by_entropy = 0.0;
+        double above = below(q[r], now.most), by_entropy = 0.0;
         if (own.turns > 0) by_entropy = -(double)own.counts[r - 1] * exp(above) / now.total * (above - now.mean);
         by_q[r] = share * (slope * by_q[r] - entropy_weight * by_entropy);
     }
@@ -145,8 +149,8 @@ extern "C" __global__ void imitation_loss(int samples, int picks, const u32 *lis
     SelectedRows own = picks_of(sample, samples, picks, lists);
     q += own.begin;
     by_q += own.begin;
-    float most = greatest_pick(own.rows, q), sum = 0.0f;
-    for (int r = 1 + lane; r < own.rows; r += 32) sum += expf(q[r] - most) * own.counts[r - 1];
+    float most = greatest_pick(own.rows, own.counts, q), sum = 0.0f;
+    for (int r = 1 + lane; r < own.rows; r += 32) sum += expf(below(q[r], most)) * own.counts[r - 1];
     float total = warp_sum(sum), log_total = logf(total), each = share / own.turns;
     double loss = 0.0;
     for (int k = lane; k < own.turns; k += 32) loss -= (double)(each * (q[own.picked[k]] - most - log_total));
@@ -159,7 +163,7 @@ extern "C" __global__ void imitation_loss(int samples, int picks, const u32 *lis
     loss = warp_total(loss);
     for (int r = lane; r < own.rows; r += 32) {
         float by = 0.0f;
-        if (r > 0) by = expf(q[r] - most) * own.counts[r - 1] * (share / total);
+        if (r > 0) by = expf(below(q[r], most)) * own.counts[r - 1] * (share / total);
         for (int k = 0; k < own.turns; k++)
             if (own.picked[k] == r) by -= each;
         for (int k = first; k < end; k++) {

@@ -8,7 +8,7 @@ use cudarc::driver::{CudaEvent, CudaStream, DriverError, PinnedHostSlice, result
 
 /// Bytes of each of the two halves: one is filled while the GPU reads the other. Larger uploads are copied
 /// synchronously.
-const HALF: usize = 8 << 20;
+const HALF: usize = 64 << 20;
 /// Alignment of each upload in bytes.
 const ALIGNMENT: usize = 256;
 

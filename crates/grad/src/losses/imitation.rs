@@ -59,10 +59,11 @@ impl<'a> ImitationBatch<'a> {
 /// Cross-entropy of one sample, times `share`: the target is the uniform distribution over the rows that the teacher
 /// picked. Writes the gradient to `by_q`. The first row cannot be selected and takes no part.
 pub(crate) fn cross_entropy(q: &[Real], counts: &[u32], picked: &[u32], share: Real, by_q: &mut [Real]) -> f64 {
-    let most = q[1..].iter().fold(Real::NEG_INFINITY, |most, q| max(most, *q));
+    let pickable = q[1..].iter().zip(counts).filter(|(_, count)| **count > 0);
+    let most = pickable.fold(Real::NEG_INFINITY, |most, (q, _)| max(most, *q));
     by_q[0] = 0.0;
     for ((by_q, q), count) in by_q[1..].iter_mut().zip(&q[1..]).zip(counts) {
-        *by_q = exp(*q - most) * *count as Real;
+        *by_q = exp((*q - most).min(0.0)) * *count as Real;
     }
     let total: Real = by_q[1..].iter().copied().sum();
     by_q[1..].iter_mut().for_each(|by_q| *by_q *= share / total);

@@ -91,11 +91,14 @@ pub struct Likelihood {
     pub entropy_gradient: Vec<Real>,
 }
 
-/// Likelihood of picking the rows `chosen` in this order. The first row of `q` is never picked and has no count.
+/// Likelihood of picking the rows `chosen` in this order. The first row of `q` is never picked and has no count; rows
+/// with a count of 0 are never picked either.
 pub fn likelihood(q: &[Real], counts: &[u32], chosen: &[u32]) -> Likelihood {
     let mut left: Vec<f64> = counts.iter().map(|count| f64::from(*count)).collect();
-    let most = q[1..].iter().fold(Real::NEG_INFINITY, |most, q| max(most, *q));
-    let powers: Vec<f64> = q[1..].iter().map(|q| double(*q - most).exp()).collect();
+    // A row without items is never picked, whatever its Q-value.
+    let pickable = q[1..].iter().zip(counts).filter(|(_, count)| **count > 0);
+    let most = pickable.fold(Real::NEG_INFINITY, |most, (q, _)| max(most, *q));
+    let powers: Vec<f64> = q[1..].iter().map(|q| double(*q - most).min(0.0).exp()).collect();
     let mut result =
         Likelihood { log: 0.0, gradient: vec![0.0; q.len()], entropy: 0.0, entropy_gradient: vec![0.0; q.len()] };
     for (turn, row) in chosen.iter().enumerate() {
@@ -131,6 +134,17 @@ mod tests {
         assert_eq!(best_rows(&q, &[2, 1, 5], 4, f64::NEG_INFINITY), [2, 1, 1, 3]);
         assert_eq!(best_rows(&q, &[2, 1, 5], 4, 0.0), [2, 1, 1]);
         assert_eq!(best_rows(&q, &[2, 1, 5], 1, 0.0), [2]);
+    }
+
+    #[test]
+    fn rows_without_items_take_no_part() {
+        let with = likelihood(&[9.0, 0.3, 800.0, -0.5, 1.2], &[1, 0, 2, 1], &[3, 4]);
+        let without = likelihood(&[9.0, 0.3, -0.5, 1.2], &[1, 2, 1], &[2, 3]);
+        assert_eq!((with.log, with.entropy), (without.log, without.entropy));
+        let others = |all: &[f64]| [all[0], all[1], all[3], all[4]];
+        assert_eq!(others(&with.gradient), *without.gradient);
+        assert_eq!(others(&with.entropy_gradient), *without.entropy_gradient);
+        assert_eq!((with.gradient[2], with.entropy_gradient[2].abs()), (0.0, 0.0));
     }
 
     #[test]

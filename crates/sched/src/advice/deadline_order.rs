@@ -6,7 +6,7 @@
 use temponet_task::{Job, JobId, SystemView, Task, TaskId, Time};
 
 use super::forecast::Forecast;
-use super::future_arrivals::most_coming;
+use super::future_arrivals::{FutureArrivals, most_coming};
 use super::repair::{merge, sort};
 
 /// Binary logarithm of the factor by which one level of criticality multiplies the importance of a job.
@@ -144,10 +144,22 @@ impl DeadlineOrder {
         self.knows_ready = self.ready.iter().all(|id| view.job(*id).least_remaining() == view.job(*id).remaining());
     }
 
-    /// Merges the future jobs into the ready ones that were gathered, up to the last deadline of these.
-    pub fn look_ahead(&mut self, view: &SystemView<'_>) {
+    /// Finds the next arrivals of all tasks, and the future jobs up to the last deadline of the gathered ones, which it
+    /// returns.
+    pub fn foresee(&mut self, view: &SystemView<'_>) -> Time {
         let last = self.ready.last().map_or(Time::ZERO, |id| view.job(*id).deadline);
         self.forecast.update(view, last);
+        last
+    }
+
+    /// Next arrivals of the tasks whose arrivals can be foreseen; see [`DeadlineOrder::foresee`].
+    pub fn arrivals(&self) -> impl Iterator<Item = (TaskId, FutureArrivals)> {
+        self.forecast.arrivals()
+    }
+
+    /// Merges the future jobs into the ready ones that were gathered, up to the last deadline of these.
+    pub fn look_ahead(&mut self, view: &SystemView<'_>) {
+        let last = self.foresee(view);
         let DeadlineOrder { keys, forecast, entries, .. } = self;
         entries.clear();
         let (mut ready, mut knows_coming) = (&keys[..], true);

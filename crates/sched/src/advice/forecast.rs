@@ -33,6 +33,8 @@ pub(super) struct Forecast {
     expected_order: Vec<(Time, u32)>,
     /// Release of each task's latest ready job; filled only where a task is sporadic.
     latest: Vec<Option<Time>>,
+    /// Next arrivals of each task, as far as they can be foreseen.
+    arrivals: Vec<Option<FutureArrivals>>,
 }
 
 /// A future job.
@@ -143,6 +145,12 @@ impl Forecast {
         expected.for_each(|job| take(&job.entry));
     }
 
+    /// Iterates over the tasks whose arrivals can be foreseen, with their next ones, as of the last update.
+    pub fn arrivals(&self) -> impl Iterator<Item = (TaskId, FutureArrivals)> {
+        let ids = TaskId::all(self.arrivals.len());
+        ids.zip(&self.arrivals).filter_map(|(id, arrivals)| Some((id, (*arrivals)?)))
+    }
+
     /// Forgets all jobs and takes these tasks.
     fn begin(&mut self, tasks: &[Task]) {
         self.tasks.clear();
@@ -173,6 +181,8 @@ impl Forecast {
         }
         self.is_stale.clear();
         self.is_stale.resize(self.slots.len(), false);
+        self.arrivals.clear();
+        self.arrivals.resize(tasks.len(), None);
     }
 
     /// Computes the next jobs of a task whose arrivals are known.
@@ -181,6 +191,7 @@ impl Forecast {
         self.is_stale[first_slot as usize..][..used as usize].fill(true);
         let mut slot = first_slot;
         let Some(coming) = FutureArrivals::of(task, now, || None) else { return };
+        self.arrivals[id] = (coming.first < coming.end).then_some(coming);
         for_each_job(id, task, coming, Time::NEVER, |job| {
             self.slots[slot as usize] = job;
             self.fresh.push((job.entry.deadline, slot));
@@ -196,14 +207,15 @@ impl Forecast {
 
     /// Computes what sporadic tasks are expected to release, with deadlines of at most `last`.
     fn expect(&mut self, view: &SystemView<'_>, last: Time) {
-        let Forecast { sporadic, latest, expected, expected_order, .. } = self;
+        let Forecast { sporadic, latest, expected, expected_order, arrivals, .. } = self;
         expected.clear();
         expected_order.clear();
         latest.clear();
         for id in sporadic {
             let task = &view.system.tasks()[*id];
             let latest = || latest_release(latest, view, *id);
-            if let Some(coming) = FutureArrivals::of(task, view.now, latest) {
+            arrivals[*id] = FutureArrivals::of(task, view.now, latest);
+            if let Some(coming) = arrivals[*id] {
                 for_each_job(*id, task, coming, last, |job| {
                     expected_order.push((job.entry.deadline, expected.len() as u32));
                     expected.push(job);

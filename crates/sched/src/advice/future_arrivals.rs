@@ -27,12 +27,17 @@ pub fn most_coming(task: &Task) -> usize {
 
 /// Future arrivals of a task: `jobs` jobs at `first`, and again after every `gap`, before `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FutureArrivals {
+#[non_exhaustive]
+pub struct FutureArrivals {
+    /// First one; for a sporadic task the one to expect.
     pub first: Time,
     /// Number of arrivals before `first`, as far as it is known.
     pub number: u64,
+    /// Time from one to the next; for a sporadic task its mean.
     pub gap: Time,
+    /// Jobs at each.
     pub jobs: u64,
+    /// No arrival is at this date or after it.
     pub end: Time,
 }
 

@@ -17,7 +17,7 @@ use crate::schedulers::look_ahead::LookAhead;
 use crate::schedulers::mh_edf::MhEdf;
 use crate::schedulers::srpt::Srpt;
 
-pub use future_arrivals::most_coming;
+pub use future_arrivals::{FutureArrivals, most_coming};
 pub use panel::Panel;
 
 /// A simple scheduler that gives advice. It looks only at the ready jobs, so it can be asked at any decision.

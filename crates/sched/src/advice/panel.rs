@@ -3,9 +3,10 @@
 //! once. Members that differ only in their estimates of execution times choose the same where these times are known,
 //! and are then asked once.
 
-use temponet_task::{JobId, Scheduler, System, SystemView};
+use temponet_task::{JobId, Scheduler, System, SystemView, TaskId};
 
 use super::deadline_order::DeadlineOrder;
+use super::future_arrivals::FutureArrivals;
 use super::{Advisor, Planner, planners};
 use crate::schedulers::dios::Dios;
 use crate::schedulers::look_ahead::LookAhead;
@@ -60,6 +61,16 @@ impl Panel {
         if ahead {
             self.order.look_ahead(view);
         }
+    }
+
+    /// Finds the next arrivals of the tasks. Call [`Panel::look`] before; if that looked ahead, it has found them.
+    pub fn foresee(&mut self, view: &SystemView<'_>) {
+        self.order.foresee(view);
+    }
+
+    /// Next arrivals of the tasks whose arrivals can be foreseen, as of the last look ahead or [`Panel::foresee`].
+    pub fn arrivals(&self) -> impl Iterator<Item = (TaskId, FutureArrivals)> {
+        self.order.arrivals()
     }
 
     /// The ready jobs of the last [`Panel::look`], in deadline order.

@@ -26,6 +26,8 @@ pub(super) struct Budget {
     most_tokens: usize,
     /// Whether planners look at coming jobs.
     looks_ahead: bool,
+    /// Whether coming jobs have rows, and how many there can be.
+    coming_rows: (bool, usize),
     /// Latencies on the system at hand.
     stages: StageLatencies,
     mapping: u64,
@@ -41,13 +43,14 @@ pub(super) struct Budget {
 impl Budget {
     /// The budget of these options; none if they have none or are not calibrated.
     pub fn new(options: &Options, tokenizer: &Tokenizer) -> Option<Budget> {
-        let has_own_rows = options.sparse || tokenizer.continuous.is_some();
+        let has_own_rows = options.sparse || tokenizer.real_input().is_some();
         let tokens = || tokenizer.job_vocabularies().iter().fold(1, |all: usize, one| all.saturating_mul(one.size));
         Some(Budget {
             limit: options.budget_ns?,
             calibration: options.calibration?,
             most_tokens: if has_own_rows { usize::MAX } else { tokens() },
             looks_ahead: tokenizer.features.iter().any(|name| matches!(name, Feature::Plan | Feature::Pressure)),
+            coming_rows: (tokenizer.coming, 0),
             stages: StageLatencies::default(),
             mapping: 0,
             planned_tasks: 0,
@@ -62,6 +65,7 @@ impl Budget {
     pub fn start(&mut self, system: &System, differs: bool, stays: bool) -> Result<(), NotApplicable> {
         let coming: usize = system.tasks().iter().filter(|_| self.looks_ahead).map(most_coming).sum();
         self.planned_tasks = coming.div_ceil(MEASURED_COMING);
+        self.coming_rows.1 = if self.coming_rows.0 { system.tasks().len() } else { 0 };
         self.stages = self.calibration.stages(differs, system.cores());
         let mapping = if stays { &self.calibration.staying } else { &self.calibration.mapping };
         self.mapping = mapping.at(system.cores());
@@ -86,7 +90,7 @@ impl Budget {
             mapping: self.mapping,
             fallback: self.stages.fallback.at(jobs),
             network: self.calibration.network,
-            most_rows: 1 + jobs.min(self.most_tokens),
+            most_rows: 1 + jobs.min(self.most_tokens) + self.coming_rows.1,
         }
     }
 

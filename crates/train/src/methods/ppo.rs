@@ -369,8 +369,9 @@ fn state_value(outputs: &Outputs, index: usize, state: &Sample) -> f32 {
 /// number of jobs that run and π the distribution of the first pick by these logits.
 fn policy_weights(logits: &[f32], state: &Sample) -> (f32, Vec<f32>) {
     let runs = state.cores.min(state.counts.iter().sum()) as f32;
-    let most = logits[1..].iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let powers = logits[1..].iter().zip(&state.counts).map(|(logit, count)| (logit - most).exp() * *count as f32);
+    let choosable = logits[1..].iter().zip(&state.counts).filter(|(_, count)| **count > 0);
+    let most = choosable.map(|(logit, _)| *logit).fold(f32::NEG_INFINITY, f32::max);
+    let powers = logits[1..].iter().zip(&state.counts).map(|(logit, count)| (logit - most).min(0.0).exp() * *count as f32);
     let powers: Vec<f32> = powers.collect();
     let total = powers.iter().sum::<f32>().max(f32::MIN_POSITIVE);
     (1.0 - runs, powers.iter().map(|power| runs * power / total).collect())

@@ -1,0 +1,203 @@
+//! Numbers of a row, beside its discrete features: what bins are too coarse for, and sums over the other jobs.
+//!
+//! Times are in units of the set's scale and are compressed: sign(x) · ln(1 + 4·|x|) / 2. Work is compared with what
+//! the cores can do until the deadline of the row.
+
+use serde::{Deserialize, Serialize};
+
+/// A number that a network reads of each job row. New ones are added at the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Number {
+    /// Time to the deadline.
+    Due,
+    /// Time from one release of the task to the next, in the mean.
+    Gap,
+    /// The wcet.
+    Wcet,
+    /// The wcet as a share of the gap.
+    Share,
+    /// Remaining wcet.
+    Remaining,
+    /// Expected remaining execution time, given what the job has executed.
+    Expected,
+    /// Least remaining execution time.
+    Least,
+    /// Slack by the remaining wcet.
+    Slack,
+    /// Slack by the expected remaining time.
+    ExpectedSlack,
+    /// Slack by the least remaining time.
+    LeastSlack,
+    /// Executed time as a share of the wcet.
+    Executed,
+    /// Probability that the job completes in time if it runs from now on.
+    Chance,
+    /// Remaining wcets of the ready jobs that are due no later.
+    WorkBefore,
+    /// Expected remaining times of the ready jobs that are due no later.
+    ExpectedBefore,
+    /// The same with the coming jobs that are due no later.
+    ComingBefore,
+    /// Expected work that is released until the deadline.
+    Inflow,
+    /// Number of ready jobs that are due earlier, per core.
+    Earlier,
+    /// Number of ready jobs with less remaining work, per core.
+    Shorter,
+    /// Time to the deadline of the next job of the task.
+    NextDue,
+    /// Time to the release; 0 for a ready job.
+    Start,
+    /// Number of ready jobs per core.
+    Ready,
+    /// 1 for a job that is running, else 0.
+    Running,
+    /// 1 for a job that has run, else 0.
+    HasRun,
+    /// Worth of the job under the goal of the set, relative to the mean over the tasks: its logarithm to base 16.
+    Worth,
+    /// 1 for a job of the highest level of criticality, 1/2 for one of the second, and so on; 0 for one of none.
+    Level,
+    /// Cost of running the job now: a context switch unless it is running, and a migration if another job is on its
+    /// core.
+    Cost,
+    /// Load per core of all tasks whose jobs take no longer, relative to their value, than this job.
+    Rank,
+}
+
+impl Number {
+    /// Every number, in the order of [`crate::stages::Tokenizer::ahead`].
+    pub const ALL: [Number; 27] = [
+        Number::Due,
+        Number::Gap,
+        Number::Wcet,
+        Number::Share,
+        Number::Remaining,
+        Number::Expected,
+        Number::Least,
+        Number::Slack,
+        Number::ExpectedSlack,
+        Number::LeastSlack,
+        Number::Executed,
+        Number::Chance,
+        Number::WorkBefore,
+        Number::ExpectedBefore,
+        Number::ComingBefore,
+        Number::Inflow,
+        Number::Earlier,
+        Number::Shorter,
+        Number::NextDue,
+        Number::Start,
+        Number::Ready,
+        Number::Running,
+        Number::HasRun,
+        Number::Worth,
+        Number::Level,
+        Number::Cost,
+        Number::Rank,
+    ];
+}
+
+/// Everything that the numbers of one row are computed from. Times are in units of the set's scale.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct RowFacts {
+    /// Time from now to the release; 0 for a ready job.
+    pub start: f64,
+    /// Time that the job has from now, or from its release, to its deadline.
+    pub span: f64,
+    pub gap: f64,
+    pub wcet: f64,
+    /// Remaining time by the wcet, the expected one and the least one.
+    pub remaining: [f64; 3],
+    /// Executed time as a share of the wcet.
+    pub executed: f64,
+    pub chance: f64,
+    /// Work before the deadline: ready by wcet, ready as expected, the same with coming jobs, and all that is released.
+    pub work: [f64; 4],
+    /// Ready jobs that are due earlier, those with less remaining work, and all.
+    pub jobs: [f64; 3],
+    /// Number of cores, each counted by its speed.
+    pub capacity: f64,
+    pub is_running: bool,
+    pub has_run: bool,
+    pub worth: f64,
+    /// Rank of the level of criticality, from 1; 0 for none.
+    pub level: u16,
+    pub cost: f64,
+    /// Load per core of the tasks that are no dearer.
+    pub rank: f64,
+}
+
+impl RowFacts {
+    /// Returns a number of the row.
+    pub fn number(&self, number: Number) -> f32 {
+        let RowFacts { start, span, gap, remaining: [most, expected, least], work, jobs, capacity, .. } = *self;
+        let due = start + span;
+        let share_of_time = |work: f64| (work / (capacity * due).max(f64::MIN_POSITIVE)).min(4.0);
+        let value = match number {
+            Number::Due => compressed(due),
+            Number::Gap => compressed(gap),
+            Number::Wcet => compressed(self.wcet),
+            Number::Share => (self.wcet / gap.max(f64::MIN_POSITIVE)).min(4.0),
+            Number::Remaining => compressed(most),
+            Number::Expected => compressed(expected),
+            Number::Least => compressed(least),
+            Number::Slack => compressed(span - most),
+            Number::ExpectedSlack => compressed(span - expected),
+            Number::LeastSlack => compressed(span - least),
+            Number::Executed => self.executed.min(4.0),
+            Number::Chance => self.chance,
+            Number::WorkBefore => share_of_time(work[0]),
+            Number::ExpectedBefore => share_of_time(work[1]),
+            Number::ComingBefore => share_of_time(work[2]),
+            Number::Inflow => share_of_time(work[3]),
+            Number::Earlier => compressed(jobs[0] / capacity),
+            Number::Shorter => compressed(jobs[1] / capacity),
+            Number::NextDue => compressed(due + gap),
+            Number::Start => compressed(start),
+            Number::Ready => compressed(jobs[2] / capacity),
+            Number::Running => f64::from(u8::from(self.is_running)),
+            Number::HasRun => f64::from(u8::from(self.has_run)),
+            Number::Worth => self.worth.max(f64::MIN_POSITIVE).log2().clamp(-16.0, 16.0) / 4.0,
+            Number::Level if self.level == 0 => 0.0,
+            Number::Level => 1.0 / f64::from(self.level),
+            Number::Cost => compressed(self.cost),
+            Number::Rank => self.rank.min(4.0),
+        };
+        value as f32
+    }
+}
+
+/// Greatest magnitude of a time, in units of the scale; beyond it times are not told apart.
+const LIMIT: f64 = 1e6;
+
+fn compressed(x: f64) -> f64 {
+    let logarithm = log2((1.0 + 4.0 * x.abs().min(LIMIT)) as f32);
+    f64::from(logarithm).copysign(x) * (std::f64::consts::LN_2 / 2.0)
+}
+
+/// Logarithm to base 2 of a normal positive number, within 3e-6, by the series of artanh around √2. It is much faster
+/// than that of the standard library and the same on every machine.
+fn log2(x: f32) -> f32 {
+    let exponent = (x.to_bits() >> 23) as i32 - 127;
+    let mantissa = f32::from_bits((x.to_bits() & 0x7F_FFFF) | 0x3F80_0000);
+    let s = (mantissa - std::f32::consts::SQRT_2) / (mantissa + std::f32::consts::SQRT_2);
+    let series = s * (1.0 + s * s * (1.0 / 3.0 + s * s / 5.0));
+    exponent as f32 + 0.5 + series * (2.0 * std::f32::consts::LOG2_E)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fast_logarithm_is_a_logarithm() {
+        for k in 0..100_000 {
+            let x = 1.0 + (k as f32) * 0.37 + (k as f32).powi(2) * 1e-3;
+            assert!((log2(x) - x.log2()).abs() < 1e-5 * (1.0 + x.log2()), "{x}: {}", log2(x));
+        }
+        assert_eq!((compressed(0.0).abs() < 3e-6, compressed(-2.0)), (true, -compressed(2.0)));
+        assert!(compressed(f64::INFINITY).is_finite() && compressed(3.0) > compressed(2.9));
+    }
+}

@@ -1,0 +1,272 @@
+//! What surrounds a row: sums over the ready jobs that are due earlier, and over the jobs that tasks will release.
+//!
+//! Releases are counted as a fluid after the first one of each task: until a date d, a task with the next release at r
+//! and the gap g releases (d − r) / g + 1/2 jobs, from r on. That is right in the mean, exact enough beside the rows of
+//! the coming jobs themselves, and makes each sum one lookup in a table that is sorted once per decision.
+
+use temponet_sched::advice::FutureArrivals;
+use temponet_task::{Job, JobId, SystemView, TaskId, Time};
+
+use crate::number::RowFacts;
+use crate::prediction::Prediction;
+use crate::scale::Scale;
+use crate::tokenizer::RowJob;
+
+/// The surroundings of the rows of one decision. Its buffers are reused from decision to decision.
+#[derive(Debug, Default)]
+pub(crate) struct Outlook {
+    now: Time,
+    unit: f64,
+    capacity: f64,
+    /// What is expected of each ready job, in deadline order.
+    predictions: Vec<Prediction>,
+    /// Ready jobs that are not impossible, in deadline order, with the sums of work up to each.
+    ready: Vec<ReadyWork>,
+    /// Remaining times of these jobs, the shortest first.
+    remaining: Vec<Time>,
+    /// Next arrivals, the earliest first.
+    arrivals: Vec<(TaskId, FutureArrivals)>,
+    released: Inflow,
+    due: Inflow,
+}
+
+/// Sums of remaining work, in units of the scale, over the ready jobs up to one deadline.
+#[derive(Clone, Copy, Debug)]
+struct ReadyWork {
+    deadline: Time,
+    wcet: f64,
+    expected: f64,
+}
+
+impl Outlook {
+    /// Reads the ready jobs, in deadline order, and the next arrivals.
+    pub fn read(
+        &mut self,
+        view: &SystemView<'_>,
+        scale: &Scale,
+        ready: impl Iterator<Item = JobId>,
+        arrivals: impl Iterator<Item = (TaskId, FutureArrivals)>,
+    ) {
+        let now = view.now;
+        (self.now, self.unit, self.capacity) = (now, scale.unit, view.system.capacity());
+        self.predictions.clear();
+        self.ready.clear();
+        self.remaining.clear();
+        let (mut wcet, mut expected) = (0.0, 0.0);
+        for id in ready {
+            let job = view.job(id);
+            let prediction = scale.prediction(job, now);
+            self.predictions.push(prediction);
+            if job.is_impossible(now) {
+                continue;
+            }
+            wcet += job.expected_time_to_finish().0 as f64 / self.unit;
+            expected += expected_time(job, now, prediction) / self.unit;
+            self.ready.push(ReadyWork { deadline: job.deadline, wcet, expected });
+            self.remaining.push(job.expected_time_to_finish());
+        }
+        self.remaining.sort_unstable();
+        self.arrivals.clear();
+        self.arrivals.extend(arrivals.filter(|(_, arrivals)| arrivals.first < arrivals.end));
+        self.arrivals.sort_unstable_by_key(|(task, arrivals)| (arrivals.first, *task));
+        self.released.clear();
+        self.due.clear();
+        for (task, arrivals) in &self.arrivals {
+            let from = |date: Time| date.saturating_sub(now).0 as f64 / self.unit;
+            let work = arrivals.jobs as f64 * scale.mean_execution(*task) / self.unit;
+            let is_last = arrivals.first.0.saturating_add(arrivals.gap.0) >= arrivals.end.0;
+            let gap = if is_last { f64::INFINITY } else { arrivals.gap.0 as f64 / self.unit };
+            let deadline = view.system.tasks()[*task].deadline;
+            self.released.push(from(arrivals.first), gap, work);
+            self.due.push(from(Time(arrivals.first.0.saturating_add(deadline.0))), gap, work);
+        }
+        self.released.sum();
+        self.due.sum();
+    }
+
+    /// What is expected of the ready job at this place of the deadline order.
+    pub fn prediction(&self, place: usize) -> Prediction {
+        self.predictions[place]
+    }
+
+    /// Tasks that release a job before the last deadline of the ready jobs that are not impossible, with their next
+    /// arrivals, the earliest first.
+    pub fn coming(&self) -> &[(TaskId, FutureArrivals)] {
+        let last = self.ready.last().map_or(Time::ZERO, |work| work.deadline);
+        &self.arrivals[..self.arrivals.partition_point(|(_, arrivals)| arrivals.first < last)]
+    }
+
+    /// Returns the facts of a row.
+    pub fn facts(&self, row: &RowJob<'_>, view: &SystemView<'_>, scale: &Scale) -> RowFacts {
+        let RowJob { job, at, prediction, .. } = *row;
+        let units = |time: Time| time.0 as f64 / self.unit;
+        let due = units(job.deadline.saturating_sub(self.now));
+        let until = self.ready.partition_point(|work| work.deadline <= job.deadline);
+        let earlier = self.ready.partition_point(|work| work.deadline < job.deadline);
+        let before = until.checked_sub(1).map_or((0.0, 0.0), |last| (self.ready[last].wcet, self.ready[last].expected));
+        let remaining = job.expected_time_to_finish();
+        let shorter = self.remaining.partition_point(|other| *other < remaining);
+        RowFacts {
+            start: units(at.saturating_sub(self.now)),
+            span: job.deadline.signed_sub(at) as f64 / self.unit,
+            gap: scale.gap(job.task) / self.unit,
+            wcet: units(job.wcet),
+            remaining: [
+                units(remaining),
+                expected_time(job, at, prediction) / self.unit,
+                units(job.least_time_to_finish()),
+            ],
+            executed: job.executed.0 as f64 / job.wcet.0.max(1) as f64,
+            chance: prediction.chance,
+            work: [before.0, before.1, before.1 + self.due.until(due), self.released.until(due)],
+            jobs: [earlier as f64, shorter as f64, self.ready.len() as f64],
+            capacity: self.capacity,
+            is_running: job.running,
+            has_run: job.last_core.is_some(),
+            worth: scale.relative_worth(job),
+            level: scale.level(job),
+            cost: scale.cost(job, view).0,
+            rank: scale.rank(job.task),
+        }
+    }
+}
+
+/// Returns the expected remaining time of a job that can begin at a date, in nanoseconds.
+fn expected_time(job: &Job, at: Time, prediction: Prediction) -> f64 {
+    job.deadline.signed_sub(at) as f64 - prediction.slack
+}
+
+/// Work that comes in over time: a jump at the first date of each task and a steady flow after it.
+#[derive(Debug, Default)]
+struct Inflow {
+    /// First date, gap and work of each task; then, sorted by date, with the sums up to each.
+    parts: Vec<Part>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    first: f64,
+    /// Work until d is `level` + `rate` · d.
+    level: f64,
+    rate: f64,
+}
+
+impl Inflow {
+    fn clear(&mut self) {
+        self.parts.clear();
+    }
+
+    fn push(&mut self, first: f64, gap: f64, work: f64) {
+        let rate = work / gap;
+        // A task that comes once comes whole; of the others half a job is left over in the mean.
+        let jump = if rate == 0.0 { work } else { work / 2.0 };
+        self.parts.push(Part { first, level: jump - rate * first, rate });
+    }
+
+    fn sum(&mut self) {
+        self.parts.sort_unstable_by(|a, b| a.first.total_cmp(&b.first));
+        let (mut level, mut rate) = (0.0, 0.0);
+        for part in &mut self.parts {
+            level += part.level;
+            rate += part.rate;
+            (part.level, part.rate) = (level, rate);
+        }
+    }
+
+    /// Returns the work that comes in until a date.
+    fn until(&self, date: f64) -> f64 {
+        let count = self.parts.partition_point(|part| part.first <= date);
+        count.checked_sub(1).map_or(0.0, |last| self.parts[last].level + self.parts[last].rate * date)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use temponet_sim::generate::{Spec, generate};
+    use temponet_sim::{Engine, Unobserved};
+    use temponet_task::{Assignment, Task, TaskSet};
+
+    use crate::feature::RowKind;
+    use crate::number::Number;
+    use crate::observation::Observation;
+    use crate::tokenizer::Tokenizer;
+
+    #[test]
+    fn work_flows_in_from_the_first_release_on() {
+        let mut inflow = Inflow::default();
+        inflow.push(10.0, 4.0, 2.0);
+        inflow.push(3.0, f64::INFINITY, 5.0);
+        inflow.sum();
+        assert_eq!([0.0, 3.0, 9.0].map(|date| inflow.until(date)), [0.0, 5.0, 5.0], "one job that comes once");
+        assert_eq!([10.0, 14.0, 18.0].map(|date| inflow.until(date)), [6.0, 8.0, 10.0]);
+    }
+
+    /// Numbers of every row of random runs against sums over all jobs.
+    #[test]
+    fn sums_are_those_over_all_jobs_and_coming_rows_are_never_chosen() {
+        let tokenizer = Tokenizer::ahead();
+        let (mut coming_rows, mut skipped) = (0, 0);
+        for seed in 0..6 {
+            let mut spec = Spec::new(9, 2, 2.6);
+            spec.bcet = 0.5;
+            let set = generate(&spec, seed).unwrap();
+            let scale = Scale::of(&tokenizer, &set.system);
+            let mut engine = Engine::new(&set, seed, Time::from_ms(400));
+            let mut observation = Observation::default();
+            observation.start(&set.system);
+            while engine.advance(&mut Unobserved) {
+                let view = engine.view();
+                observation.read(&tokenizer, &scale, &view, false);
+                let number = |row: u32, number: Number| observation.real(row)[number as usize];
+                for (id, row) in observation.jobs() {
+                    let job = view.job(*id);
+                    let due = (job.deadline - view.now).0 as f64;
+                    let others = || view.ready().map(|(_, job)| job).filter(|job| !job.is_impossible(view.now));
+                    let work: u64 =
+                        others().filter(|other| other.deadline <= job.deadline).map(|other| other.remaining().0).sum();
+                    let expected = (work as f64 / (2.0 * due)).min(4.0) as f32;
+                    assert!((number(*row, Number::WorkBefore) - expected).abs() < 1e-4);
+                    let is_impossible = job.is_impossible(view.now);
+                    assert_eq!(observation.counts()[*row as usize - 1] > 0, !is_impossible);
+                    skipped += usize::from(is_impossible);
+                }
+                let last = view.ready().filter(|(_, job)| !job.is_impossible(view.now)).map(|(_, job)| job.deadline).max();
+                let next = |task: &Task| {
+                    let period = task.deadline;
+                    Time((view.now.0 / period.0 + 1) * period.0)
+                };
+                let expected = set.tasks().iter().filter(|task| Some(next(task)) < last).count();
+                let jobs = observation.jobs().iter().map(|(_, row)| *row).max().unwrap_or(0);
+                let coming = jobs + 1..=observation.distinct() as u32;
+                assert_eq!(coming.clone().count(), if last.is_some() { expected } else { 0 });
+                for row in coming {
+                    assert_eq!(observation.token(row)[0], RowKind::Coming as u16);
+                    assert_eq!(observation.counts()[row as usize - 1], 0);
+                    assert!(number(row, Number::Start) > 0.0);
+                    coming_rows += 1;
+                }
+                let mut assignment = Assignment::default();
+                assignment.reset(2);
+                let ready: Vec<JobId> = view.active.iter().copied().take(2).collect();
+                assignment.place(&view, &ready);
+                engine.apply(&assignment, &mut Unobserved).unwrap();
+            }
+        }
+        assert!(coming_rows > 1_000 && skipped > 100, "{coming_rows} {skipped}");
+    }
+
+    #[test]
+    fn a_set_without_a_future_has_no_coming_rows() {
+        let tokenizer = Tokenizer::ahead();
+        let burst = temponet_task::Arrival::Burst { jobs: 3, every: Time(100), until: Time(1) };
+        let task = Task::periodic("t", Time(100), Time(40)).with_arrival(burst).with_deadline(Time(90));
+        let set = TaskSet::new("set", vec![task], 1);
+        let mut engine = Engine::new(&set, 1, Time(1_000));
+        assert!(engine.advance(&mut Unobserved));
+        let mut observation = Observation::default();
+        observation.read(&tokenizer, &Scale::of(&tokenizer, &set.system), &engine.view(), false);
+        assert_eq!((observation.jobs().len(), observation.distinct()), (3, 1));
+        assert!(observation.real(1).iter().all(|number| number.is_finite()));
+    }
+}
