@@ -205,7 +205,7 @@ fn devices_and_pipes_neither_hang_nor_pass_for_success() {
     let train = ["train", "my.toml", "--recipe", "zero.toml", "-o", "m.safetensors"];
     assert!(folder.error(&train).contains("is too large"));
     std::fs::create_dir(folder.0.join("folder.toml")).unwrap();
-    assert!(folder.error(&["compare", "folder.toml"]).contains("is a folder, not a file"));
+    assert!(folder.error(&["analyze", "folder.toml"]).contains("is a folder, not a file"));
     assert!(folder.error(&with(&SIMULATE, &["--gantt", "folder.toml"])).contains("it is a folder"));
     // A pipe with a writer is read.
     std::process::Command::new("mkfifo").arg(folder.0.join("pipe.toml")).status().unwrap();

@@ -231,7 +231,8 @@ mod tests {
                     assert_eq!(observation.counts()[*row as usize - 1] > 0, !is_impossible);
                     skipped += usize::from(is_impossible);
                 }
-                let last = view.ready().filter(|(_, job)| !job.is_impossible(view.now)).map(|(_, job)| job.deadline).max();
+                let last =
+                    view.ready().filter(|(_, job)| !job.is_impossible(view.now)).map(|(_, job)| job.deadline).max();
                 let next = |task: &Task| {
                     let period = task.deadline;
                     Time((view.now.0 / period.0 + 1) * period.0)

@@ -57,7 +57,8 @@ impl Scale {
         let importance = |task: &Task| (task.value, task.criticality);
         let differs = system.tasks().windows(2).any(|pair| importance(&pair[0]) != importance(&pair[1]));
         let asks = |wanted: fn(Feature) -> bool| tokenizer.features.iter().any(|feature| wanted(*feature));
-        let worths = (asks(|feature| feature == Feature::Worth) || tokenizer.numbers.contains(&Number::Worth)).then(|| system.goal().worths(system.tasks()));
+        let worths = (asks(|feature| feature == Feature::Worth) || tokenizer.numbers.contains(&Number::Worth))
+            .then(|| system.goal().worths(system.tasks()));
         let task_worth = |worths: &Worths| {
             let of = |task: &Task| (task.criticality, task.value, worth_bin(worths.of(task.criticality, task.value)));
             system.tasks().iter().map(of).collect()

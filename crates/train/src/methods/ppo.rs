@@ -371,7 +371,8 @@ fn policy_weights(logits: &[f32], state: &Sample) -> (f32, Vec<f32>) {
     let runs = state.cores.min(state.counts.iter().sum()) as f32;
     let choosable = logits[1..].iter().zip(&state.counts).filter(|(_, count)| **count > 0);
     let most = choosable.map(|(logit, _)| *logit).fold(f32::NEG_INFINITY, f32::max);
-    let powers = logits[1..].iter().zip(&state.counts).map(|(logit, count)| (logit - most).min(0.0).exp() * *count as f32);
+    let powers =
+        logits[1..].iter().zip(&state.counts).map(|(logit, count)| (logit - most).min(0.0).exp() * *count as f32);
     let powers: Vec<f32> = powers.collect();
     let total = powers.iter().sum::<f32>().max(f32::MIN_POSITIVE);
     (1.0 - runs, powers.iter().map(|power| runs * power / total).collect())
