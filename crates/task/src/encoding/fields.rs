@@ -202,6 +202,11 @@ impl Encode for System {
         self.protocol().put(out);
         self.aims().put(out);
         self.goal().measures().put(out);
+        // What modes change is known to schedulers. Without it the bytes are those from before they knew.
+        if (self.stretch(), self.most_work()) != (1.0, 1.0) {
+            self.stretch().put(out);
+            self.most_work().put(out);
+        }
     }
 }
 

@@ -55,6 +55,7 @@ fn changes() -> Vec<Change> {
         ("mode at", |set| mode(set, |mode| mode.at = Time(2))),
         ("mode work", |set| mode(set, |mode| mode.work = 2.0)),
         ("mode rate", |set| mode(set, |mode| mode.rate = 2.0)),
+        ("mode slow", |set| mode(set, |mode| mode.rate = 0.5)),
         ("mode stop", |set| mode(set, |mode| mode.stop = vec![TaskId(0)])),
         ("mode stop", |set| mode(set, |mode| mode.stop = vec![TaskId(1)])),
         ("mode slower", |set| mode(set, |mode| mode.slower = vec![(TaskId(0), 0.5)])),
