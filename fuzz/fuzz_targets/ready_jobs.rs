@@ -44,7 +44,7 @@ fn set(data: &[u8; 8]) -> TaskSet {
     // Cores of different speeds, and tasks that may use some of them.
     if data[6] & 8 > 0 {
         let speed = |core: usize| Speed([400, 1000, 2500][(core + usize::from(data[6] >> 6)) % 3]);
-        set.system.set_machine((0..set.cores()).map(|core| Core { name: "core".into(), speed: speed(core) }).collect());
+        set.system.set_machine((0..set.cores()).map(|core| Core::new("core", speed(core))).collect());
     }
     if data[6] & 16 > 0 {
         let first = usize::from(data[6] >> 5) % set.cores();
