@@ -11,6 +11,7 @@ use temponet_lab::bulk::{Acceptance, Bulk, BulkPlan, BulkRow, BulkSet, ByTest, p
 use temponet_lab::roster::{Roster, is_baseline, kind};
 use temponet_lab::stats::{percent, points};
 use temponet_sched::Kind as SchedulerKind;
+use temponet_sim::statistics::Interval;
 use temponet_task::{TaskSet, Time};
 use temponet_wording::{counted, listed};
 
@@ -172,7 +173,7 @@ fn of_schedulers(bulk: &Bulk, all: bool) -> String {
     found.sort_by(|(_, a), (_, b)| b.compliance.total_cmp(&a.compliance).then(b.met_all.cmp(&a.met_all)));
     let is_shown = |place: usize, name: &str| all || place < MOST_SHOWN || is_baseline(name);
     let row = |(name, of): &(&String, Acceptance)| {
-        let (low, high) = of.interval;
+        let Interval { low, high } = of.interval;
         let error = of.ci95.map_or(String::new(), |half| format!(" ± {}", points(half)));
         vec![
             name.to_string(),

@@ -84,9 +84,10 @@ fn every_command_names_the_same_winner_and_the_same_decider() {
         let (short, _) = name.split_once(':').unwrap_or((name, ""));
         let table = folder.stdout(&["compare", set, "--schedulers", "edf,temponet", "--no-oracle", "--runs", "2"]);
         assert!(table.contains(&format!("\ntemponet ({short}) ")), "{set}: {table}");
+        let spoken = if name == "network" { "the network" } else { name };
         let explained = folder.stdout(&["explain", set]);
-        assert!(explained.lines().next().unwrap().starts_with(&format!("In temponet, {name}")), "{explained}");
-        assert!(folder.stdout(&["tune", set]).contains(&format!("{name} ")), "{set}");
+        assert!(explained.lines().next().unwrap().starts_with(&format!("In temponet, {spoken}")), "{explained}");
+        assert!(folder.stdout(&["tune", set]).contains(&format!("{spoken} ")), "{set}");
     }
 }
 

@@ -169,7 +169,7 @@ fn the_clairvoyant_optimum_stands_beside_every_result() {
     }
     assert!(report["verdict"].as_str().unwrap().contains("of the clairvoyant optimum"));
     let text = folder.stdout(&["compare", "standard-125", "--schedulers", "edf"]);
-    assert!(text.contains("clairvoyant optimum") && text.contains("of optimum"), "{text}");
+    assert!(text.contains("clairvoyant optimum") && text.contains("of opt."), "{text}");
     let without = folder.json(&["compare", "standard-125", "--schedulers", "edf", "--no-oracle", "--json"]);
     assert!(without.get("clairvoyant").is_none() && without["results"][0].get("of_optimum").is_none());
     // Values and criticalities have their own optima.

@@ -262,7 +262,7 @@ impl<W: Write> Observer for ChromeTrace<'_, W> {
 ///
 /// This is not left to the `csv` crate, which the rest of this crate does not need: with comments enabled, its writer
 /// quotes every cell that contains a `#` anywhere, which would change the files of sets with such task names.
-fn quoted(cell: &str) -> String {
+pub fn quoted(cell: &str) -> String {
     if cell.contains([',', '"', '\n', '\r']) || cell.starts_with('#') {
         format!("\"{}\"", cell.replace('"', "\"\""))
     } else {

@@ -26,7 +26,7 @@ mod workload;
 pub use chains::{ChainMeter, ChainMetrics, is_read_at_start};
 pub use engine::{Engine, MOST_READY, SimError, simulate};
 pub use execution::draw_estimated;
-pub use export::{ChromeTrace, JobsCsv};
+pub use export::{ChromeTrace, JobsCsv, quoted};
 pub use histogram::Histogram;
 pub use metrics::{Count, End, Metrics, TaskMetrics};
 pub use outlook::Outlook;

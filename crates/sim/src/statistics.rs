@@ -73,8 +73,7 @@ pub fn share_interval(shares: &[f64], units: Option<f64>) -> Option<Interval> {
     }
     let alone = mean * (1.0 - mean) / units;
     let effect = if misses > 0.0 { (normal_margins * error * error / alone).max(LEAST_EFFECT) } else { 1.0 };
-    let (count, all) = (misses / effect, units / effect);
-    Some(Interval { low: 1.0 - largest_share(count, all), high: largest_share(all - count, all) })
+    Some(count_interval((units - misses) / effect, units / effect))
 }
 
 /// Returns how far the middle of an interval lies from the mean of a skewed sample (Johnson, 1978).
@@ -107,8 +106,14 @@ pub fn paired_interval(a: &[f64], b: &[f64], units: Option<f64>, tests: usize) -
     (mean(&differences), half.map(|half| half.max(counted)))
 }
 
-/// Returns the largest share that is still plausible if `count` of `all` were seen: with more, so few or fewer would
-/// come with a probability of 2.5%, where the probability of as many counts half.
+/// Returns the 95% confidence interval of a share of which `part` of `whole` were seen, each by itself (binomial, mid-P:
+/// Lancaster, 1961). Without any it is the rule of three.
+pub fn count_interval(part: f64, whole: f64) -> Interval {
+    Interval { low: 1.0 - largest_share(whole - part, whole), high: largest_share(part, whole) }
+}
+
+/// Returns the largest share that is still plausible if `count` of `all` were seen: with a larger one, at most `count`
+/// would come with a probability below 2.5%, where the probability of exactly `count` counts half.
 fn largest_share(count: f64, all: f64) -> f64 {
     let rest = all - count;
     if rest <= 0.0 {
@@ -187,7 +192,7 @@ pub fn rule_of_three(all: u64) -> f64 {
 /// Returns the number of standard errors that the mean of `samples` values without a trend exceeds with probability
 /// `chance`, in one direction (Student's t). It is infinite for fewer than two values, which have no standard error.
 pub fn margin(samples: usize, chance: f64) -> f64 {
-    // With so many, the distribution is normal to three digits.
+    // With this many degrees of freedom, the distribution is normal to three digits.
     let degrees = samples.saturating_sub(1).min(MOST_DEGREES);
     if degrees == 0 {
         return f64::INFINITY;
@@ -290,6 +295,15 @@ mod tests {
         assert_eq!(share_interval(&[0.5], Some(10.0)), None);
         // Intervals of wide spreads end where shares do.
         assert_eq!(share_interval(&[0.0, 1.0], None), Some(Interval { low: 0.0, high: 1.0 }));
+    }
+
+    #[test]
+    fn counts_have_their_mid_p_limits() {
+        // From sums of binomial probabilities.
+        let Interval { low, high } = count_interval(8.0, 10.0);
+        assert!((low - 0.480_490).abs() < 1e-6 && (high - 0.965_002).abs() < 1e-6, "{low} {high}");
+        assert_eq!((count_interval(0.0, 10.0).low, count_interval(10.0, 10.0).high), (0.0, 1.0));
+        assert_eq!(count_interval(0.0, 0.0), Interval { low: 0.0, high: 1.0 });
     }
 
     #[test]

@@ -11,7 +11,7 @@ use alloc::sync::Arc;
 use alloc::{vec, vec::Vec};
 
 use crate::sections::{Step, ceilings, preemption_levels, steps};
-use crate::{Job, JobId, Protocol, ResourceId, System};
+use crate::{Job, JobId, Protocol, ResourceId, System, Time};
 
 /// State of the resources of a system with critical sections.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ struct Rules {
     /// Locks and unlocks, by task.
     steps: Vec<Vec<Step>>,
     /// Worst-case execution times, by task.
-    wcets: Vec<crate::Time>,
+    wcets: Vec<Time>,
     /// Preemption levels, by task.
     levels: Vec<i64>,
     /// By resource.
@@ -82,8 +82,7 @@ impl Locks {
 
     /// Iterates over the resources that a job has to lock, all at once, before it can go on, be they free or not.
     pub fn wanted_by(&self, id: JobId, job: &Job) -> impl Iterator<Item = ResourceId> + '_ {
-        let steps = self.rules.steps.get(job.task.index()).filter(|_| self.wants_any(id));
-        let steps = steps.and_then(|steps| steps.get(self.state(id).passed as usize..)).unwrap_or_default();
+        let steps = if self.wants_any(id) { self.steps_ahead(id, job) } else { &[] };
         let (job, wcet) = (*job, self.rules.wcets.get(job.task.index()).copied().unwrap_or_default());
         let comes_now = move |step: &&Step| step.locks && step.work_in(&job, wcet) <= job.executed;
         steps.iter().take_while(comes_now).map(|step| step.resource)
@@ -141,12 +140,12 @@ impl Locks {
     }
 
     /// Returns the work at the next lock or unlock of a job; `None` if it has none.
-    pub fn next_work(&self, id: JobId, job: &Job) -> Option<crate::Time> {
+    pub fn next_work(&self, id: JobId, job: &Job) -> Option<Time> {
         self.step(id, job).map(|step| step.work_in(job, self.rules.wcets[job.task]))
     }
 
     fn step(&self, id: JobId, job: &Job) -> Option<Step> {
-        self.rules.steps.get(job.task.index())?.get(self.state(id).passed as usize).copied()
+        self.steps_ahead(id, job).first().copied()
     }
 
     /// Iterates over the resources that a job has still to lock, in the order of its work.
@@ -166,7 +165,7 @@ impl Locks {
         id: JobId,
         job: &Job,
         is_meant: impl Fn(ResourceId) -> bool,
-    ) -> Option<(ResourceId, crate::Time, crate::Time)> {
+    ) -> Option<(ResourceId, Time, Time)> {
         let steps = self.steps_ahead(id, job);
         let at = steps.iter().position(|step| step.locks && is_meant(step.resource))?;
         let resource = steps[at].resource;
@@ -176,7 +175,7 @@ impl Locks {
     }
 
     /// Returns the work at which a job unlocks a resource that it holds.
-    pub fn end_of_section(&self, id: JobId, job: &Job, resource: ResourceId) -> Option<crate::Time> {
+    pub fn end_of_section(&self, id: JobId, job: &Job, resource: ResourceId) -> Option<Time> {
         let end = self.steps_ahead(id, job).iter().find(|step| step.resource == resource && !step.locks)?;
         Some(end.work_in(job, self.rules.wcets[job.task]))
     }

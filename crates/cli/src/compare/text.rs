@@ -140,11 +140,11 @@ fn columns(comparison: &Comparison, is_whole: bool) -> Vec<Column> {
     let mut columns = vec![plain("scheduler")];
     columns.extend(plan.goal.measures().iter().filter(|measure| **measure != Measure::Met).map(|of| measured(*of)));
     columns.extend([measured(Measure::Met), plain("±95%"), plain("missed")]);
-    columns.extend(comparison.clairvoyant.is_some().then(|| plain("of optimum")));
+    columns.extend(comparison.clairvoyant.is_some().then(|| plain("of opt.")));
     if plan.latency {
         columns.extend(["decision p50", "p99", "p99.9", "max"].map(plain));
     }
-    columns.extend(["response (completed)", "response (all)"].map(plain));
+    columns.extend(["response", "resp. all"].map(plain));
     columns.extend(is_whole.then(|| plain("lateness p95")));
     columns.push(plain("preempt/job"));
     columns.extend((plan.set.cores() > 1).then(|| plain("migr/job")));
@@ -164,12 +164,12 @@ fn cells(comparison: &Comparison, row: &ComparisonRow, columns: &[Column]) -> Ve
         (_, "scheduler") => row.shown(),
         (_, "±95%") => row.interval_in_words(),
         (_, "missed") => table::count(metrics.missed()),
-        (_, "of optimum") => comparison.of_optimum(row).map_or("–".into(), |share| {
+        (_, "of opt.") => comparison.of_optimum(row).map_or("–".into(), |share| {
             let is_exact = comparison.possible(comparison.counted()).is_some_and(|(_, is_exact)| is_exact);
             format!("{}{}", if is_exact { "" } else { "≥" }, percent(share))
         }),
-        (_, "response (completed)") => optional(metrics.art_completed()),
-        (_, "response (all)") => optional(metrics.art_all()),
+        (_, "response") => optional(metrics.art_completed()),
+        (_, "resp. all") => optional(metrics.art_all()),
         (_, "lateness p95") => optional(metrics.lateness.quantile(0.95).map(|lateness| lateness as f64)),
         (_, "preempt/job") => per_job(metrics.preemptions),
         (_, "migr/job") => per_job(metrics.migrations),

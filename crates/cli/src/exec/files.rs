@@ -1,12 +1,12 @@
 //! Files of `exec`: jobs as CSV, a trace for Perfetto, and a picture.
 
 use std::io::Write;
-use temponet_sim::labels;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use temponet_lab::gantt;
 use temponet_runtime::JobOutcome;
+use temponet_sim::{labels, quoted};
 use temponet_task::{TaskSet, Time};
 
 use super::Args;
@@ -92,14 +92,6 @@ fn job_row(set: &TaskSet, job: &JobOutcome, scheduler: &str, run: usize) -> Stri
         run.to_string(),
     ]
     .join(",")
-}
-
-/// Quotes a CSV cell that contains a separator, a quote or a line break.
-fn quoted(cell: &str) -> String {
-    match cell.contains([',', '"', '\n', '\r']) || cell.starts_with('#') {
-        true => format!("\"{}\"", cell.replace('"', "\"\"")),
-        false => cell.into(),
-    }
 }
 
 /// A Chrome trace of the first runs: for each scheduler, what the jobs noticed themselves beside what the kernel

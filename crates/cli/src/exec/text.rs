@@ -81,16 +81,7 @@ pub fn text(result: &ExecResult) -> String {
     let labels: Vec<String> = others.iter().map(|measure| labels::measure(&plan.goal, *measure)).collect();
     let mut header = vec!["scheduler"];
     header.extend(labels.iter().map(String::as_str));
-    header.extend([
-        "met",
-        "±95%",
-        "simulated",
-        "difference",
-        "missed",
-        "of optimum",
-        "response (completed)",
-        "preempt/job",
-    ]);
+    header.extend(["met", "±95%", "simulated", "difference", "missed", "of opt.", "response", "preempt/job"]);
     let rows = comparison.rows.iter().zip(&result.measured);
     let cells: Vec<Vec<String>> = rows.clone().map(|(row, measured)| cells(result, &others, row, measured)).collect();
     out += &table::render_fitting(&header, &cells, 1);

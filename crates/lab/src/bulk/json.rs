@@ -90,7 +90,7 @@ impl<'a> JsonBulk<'a> {
             sets: found.sets,
             proved: found.proved,
             met_all: found.met_all,
-            met_all_interval: found.interval,
+            met_all_interval: (found.interval.low, found.interval.high),
             compliance: found.compliance,
             ci95: found.ci95,
         });

@@ -7,8 +7,10 @@
 pub mod json;
 mod picture;
 
-use temponet_analysis::refutations;
+use temponet_sched::what_if::is_impossible;
 use temponet_sched::{Kind, proofs};
+use temponet_sim::quoted;
+use temponet_sim::statistics::{Interval, count_interval};
 use temponet_task::{TaskSet, Time};
 
 use crate::comparison::{CompareError, Comparison, ComparisonPlan, compare};
@@ -68,10 +70,10 @@ pub enum ByTest {
 impl ByTest {
     fn of(set: &TaskSet) -> ByTest {
         let proved: Vec<String> = proofs(set).iter().map(|proof| proof.scheduler.to_string()).collect();
-        match refutations(set).is_empty() {
-            _ if !proved.is_empty() => ByTest::Proved(proved),
+        match proved.is_empty() {
+            false => ByTest::Proved(proved),
+            true if is_impossible(set) => ByTest::Impossible,
             true => ByTest::Open,
-            false => ByTest::Impossible,
         }
     }
 
@@ -156,7 +158,7 @@ pub struct Acceptance {
     /// Number of those on which it met every deadline in simulation.
     pub met_all: usize,
     /// 95% confidence interval of the share of sets on which it meets every deadline in simulation.
-    pub interval: (f64, f64),
+    pub interval: Interval,
     /// Mean over the sets of the share of deadlines met.
     pub compliance: f64,
     /// Half the width of the 95% confidence interval of that mean, with the sets as a sample; none for one set.
@@ -206,7 +208,7 @@ impl Bulk {
                 sets: shares.len(),
                 proved: ran().filter(|(by_test, _)| by_test.accepts(name)).count(),
                 met_all,
-                interval: wilson(met_all, shares.len()),
+                interval: count_interval(met_all as f64, shares.len() as f64),
                 compliance: stats::mean(&shares),
                 ci95: stats::ci95(&shares),
             }
@@ -226,7 +228,7 @@ impl Bulk {
             "set,tasks,cores,load,scheduler,proved,impossible,runs,released,met,met_all,optimum_lower,optimum_upper\n",
         );
         for (of, row) in self.plan.sets.iter().zip(&self.rows) {
-            let place = format!("{},{},{},{:.6}", cell(&of.origin), of.set.tasks().len(), of.set.cores(), of.load());
+            let place = format!("{},{},{},{:.6}", quoted(&of.origin), of.set.tasks().len(), of.set.cores(), of.load());
             let [lower, upper] = match row.optimum {
                 Some((lower, upper)) => [lower, upper].map(|share| format!("{share:.6}")),
                 None => Default::default(),
@@ -236,32 +238,13 @@ impl Bulk {
                 let (proved, impossible) = (row.by_test.accepts(name), row.by_test == ByTest::Impossible);
                 out += &format!(
                     "{place},{},{proved},{impossible},{},{released},{met},{misses_nothing},{lower},{upper}\n",
-                    cell(name),
+                    quoted(name),
                     of.runs
                 );
             }
         }
         out
     }
-}
-
-/// Returns a text as a cell of CSV.
-fn cell(text: &str) -> String {
-    if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.into() }
-}
-
-/// Returns the 95% confidence interval of a share of which `part` of `whole` are known (Wilson, 1927).
-fn wilson(part: usize, whole: usize) -> (f64, f64) {
-    const Z: f64 = 1.959_964;
-    if whole == 0 {
-        return (0.0, 1.0);
-    }
-    let (n, share) = (whole as f64, part as f64 / whole as f64);
-    let middle = share + Z * Z / (2.0 * n);
-    let half = Z * (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt();
-    let within = |bound: f64| (bound / (1.0 + Z * Z / n)).clamp(0.0, 1.0);
-    let (low, high) = (within(middle - half), within(middle + half));
-    (if part == 0 { 0.0 } else { low }, if part == whole { 1.0 } else { high })
 }
 
 #[cfg(test)]
@@ -295,20 +278,12 @@ mod tests {
         assert_eq!(bulk.rows[0].optimum, Some((1.0, 1.0)));
         assert_eq!(bulk.rows[1].optimum, Some((0.5, 0.5)));
         let edf = &bulk.acceptances()[1];
-        assert_eq!((edf.sets, edf.proved, edf.met_all), (2, 1, 1));
+        assert_eq!((edf.sets, edf.proved, edf.met_all, edf.interval), (2, 1, 1, count_interval(1.0, 2.0)));
         assert!(edf.compliance > 0.5 && edf.compliance < 1.0 && edf.ci95.is_some(), "{edf:?}");
         let (index, best) = bulk.rows[1].best_classical().unwrap();
         assert_eq!((index, best.share()), (0, bulk.rows[1].results[0].as_ref().unwrap().share()));
         let csv = bulk.csv();
         assert!(csv.contains("fits.toml,2,1,0.700000,edf,true,false,1,20,20,true,1.000000,1.000000\n"), "{csv}");
         assert!(csv.contains("\"too, much.toml\",2,1,1.100000,edf,false,true,1,20,"), "{csv}");
-    }
-
-    #[test]
-    fn the_interval_of_a_share_is_that_of_wilson() {
-        let (low, high) = wilson(8, 10);
-        assert!((low - 0.4902).abs() < 1e-4 && (high - 0.9433).abs() < 1e-4, "{low} {high}");
-        assert_eq!((wilson(0, 10).0, wilson(10, 10).1, wilson(0, 0)), (0.0, 1.0, (0.0, 1.0)));
-        assert!((wilson(10, 10).0 - 0.7225).abs() < 1e-4);
     }
 }

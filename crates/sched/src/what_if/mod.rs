@@ -64,8 +64,9 @@ fn is_overloaded(set: &TaskSet) -> bool {
     WorstCase::ignoring_sections(set).is_ok_and(|worst_case| worst_case.is_overloaded() == Some(true))
 }
 
-/// Whether a necessary condition fails, or the exact test of EDF on one core, where EDF is optimal.
-fn is_impossible(set: &TaskSet) -> bool {
+/// Whether no scheduler can meet every deadline: a necessary condition fails, or the exact test of EDF on one core, where
+/// EDF is optimal.
+pub fn is_impossible(set: &TaskSet) -> bool {
     let edf_fails = || {
         let fails = |worst_case: WorstCase| !worst_case.is_limited() && qpa(&worst_case) == Outcome::NotSchedulable;
         set.cores() == 1 && WorstCase::of(set).is_ok_and(fails)

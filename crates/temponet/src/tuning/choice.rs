@@ -28,7 +28,7 @@ pub enum Why {
     Guaranteed,
     /// The jobs are a list, which nobody knows beforehand.
     Unknown,
-    /// The candidates decide so often, or among so many jobs, that a simulation would take too long.
+    /// A simulation would take too long, because the candidates decide too often or among too many jobs.
     TooLong,
     /// Tuning is off.
     Off,
@@ -116,13 +116,11 @@ impl Choice {
 /// The verdict in one sentence, without its full stop.
 impl fmt::Display for Choice {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (name, jobs) = (&self.name, counted(self.jobs, "simulated job"));
+        let (name, jobs) = (spoken(&self.name), counted(self.jobs, "simulated job"));
         match self.why {
             Why::Off => write!(out, "{name} is followed: tuning is off"),
             Why::Unknown => write!(out, "{name} is followed at first: the jobs are not known beforehand"),
-            Why::TooLong => {
-                write!(out, "{name} is followed: so many decisions would take too long to simulate")
-            }
+            Why::TooLong => write!(out, "{name} is followed: a simulation of the candidates would take too long"),
             Why::Guaranteed => {
                 write!(out, "{name} is followed: every deadline is guaranteed, whichever candidate chooses")
             }
@@ -150,7 +148,8 @@ impl Choice {
         let Some(network) = self.candidate(NETWORK) else {
             return format!("the best of {}", counted(self.candidates.len(), "simple scheduler"));
         };
-        let (sign, other) = if self.name == NETWORK { (1.0, self.best_simple.as_str()) } else { (-1.0, NETWORK) };
+        let (sign, other) =
+            if self.name == NETWORK { (1.0, self.best_simple.as_str()) } else { (-1.0, spoken(NETWORK)) };
         let pairs = || network.differences.iter().zip(&network.difference_errors).zip(self.wholes());
         match pairs().find(|((difference, error), _)| sign * **difference > **error) {
             Some(((difference, error), measure)) => {
@@ -178,7 +177,7 @@ impl Choice {
     fn refusal(&self) -> String {
         let known = "no other candidate is known to serve the critical jobs as well";
         let Some(Service { name, guard, lead, open, .. }) = &self.service else { return known.into() };
-        let behind = lead.as_ref().filter(|lead| lead.difference < 0.0);
+        let (name, behind) = (spoken(name), lead.as_ref().filter(|lead| lead.difference < 0.0));
         match (behind, open.first()) {
             (Some(lead), _) => {
                 format!("{name} is {} behind {guard}", points(-lead.difference, lead.ci95, &lead.measure))
@@ -192,6 +191,11 @@ impl Choice {
             (None, None) => known.into(),
         }
     }
+}
+
+/// Name of a candidate in a sentence.
+fn spoken(name: &str) -> &str {
+    if name == NETWORK { "the network" } else { name }
 }
 
 fn points(difference: f64, half: f64, measure: &str) -> String {
