@@ -137,8 +137,12 @@ pub trait Device: Send {
     }
     /// Takes a buffer back for later reuse.
     fn recycle(&mut self, buffer: Self::Buffer);
+    /// Copies `len` values to the device, which `fill` writes. Their content is arbitrary before.
+    fn upload_filled(&mut self, len: usize, fill: &mut dyn FnMut(&mut [Real])) -> Self::Buffer;
     /// Copies values to the device.
-    fn upload(&mut self, values: &[Real]) -> Self::Buffer;
+    fn upload(&mut self, values: &[Real]) -> Self::Buffer {
+        self.upload_filled(values.len(), &mut |out| out.copy_from_slice(values))
+    }
     /// Waits for a buffer and copies its values from the device.
     fn download(&self, buffer: &Self::Buffer) -> Vec<Real>;
     /// Copies row numbers to the device.

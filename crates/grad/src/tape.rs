@@ -111,7 +111,12 @@ impl<'a, D: Device> Tape<'a, D> {
     /// Puts a given matrix on the tape. It gets no gradient, unless [`Tape::backward_to`] asks for it.
     pub fn input(&mut self, rows: usize, columns: usize, values: &[Real]) -> Var {
         assert_eq!(values.len(), rows * columns);
-        let value = self.device.upload(values);
+        self.input_filled(rows, columns, &mut |out| out.copy_from_slice(values))
+    }
+
+    /// Like [`Tape::input`], with values that `fill` writes into the device's own memory.
+    pub fn input_filled(&mut self, rows: usize, columns: usize, fill: &mut dyn FnMut(&mut [Real])) -> Var {
+        let value = self.device.upload_filled(rows * columns, fill);
         self.push(rows, columns, value, Op::Input)
     }
 

@@ -51,25 +51,28 @@ const TOP: f64 = 46.0;
 const RIGHT: f64 = 24.0;
 const BOTTOM: f64 = 44.0;
 
-/// Draws the panels, `in_row` to a row, with the legend below. `names` are the entries of the legend.
+/// Draws the panels, `in_row` to a row, with the legend below. `names` are the names of the curves; the legend has those
+/// that have a point.
 pub fn picture(panels: &[Panel], in_row: usize, names: &[String]) -> Svg {
     let width = WIDTH * in_row.min(panels.len().max(1)) as f64;
-    let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0) as f64;
+    let is_drawn = |curve: usize| panels.iter().any(|panel| panel.curves.get(curve).is_some_and(|own| !own.is_empty()));
+    let legend: Vec<(usize, &String)> = names.iter().enumerate().filter(|(curve, _)| is_drawn(*curve)).collect();
+    let longest = legend.iter().map(|(_, name)| name.chars().count()).max().unwrap_or(0) as f64;
     let columns = (((width - LEFT) / (44.0 + 7.0 * longest)) as usize).clamp(1, 6);
     let legend_top = HEIGHT * panels.len().div_ceil(in_row) as f64;
-    let height = legend_top + 22.0 * names.len().div_ceil(columns) as f64 + 16.0;
+    let height = legend_top + 22.0 * legend.len().div_ceil(columns) as f64 + 16.0;
     let words: Vec<String> = panels.iter().map(|panel| panel.in_words(names)).collect();
     let mut out = Svg::new(width, height, &words.join(" "));
     for (index, panel) in panels.iter().enumerate() {
         let (x, y) = (WIDTH * (index % in_row) as f64, HEIGHT * (index / in_row) as f64);
         out.moved(x, y, |out| draw(out, panel, names));
     }
-    for (index, name) in names.iter().enumerate() {
+    for (place, (curve, name)) in legend.into_iter().enumerate() {
         let (x, y) = (
-            LEFT + (width - LEFT) / columns as f64 * (index % columns) as f64,
-            legend_top + 22.0 * (index / columns) as f64 + 8.0,
+            LEFT + (width - LEFT) / columns as f64 * (place % columns) as f64,
+            legend_top + 22.0 * (place / columns) as f64 + 8.0,
         );
-        out.add(line((x, y), (x + 22.0, y)).series(index));
+        out.add(line((x, y), (x + 22.0, y)).series(curve));
         out.add(text(x + 28.0, y + 4.0, name));
     }
     out

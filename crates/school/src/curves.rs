@@ -4,9 +4,8 @@ use temponet_train::PhaseFigures;
 use temponet_wording::counted;
 
 use temponet_lab::stats::percent;
-use temponet_page::fragment::scrolling;
+use temponet_page::fragment::figures;
 use temponet_page::plot::{Panel, Span, picture};
-use temponet_page::svg::Svg;
 use temponet_page::{HtmlCell, HtmlTable, Page};
 
 use crate::verdict::TrainingVerdict;
@@ -18,13 +17,15 @@ pub type Baseline = (String, f64);
 /// phase, that of the critical jobs, and each baseline as a level. If the weights are chosen by another score, such as a
 /// value, a chart of its own has that. The last one has the loss, whose meaning changes with the method.
 pub fn svg(phases: &[PhaseFigures], baselines: &[Baseline]) -> String {
-    drawn(phases, baselines, 3).file()
+    let (panels, names) = panels(phases, baselines);
+    picture(&panels, panels.len(), &names).file()
 }
 
 /// Names of the curves before the baselines.
 const CURVES: [&str; 5] = ["in time", "critical in time", "score", "best so far", "loss"];
 
-fn drawn(phases: &[PhaseFigures], baselines: &[Baseline], in_row: usize) -> Svg {
+/// Returns the charts and the names of their curves.
+fn panels(phases: &[PhaseFigures], baselines: &[Baseline]) -> (Vec<Panel>, Vec<String>) {
     let points = |of: &dyn Fn(&PhaseFigures) -> Option<f64>| -> Vec<(f64, f64)> {
         let numbered = phases.iter().enumerate();
         numbered.filter_map(|(place, phase)| Some(((place + 1) as f64, of(phase)?))).collect()
@@ -46,7 +47,10 @@ fn drawn(phases: &[PhaseFigures], baselines: &[Baseline], in_row: usize) -> Svg 
                 (low, high) if low < high => Span::Shares(low, high),
                 _ => Span::Shares(0.0, 1.0),
             },
-            false => Span::Numbers(low.min(0.0), if high > 0.0 { high } else { 1.0 }),
+            false => match (low.min(0.0), high.max(0.0)) {
+                (low, high) if low < high => Span::Numbers(low, high),
+                _ => Span::Numbers(0.0, 1.0),
+            },
         };
         Panel { title: title.into(), x_label: "phase", curves, y, marks: marks.clone(), is_log: false }
     };
@@ -66,7 +70,7 @@ fn drawn(phases: &[PhaseFigures], baselines: &[Baseline], in_row: usize) -> Svg 
     panels.push(panel("Mean loss", vec![Vec::new(), Vec::new(), Vec::new(), Vec::new(), loss], false));
     let mut names: Vec<String> = CURVES.map(String::from).to_vec();
     names.extend(baselines.iter().map(|(name, share)| format!("{name} {}", percent(*share))));
-    picture(&panels, in_row.min(panels.len()), &names)
+    (panels, names)
 }
 
 /// What a training was about.
@@ -123,7 +127,9 @@ pub fn page(phases: &[PhaseFigures], baselines: &[Baseline], about: &About) -> S
     } else {
         "Level lines: schedulers to beat, on the runs of the verdict, which are other unseen runs than those of the phases."
     };
-    let curves = scrolling(&drawn(phases, baselines, 2).inline());
+    let (panels, names) = panels(phases, baselines);
+    let charts = panels.iter().map(|panel| picture(std::slice::from_ref(panel), 1, &names).inline());
+    let curves = figures(&charts.collect::<String>());
     Page::new(&format!("Training on {}", about.set))
         .facts(&about.facts)
         .verdict(&about.verdict)

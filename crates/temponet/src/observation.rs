@@ -8,6 +8,7 @@ use temponet_task::{Job, JobId, System, SystemView, Time};
 
 use crate::advice::{Advice, JobAdvice};
 use crate::feature::{Feature, RowKind};
+use crate::number::Number;
 use crate::outlook::Outlook;
 use crate::scale::Scale;
 use crate::tokenizer::{RowJob, Tokenizer};
@@ -75,14 +76,16 @@ impl Observation {
         };
         self.urgent = urgent as f32 / self.jobs.len().max(1) as f32;
         self.bias.push(0.0);
-        for (row, count) in (1..).zip(&self.counts) {
-            let bin = tokenizer.bin(self.token(row), self.real(row), scale);
-            let reserve = if tokenizer.is_long(bin) { tokenizer.long_slack_reserve } else { 0.0 };
-            self.bias.push((*count as f32).ln() + reserve);
+        self.bias.extend(self.counts.iter().map(|count| if *count == 1 { 0.0 } else { (*count as f32).ln() }));
+        if tokenizer.long_slack_reserve != 0.0 {
+            for row in 1..=self.counts.len() {
+                let bin = tokenizer.bin(self.token(row as u32), self.real(row as u32), scale);
+                self.bias[row] += if tokenizer.is_long(bin) { tokenizer.long_slack_reserve } else { 0.0 };
+            }
         }
-        if tokenizer.coming || tokenizer.skips_impossible {
-            let rows = self.tokens.chunks_exact(self.width.max(1));
-            let skipped = self.counts.iter_mut().zip(rows).filter(|(_, token)| !tokenizer.may_choose(token));
+        if let Some(place) = tokenizer.kind_place() {
+            let kinds = self.tokens.chunks_exact(self.width).map(|token| token[place]);
+            let skipped = self.counts.iter_mut().zip(kinds).filter(|(_, kind)| !tokenizer.may_choose(*kind));
             skipped.for_each(|(count, _)| *count = 0);
         }
     }
@@ -182,8 +185,11 @@ impl Observation {
     fn push_row(&mut self, tokenizer: &Tokenizer, scale: &Scale, view: &SystemView<'_>, row: &RowJob<'_>) {
         tokenizer.row(row, view, scale, &mut self.tokens, &mut self.numbers);
         if !tokenizer.numbers.is_empty() {
-            let facts = self.outlook.facts(row, view, scale);
-            self.numbers.extend(tokenizer.numbers.iter().map(|number| facts.number(*number)));
+            let numbers = self.outlook.facts(row, view, scale).numbers();
+            match tokenizer.numbers == Number::ALL {
+                true => self.numbers.extend_from_slice(&numbers),
+                false => self.numbers.extend(tokenizer.numbers.iter().map(|number| numbers[*number as usize])),
+            }
         }
     }
 
@@ -253,7 +259,8 @@ impl Observation {
         let mix = |hash: u64, value: u64| (hash ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let four = |four: &[u16]| four.iter().fold(0, |four, value| four << 16 | u64::from(*value));
         let hash = self.token(last).chunks(4).fold(0, |hash, values| mix(hash, four(values)));
-        let hash = self.real(last).iter().fold(hash, |hash, value| mix(hash, u64::from(value.to_bits())));
+        let two = |two: &[f32]| two.iter().fold(0, |two, value| two << 32 | u64::from(value.to_bits()));
+        let hash = self.real(last).chunks(2).fold(hash, |hash, values| mix(hash, two(values)));
         let mask = self.table.len() - 1;
         let mut place = (hash >> 32) as usize & mask;
         loop {

@@ -16,7 +16,8 @@ use crate::tokenizer::RowJob;
 #[derive(Debug, Default)]
 pub(crate) struct Outlook {
     now: Time,
-    unit: f64,
+    /// One over the unit of the scale, per nanosecond.
+    per_unit: f64,
     capacity: f64,
     /// What is expected of each ready job, in deadline order.
     predictions: Vec<Prediction>,
@@ -48,10 +49,8 @@ impl Outlook {
         arrivals: impl Iterator<Item = (TaskId, FutureArrivals)>,
     ) {
         let now = view.now;
-        (self.now, self.unit, self.capacity) = (now, scale.unit, view.system.capacity());
-        self.predictions.clear();
-        self.ready.clear();
-        self.remaining.clear();
+        self.reserve(view);
+        (self.now, self.per_unit, self.capacity) = (now, 1.0 / scale.unit, view.system.capacity());
         let (mut wcet, mut expected) = (0.0, 0.0);
         for id in ready {
             let job = view.job(id);
@@ -60,28 +59,42 @@ impl Outlook {
             if job.is_impossible(now) {
                 continue;
             }
-            wcet += job.expected_time_to_finish().0 as f64 / self.unit;
-            expected += expected_time(job, now, prediction) / self.unit;
+            wcet += job.expected_time_to_finish().0 as f64 * self.per_unit;
+            expected += expected_time(job, now, prediction) * self.per_unit;
             self.ready.push(ReadyWork { deadline: job.deadline, wcet, expected });
             self.remaining.push(job.expected_time_to_finish());
         }
         self.remaining.sort_unstable();
-        self.arrivals.clear();
-        self.arrivals.extend(arrivals.filter(|(_, arrivals)| arrivals.first < arrivals.end));
+        self.arrivals.extend(arrivals);
         self.arrivals.sort_unstable_by_key(|(task, arrivals)| (arrivals.first, *task));
-        self.released.clear();
-        self.due.clear();
         for (task, arrivals) in &self.arrivals {
-            let from = |date: Time| date.saturating_sub(now).0 as f64 / self.unit;
-            let work = arrivals.jobs as f64 * scale.mean_execution(*task) / self.unit;
+            let from = |date: Time| date.saturating_sub(now).0 as f64 * self.per_unit;
+            let work = arrivals.jobs as f64 * scale.mean_execution(*task) * self.per_unit;
             let is_last = arrivals.first.0.saturating_add(arrivals.gap.0) >= arrivals.end.0;
-            let gap = if is_last { f64::INFINITY } else { arrivals.gap.0 as f64 / self.unit };
+            let gap = if is_last { f64::INFINITY } else { arrivals.gap.0 as f64 * self.per_unit };
             let deadline = view.system.tasks()[*task].deadline;
             self.released.push(from(arrivals.first), gap, work);
             self.due.push(from(Time(arrivals.first.0.saturating_add(deadline.0))), gap, work);
         }
         self.released.sum();
         self.due.sum();
+    }
+
+    /// Reserves memory for all ready jobs and all tasks, so that a later decision with fewer allocates nothing.
+    fn reserve(&mut self, view: &SystemView<'_>) {
+        let (ready, tasks) = (view.active.len(), view.system.tasks().len());
+        self.predictions.clear();
+        self.ready.clear();
+        self.remaining.clear();
+        self.arrivals.clear();
+        self.released.parts.clear();
+        self.due.parts.clear();
+        self.predictions.reserve(ready);
+        self.ready.reserve(ready);
+        self.remaining.reserve(ready);
+        self.arrivals.reserve(tasks);
+        self.released.parts.reserve(tasks);
+        self.due.parts.reserve(tasks);
     }
 
     /// What is expected of the ready job at this place of the deadline order.
@@ -99,7 +112,7 @@ impl Outlook {
     /// Returns the facts of a row.
     pub fn facts(&self, row: &RowJob<'_>, view: &SystemView<'_>, scale: &Scale) -> RowFacts {
         let RowJob { job, at, prediction, .. } = *row;
-        let units = |time: Time| time.0 as f64 / self.unit;
+        let units = |time: Time| time.0 as f64 * self.per_unit;
         let due = units(job.deadline.saturating_sub(self.now));
         let until = self.ready.partition_point(|work| work.deadline <= job.deadline);
         let earlier = self.ready.partition_point(|work| work.deadline < job.deadline);
@@ -108,12 +121,12 @@ impl Outlook {
         let shorter = self.remaining.partition_point(|other| *other < remaining);
         RowFacts {
             start: units(at.saturating_sub(self.now)),
-            span: job.deadline.signed_sub(at) as f64 / self.unit,
-            gap: scale.gap(job.task) / self.unit,
+            span: job.deadline.signed_sub(at) as f64 * self.per_unit,
+            gap: scale.gap(job.task) * self.per_unit,
             wcet: units(job.wcet),
             remaining: [
                 units(remaining),
-                expected_time(job, at, prediction) / self.unit,
+                expected_time(job, at, prediction) * self.per_unit,
                 units(job.least_time_to_finish()),
             ],
             executed: job.executed.0 as f64 / job.wcet.0.max(1) as f64,
@@ -152,10 +165,6 @@ struct Part {
 }
 
 impl Inflow {
-    fn clear(&mut self) {
-        self.parts.clear();
-    }
-
     fn push(&mut self, first: f64, gap: f64, work: f64) {
         let rate = work / gap;
         // A task that comes once comes whole; of the others half a job is left over in the mean.

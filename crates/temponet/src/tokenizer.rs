@@ -162,13 +162,14 @@ impl Tokenizer {
         self.continuous.as_ref().map(Continuous::input).or(numbers)
     }
 
-    /// Whether a row with this token may be chosen.
-    pub(crate) fn may_choose(&self, token: &[u16]) -> bool {
-        if !self.coming && !self.skips_impossible {
-            return true;
-        }
-        let place = self.features.iter().position(|feature| *feature == Feature::Kind);
-        let kind = place.map_or(0, |place| token[usize::from(self.has_slack_bin()) + place]);
+    /// Place of the kind in a token, where it tells which rows may be chosen; none if all may.
+    pub(crate) fn kind_place(&self) -> Option<usize> {
+        let place = self.features.iter().position(|feature| *feature == Feature::Kind)?;
+        (self.coming || self.skips_impossible).then_some(usize::from(self.has_slack_bin()) + place)
+    }
+
+    /// Whether a row of this kind may be chosen.
+    pub(crate) fn may_choose(&self, kind: u16) -> bool {
         kind == RowKind::Ready as u16 || (kind == RowKind::Impossible as u16 && !self.skips_impossible)
     }
 

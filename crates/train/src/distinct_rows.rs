@@ -26,8 +26,8 @@ const MAX_SHARE: f64 = 0.7;
 impl DistinctRows {
     /// Finds the distinct rows of a batch. Returns `None` where that saves no work: if rows have real-valued inputs, or
     /// if most rows are distinct.
-    pub fn of(batch: &Batch) -> Option<DistinctRows> {
-        if !batch.real.is_empty() {
+    pub fn of(batch: &Batch<'_>) -> Option<DistinctRows> {
+        if batch.inputs > 0 {
             return None;
         }
         let (idle_firsts, idle_numbers) = number_rows(&batch.idle, batch.idle_places.len())?;

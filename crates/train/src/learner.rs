@@ -239,15 +239,15 @@ impl<D: Device> Learner<D> {
         own.into_iter().chain(others).for_each(|(name, tensors)| each(name, device, tensors));
     }
 
-    /// Whether shards are computed one after the other on the same device, because they are too large to be in its
-    /// memory together.
-    fn is_one_by_one(&self) -> bool {
+    /// Whether the device computes beside the processor. Shards are then computed one after the other, because they are
+    /// too large to be in its memory together.
+    pub fn computes_beside(&self) -> bool {
         self.shards[0].0.shard_rows() == usize::MAX
     }
 
     /// Cuts samples into shards: consecutive samples with about as many rows as the device wants in a shard.
     fn cut(&mut self, samples: &[&Sample]) -> Vec<Range<usize>> {
-        if self.is_one_by_one() {
+        if self.computes_beside() {
             return cut_by_pairs(samples.iter().map(|sample| sample.rows()), self.shards[0].0.most_pairs());
         }
         let total: usize = samples.iter().map(|sample| sample.rows()).sum();
@@ -306,7 +306,7 @@ impl<D: Device> Learner<D> {
         samples: &[&Sample],
         work: impl Fn(&mut D, &TapeNetwork, &Tensors<D>, Range<usize>) -> T + Sync,
     ) -> Vec<T> {
-        let (ranges, is_one_by_one) = (self.cut(samples), self.is_one_by_one());
+        let (ranges, is_one_by_one) = (self.cut(samples), self.computes_beside());
         let (network, parameters) = (&self.network, &self.parameters);
         if is_one_by_one {
             let device = &mut self.shards[0].0;
@@ -353,7 +353,7 @@ impl<D: Device> Learner<D> {
         wanted: NeededRows<'_>,
         loss: impl Fn(&mut Tape<'_, D>, ShardOutput<'_>) -> (Vec<Loss<D>>, T) + Sync,
     ) -> Vec<T> {
-        let (ranges, is_one_by_one) = (self.cut(samples), self.is_one_by_one());
+        let (ranges, is_one_by_one) = (self.cut(samples), self.computes_beside());
         let (network, parameters) = (&self.network, &self.parameters);
         let pass = |device: &mut D, gradients: &mut Tensors<D>, shard: usize, range: Range<usize>| {
             let batch = Batch::of(&samples[range.clone()]);

@@ -60,7 +60,8 @@ impl Sample {
 
 /// Rows of many samples, one sample after the other, each with its idle row first.
 #[derive(Clone, Debug)]
-pub struct Batch {
+pub struct Batch<'a> {
+    samples: Vec<&'a Sample>,
     /// Rows of each sample.
     pub segments: Arc<Segments>,
     /// Numbers of the idle rows.
@@ -71,30 +72,30 @@ pub struct Batch {
     pub idle: Vec<Vec<u32>>,
     /// Values of each job feature, for all job rows.
     pub jobs: Vec<Vec<u32>>,
-    /// Real-valued inputs of all job rows, row after row.
-    pub real: Vec<f32>,
+    /// Number of real-valued inputs of each job row; see [`Batch::write_real`].
+    pub inputs: usize,
     /// Number of jobs that each job row stands for.
     pub counts: Vec<u32>,
     /// Attention bias of every row.
     pub bias: Vec<f32>,
     /// Pasts of the samples; `None` if no sample has one.
-    pub past: Option<Box<PastBatch>>,
+    pub past: Option<Box<PastBatch<'a>>>,
 }
 
 /// Pasts of the samples of a batch.
 #[derive(Clone, Debug)]
-pub struct PastBatch {
+pub struct PastBatch<'a> {
     /// Observations of all pasts, one past after the other.
-    pub rows: Batch,
+    pub rows: Batch<'a>,
     /// Number of observations of each past.
     pub lengths: Vec<usize>,
     /// States at the beginning of the pasts, one after the other.
     pub states: Vec<f32>,
 }
 
-impl PastBatch {
+impl<'a> PastBatch<'a> {
     /// Puts the pasts of some samples together; `None` if no sample has one.
-    fn of(samples: &[&Sample]) -> Option<Box<PastBatch>> {
+    fn of(samples: &[&'a Sample]) -> Option<Box<PastBatch<'a>>> {
         let width = samples.iter().filter_map(|sample| sample.past.as_ref()).map(|past| past.state.len()).max()?;
         let (mut lengths, mut seen, mut states) = (Vec::new(), Vec::new(), Vec::new());
         for sample in samples {
@@ -109,9 +110,9 @@ impl PastBatch {
     }
 }
 
-impl Batch {
+impl<'a> Batch<'a> {
     /// Puts samples together, with several threads if there are many.
-    pub fn of(samples: &[&Sample]) -> Batch {
+    pub fn of(samples: &[&'a Sample]) -> Batch<'a> {
         let segments = Arc::new(Segments::of_lengths(samples.iter().map(|sample| sample.rows())));
         let rows = segments.rows() - samples.len();
         let of = |of: fn(&Sample) -> (usize, usize)| {
@@ -121,35 +122,49 @@ impl Batch {
         let inputs = of(|sample| (sample.counts.len(), sample.real.len()));
         let idle = samples.first().map_or(0, |sample| sample.idle.len());
         let mut batch = Batch {
+            samples: samples.to_vec(),
             idle_places: Vec::new(),
             job_places: Vec::new(),
             idle: vec![vec![0; samples.len()]; idle],
             jobs: vec![vec![0; rows]; features],
-            real: vec![0.0; rows * inputs],
+            inputs,
             counts: vec![0; rows],
             bias: vec![0.0; segments.rows()],
             past: PastBatch::of(samples),
             segments,
         };
         (batch.idle_places, batch.job_places) = places(&batch.segments);
-        let parts = batch.parts(samples, inputs);
-        par_map(parts, 1, |_, part| part.fill());
+        par_map(batch.parts(), 1, |_, part| part.fill());
         batch
     }
 
+    /// Writes the real-valued inputs of all job rows, row after row.
+    pub fn write_real(&self, mut out: &mut [f32]) {
+        let parts: Vec<_> = self
+            .samples
+            .chunks(SAMPLES_PER_TASK)
+            .map(|samples| {
+                let numbers = samples.iter().map(|sample| sample.real.len()).sum();
+                (samples, take(&mut out, numbers))
+            })
+            .collect();
+        par_map(parts, 1, |_, (samples, mut out)| {
+            samples.iter().for_each(|sample| take(&mut out, sample.real.len()).copy_from_slice(&sample.real));
+        });
+    }
+
     /// Divides the batch among threads.
-    fn parts<'a>(&'a mut self, samples: &'a [&'a Sample], inputs: usize) -> Vec<Part<'a>> {
+    fn parts(&mut self) -> Vec<Part<'_>> {
         let mut idle: Vec<&mut [u32]> = self.idle.iter_mut().map(Vec::as_mut_slice).collect();
         let mut jobs: Vec<&mut [u32]> = self.jobs.iter_mut().map(Vec::as_mut_slice).collect();
-        let (mut real, mut counts, mut bias) = (&mut self.real[..], &mut self.counts[..], &mut self.bias[..]);
+        let (mut counts, mut bias) = (&mut self.counts[..], &mut self.bias[..]);
         let mut parts = Vec::new();
-        for samples in samples.chunks(SAMPLES_PER_TASK) {
+        for samples in self.samples.chunks(SAMPLES_PER_TASK) {
             let rows: usize = samples.iter().map(|sample| sample.counts.len()).sum();
             parts.push(Part {
                 samples,
                 idle: idle.iter_mut().map(|all| take(all, samples.len())).collect(),
                 jobs: jobs.iter_mut().map(|all| take(all, rows)).collect(),
-                real: take(&mut real, rows * inputs),
                 counts: take(&mut counts, rows),
                 bias: take(&mut bias, rows + samples.len()),
             });
@@ -186,14 +201,13 @@ struct Part<'a> {
     samples: &'a [&'a Sample],
     idle: Vec<&'a mut [u32]>,
     jobs: Vec<&'a mut [u32]>,
-    real: &'a mut [f32],
     counts: &'a mut [u32],
     bias: &'a mut [f32],
 }
 
 impl Part<'_> {
     fn fill(self) {
-        let Part { samples, mut idle, mut jobs, mut real, mut counts, mut bias } = self;
+        let Part { samples, mut idle, mut jobs, mut counts, mut bias } = self;
         for (place, sample) in samples.iter().enumerate() {
             idle.iter_mut().zip(&sample.idle).for_each(|(all, value)| all[place] = u32::from(*value));
             let (rows, features) = (sample.counts.len(), jobs.len());
@@ -201,7 +215,6 @@ impl Part<'_> {
                 let own = take(all, rows).iter_mut().zip(sample.tokens.iter().skip(feature).step_by(features));
                 own.for_each(|(to, value)| *to = u32::from(*value));
             }
-            take(&mut real, sample.real.len()).copy_from_slice(&sample.real);
             take(&mut counts, rows).copy_from_slice(&sample.counts);
             take(&mut bias, rows + 1).copy_from_slice(&sample.bias);
         }

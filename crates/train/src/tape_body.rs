@@ -21,7 +21,7 @@ pub trait TapeBody: Debug + Send + Sync {
 /// Input of a body.
 pub struct BodyInput<'a> {
     /// Batch.
-    pub batch: &'a Batch,
+    pub batch: &'a Batch<'a>,
     /// Rows whose outputs are needed.
     pub output_rows: &'a OutputRows,
     /// Embedded rows of the batch.

@@ -67,7 +67,7 @@ pub struct OutputRows {
 
 impl OutputRows {
     /// Selects every row of a batch, at full speed.
-    pub fn all(batch: &Batch) -> OutputRows {
+    pub fn all(batch: &Batch<'_>) -> OutputRows {
         let rows = (0..batch.segments.rows() as u32).collect();
         OutputRows { rows, segments: batch.segments.clone(), counts: batch.counts.clone(), speeds: Vec::new() }
     }
@@ -80,7 +80,7 @@ impl OutputRows {
     }
 
     /// Selects the idle row of each sample and some of its other rows, which are numbered from the sample's first row.
-    pub fn of<'a>(batch: &Batch, others: impl Iterator<Item = &'a [u32]>) -> OutputRows {
+    pub fn of<'a>(batch: &Batch<'_>, others: impl Iterator<Item = &'a [u32]>) -> OutputRows {
         let (mut rows, mut lengths, mut counts) = (Vec::new(), Vec::new(), Vec::new());
         for (sample, (range, others)) in batch.segments.ranges().zip(others).enumerate() {
             rows.push(range.start as u32);
@@ -205,7 +205,12 @@ impl TapeNetwork {
     }
 
     /// Computes the outputs of a batch.
-    pub fn forward<D: Device>(&self, tape: &mut Tape<'_, D>, batch: &Batch, output_rows: &OutputRows) -> TapeOutput {
+    pub fn forward<D: Device>(
+        &self,
+        tape: &mut Tape<'_, D>,
+        batch: &Batch<'_>,
+        output_rows: &OutputRows,
+    ) -> TapeOutput {
         let (idle_places, job_places) = (tape.numbers(&batch.idle_places), tape.numbers(&batch.job_places));
         if let (BodyOnTape::Transformer(transformer), true) = (&self.body, tape.device().shares_rows())
             && let Some(distinct) = DistinctRows::of(batch)
@@ -244,13 +249,13 @@ impl TapeNetwork {
     fn embed_batch<D: Device>(
         &self,
         tape: &mut Tape<'_, D>,
-        batch: &Batch,
+        batch: &Batch<'_>,
         (idle_places, job_places): (&RowNumbers<D>, &RowNumbers<D>),
     ) -> (Var, Option<Var>) {
         let rows = batch.segments.rows();
         let x = self.embed(tape, rows, (&batch.idle, idle_places), (&batch.jobs, job_places));
         let Some(real) = self.real else { return (x, None) };
-        let inputs = tape.input(batch.job_places.len(), real.inputs, &batch.real);
+        let inputs = tape.input_filled(batch.job_places.len(), real.inputs, &mut |out| batch.write_real(out));
         let numbers = match real.hidden {
             Some((weight, bias)) => {
                 let up = tape.linear(inputs, weight, Some(bias));

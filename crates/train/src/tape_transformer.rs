@@ -74,7 +74,7 @@ impl TapeNetwork {
     pub(crate) fn transform<D: Device>(
         &self,
         tape: &mut Tape<'_, D>,
-        batch: &Batch,
+        batch: &Batch<'_>,
         output_rows: &OutputRows,
         embedded: Embedded<D>,
         transformer: &Transformer,

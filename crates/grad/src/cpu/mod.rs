@@ -134,9 +134,9 @@ impl Device for Cpu {
         }
     }
 
-    fn upload(&mut self, values: &[Real]) -> Vec<Real> {
-        let mut buffer = self.blank(values.len());
-        buffer.copy_from_slice(values);
+    fn upload_filled(&mut self, len: usize, fill: &mut dyn FnMut(&mut [Real])) -> Vec<Real> {
+        let mut buffer = self.blank(len);
+        fill(&mut buffer);
         buffer
     }
 

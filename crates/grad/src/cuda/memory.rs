@@ -141,14 +141,21 @@ impl Pool {
 
     /// Copies values to the GPU. The caller may change them once this returns, although the GPU may read its copy
     /// later.
-    pub fn upload<T: DeviceRepr>(self: &Arc<Self>, values: &[T]) -> Memory {
-        let memory = self.blank::<T>(values.len());
-        if !values.is_empty() {
-            // SAFETY: the values are plain numbers, and the slice has their size in bytes.
-            let bytes = unsafe { std::slice::from_raw_parts(values.as_ptr().cast::<u8>(), size_of_val(values)) };
+    pub fn upload<T: DeviceRepr + Copy>(self: &Arc<Self>, values: &[T]) -> Memory {
+        self.upload_filled(values.len(), &mut |out: &mut [T]| out.copy_from_slice(values))
+    }
+
+    /// Copies `len` values to the GPU, which `fill` writes; see [`Staging::upload`].
+    pub fn upload_filled<T: DeviceRepr>(self: &Arc<Self>, len: usize, fill: &mut dyn FnMut(&mut [T])) -> Memory {
+        let memory = self.blank::<T>(len);
+        if len > 0 {
+            let mut fill = |staged: &mut [u8]| {
+                // SAFETY: staged bytes are aligned for all numbers, any bytes are valid numbers, and they hold `len`.
+                fill(unsafe { std::slice::from_raw_parts_mut(staged.as_mut_ptr().cast::<T>(), len) });
+            };
             self.ask(|| {
                 let mut staging = self.staging.lock().unwrap_or_else(PoisonError::into_inner);
-                staging.upload(&self.stream, bytes, memory.pointer)
+                staging.upload(&self.stream, memory.bytes, memory.pointer, &mut fill)
             });
         }
         memory

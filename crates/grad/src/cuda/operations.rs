@@ -57,8 +57,8 @@ impl Device for Cuda {
         drop(buffer);
     }
 
-    fn upload(&mut self, values: &[f32]) -> Memory {
-        self.pool.upload(values)
+    fn upload_filled(&mut self, len: usize, fill: &mut dyn FnMut(&mut [f32])) -> Memory {
+        self.pool.upload_filled(len, fill)
     }
 
     fn download(&self, buffer: &Memory) -> Vec<f32> {

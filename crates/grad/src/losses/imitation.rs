@@ -1,7 +1,8 @@
 //! Imitation losses: the cross-entropy of the rows that a teacher selected, and a logistic loss of exchanging one row
 //! for another, weighted by the known gain of the exchange.
 
-use crate::real::{double, exp, max, rounded, sigmoid};
+use crate::losses::greatest_pickable;
+use crate::real::{double, exp, rounded, sigmoid};
 use crate::{Real, Segments, SelectedRows};
 
 /// Exchange of one selected row for another: the row that comes in, the row that goes out, and the gain, which is
@@ -59,8 +60,7 @@ impl<'a> ImitationBatch<'a> {
 /// Cross-entropy of one sample, times `share`: the target is the uniform distribution over the rows that the teacher
 /// picked. Writes the gradient to `by_q`. The first row cannot be selected and takes no part.
 pub(crate) fn cross_entropy(q: &[Real], counts: &[u32], picked: &[u32], share: Real, by_q: &mut [Real]) -> f64 {
-    let pickable = q[1..].iter().zip(counts).filter(|(_, count)| **count > 0);
-    let most = pickable.fold(Real::NEG_INFINITY, |most, (q, _)| max(most, *q));
+    let most = greatest_pickable(q, counts);
     by_q[0] = 0.0;
     for ((by_q, q), count) in by_q[1..].iter_mut().zip(&q[1..]).zip(counts) {
         *by_q = exp((*q - most).min(0.0)) * *count as Real;

@@ -91,13 +91,18 @@ pub struct Likelihood {
     pub entropy_gradient: Vec<Real>,
 }
 
+/// Greatest Q-value of the rows that can be picked: those with items, without the first row. Others are never picked,
+/// whatever their Q-values.
+pub fn greatest_pickable(q: &[Real], counts: &[u32]) -> Real {
+    let pickable = q[1..].iter().zip(counts).filter(|(_, count)| **count > 0);
+    pickable.fold(Real::NEG_INFINITY, |most, (q, _)| max(most, *q))
+}
+
 /// Likelihood of picking the rows `chosen` in this order. The first row of `q` is never picked and has no count; rows
 /// with a count of 0 are never picked either.
 pub fn likelihood(q: &[Real], counts: &[u32], chosen: &[u32]) -> Likelihood {
     let mut left: Vec<f64> = counts.iter().map(|count| f64::from(*count)).collect();
-    // A row without items is never picked, whatever its Q-value.
-    let pickable = q[1..].iter().zip(counts).filter(|(_, count)| **count > 0);
-    let most = pickable.fold(Real::NEG_INFINITY, |most, (q, _)| max(most, *q));
+    let most = greatest_pickable(q, counts);
     let powers: Vec<f64> = q[1..].iter().map(|q| double(*q - most).min(0.0).exp()).collect();
     let mut result =
         Likelihood { log: 0.0, gradient: vec![0.0; q.len()], entropy: 0.0, entropy_gradient: vec![0.0; q.len()] };

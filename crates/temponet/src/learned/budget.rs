@@ -26,8 +26,10 @@ pub(super) struct Budget {
     most_tokens: usize,
     /// Whether planners look at coming jobs.
     looks_ahead: bool,
-    /// Whether coming jobs have rows, and how many there can be.
-    coming_rows: (bool, usize),
+    /// Whether coming jobs have rows.
+    shows_coming: bool,
+    /// Greatest number of rows of coming jobs.
+    coming_rows: usize,
     /// Latencies on the system at hand.
     stages: StageLatencies,
     mapping: u64,
@@ -50,7 +52,8 @@ impl Budget {
             calibration: options.calibration?,
             most_tokens: if has_own_rows { usize::MAX } else { tokens() },
             looks_ahead: tokenizer.features.iter().any(|name| matches!(name, Feature::Plan | Feature::Pressure)),
-            coming_rows: (tokenizer.coming, 0),
+            shows_coming: tokenizer.coming,
+            coming_rows: 0,
             stages: StageLatencies::default(),
             mapping: 0,
             planned_tasks: 0,
@@ -65,7 +68,7 @@ impl Budget {
     pub fn start(&mut self, system: &System, differs: bool, stays: bool) -> Result<(), NotApplicable> {
         let coming: usize = system.tasks().iter().filter(|_| self.looks_ahead).map(most_coming).sum();
         self.planned_tasks = coming.div_ceil(MEASURED_COMING);
-        self.coming_rows.1 = if self.coming_rows.0 { system.tasks().len() } else { 0 };
+        self.coming_rows = if self.shows_coming { system.tasks().len() } else { 0 };
         self.stages = self.calibration.stages(differs, system.cores());
         let mapping = if stays { &self.calibration.staying } else { &self.calibration.mapping };
         self.mapping = mapping.at(system.cores());
@@ -90,7 +93,7 @@ impl Budget {
             mapping: self.mapping,
             fallback: self.stages.fallback.at(jobs),
             network: self.calibration.network,
-            most_rows: 1 + jobs.min(self.most_tokens) + self.coming_rows.1,
+            most_rows: 1 + jobs.min(self.most_tokens) + self.coming_rows,
         }
     }
 

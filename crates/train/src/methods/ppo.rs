@@ -18,19 +18,22 @@
 //! - Advantages are normalized over a whole round, not over each batch. The value loss is not clipped.
 //! - An episode that the horizon cuts off is not a terminal state: the value of the state it ends in still counts.
 
+mod acting;
+
 use std::sync::Arc;
 
+use rand::SeedableRng;
 use rand::seq::SliceRandom;
-use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use serde::{Deserialize, Serialize};
 use temponet_grad::{
-    Device, LearningLosses, Loss, PolicyBatch, PolicySample, PolicyWeights, SelectedRows, Tape, likelihood,
+    Device, LearningLosses, Loss, PolicyBatch, PolicySample, PolicyWeights, SelectedRows, Tape, greatest_pickable,
 };
 
-use crate::environment::Ending;
+use self::acting::Choice;
+pub use self::acting::gumbel;
 use crate::error::TrainError;
-use crate::fleet::{ChoiceOutcome, Fleet, FleetError, mix};
+use crate::fleet::{Fleet, FleetError, mix};
 use crate::learner::{Learner, Outputs, ShardOutput, UpdateFigures};
 use crate::limits::{negative, not_a_share, not_environments, not_positive, not_whole};
 use crate::method::{Algorithm, Method, MethodDevice, NetworkPart, Phase};
@@ -127,26 +130,8 @@ pub struct Ppo {
     normalizes: bool,
 }
 
-/// Environments that one thread lets act at a time, and states that one thread frees.
-const MEMBERS_PER_TASK: usize = 8;
+/// States that one thread frees at a time.
 const STATES_PER_TASK: usize = 4096;
-
-/// One choice and its outcome.
-struct Choice {
-    state: Arc<Sample>,
-    /// Rows of the jobs that ran.
-    chosen: Vec<u32>,
-    /// Logarithm of the choice's likelihood when it was made.
-    log: f64,
-    /// Estimated return of the state.
-    value: f64,
-    outcome: ChoiceOutcome,
-    /// State at the end of the episode, if the choice ended one.
-    last: Option<Arc<Sample>>,
-    advantage: f64,
-    /// Return that the value head should have estimated.
-    target: f64,
-}
 
 /// All choices of a round, ready to learn from.
 pub struct PpoRound {
@@ -209,9 +194,7 @@ impl Ppo {
         fleet: &mut Fleet,
         seed: u64,
     ) -> Result<PpoRound, FleetError> {
-        let mut choices = self.act(actor, fleet, seed)?;
-        self.estimate_advantages(actor, fleet, &mut choices);
-        let choices: Vec<Choice> = choices.into_iter().flatten().collect();
+        let choices: Vec<Choice> = acting::choices(&self.settings, actor, fleet, seed)?;
         let (mean, deviation) = if self.normalizes { mean_and_deviation(&choices) } else { (0.0, 1.0) };
         let made = |choice: &Choice| PolicySample {
             log_likelihood: choice.log as f32,
@@ -269,82 +252,6 @@ impl Ppo {
         par_map(round.states, STATES_PER_TASK, |_, state| drop(state));
         queued.iter().map(|update| learner.figures(update)).collect()
     }
-
-    /// Lets every environment make its choices of a round; returns them by environment, in order.
-    fn act<D: Device>(
-        &self,
-        actor: &mut Learner<D>,
-        fleet: &mut Fleet,
-        seed: u64,
-    ) -> Result<Vec<Vec<Choice>>, FleetError> {
-        let settings = &self.settings;
-        let mut rngs: Vec<Pcg64> =
-            (0..fleet.members.len() as u64).map(|index| Pcg64::seed_from_u64(mix(seed, index))).collect();
-        let mut all: Vec<Vec<Choice>> = fleet.members.iter().map(|_| Vec::with_capacity(settings.length)).collect();
-        for _ in 0..settings.length {
-            let samples = fleet.samples();
-            let states: Vec<&Sample> = samples.iter().map(|sample| &**sample).collect();
-            let outputs = actor.outputs(None, &states);
-            let episodes = &fleet.episodes;
-            let members = fleet.members.iter_mut().zip(&mut rngs).zip(&samples);
-            let made = par_map(members, MEMBERS_PER_TASK, |index, ((member, rng), sample)| {
-                let (q, value) = (outputs.q(index), state_value(&outputs, index, sample));
-                let jobs = member.top_jobs(|_, row| q[row as usize] + gumbel(rng));
-                let chosen = member.rows_of(&jobs);
-                let log = likelihood(q, &sample.counts, &chosen).log;
-                if !outputs.memory(index).is_empty() {
-                    member.remember(sample, outputs.memory(index), settings.truncation);
-                }
-                let outcome = member.act(episodes, &jobs)?;
-                let mut last = None;
-                if outcome.ending.is_some() {
-                    last = Some(Arc::new(member.sample()));
-                    member.restart(episodes)?;
-                }
-                let value = f64::from(value) * settings.value_scale;
-                let (advantage, target) = (0.0, 0.0);
-                Ok(Choice { state: sample.clone(), chosen, log, value, outcome, last, advantage, target })
-            });
-            for (list, choice) in all.iter_mut().zip(made.into_iter().collect::<Result<Vec<_>, FleetError>>()?) {
-                list.push(choice);
-            }
-        }
-        Ok(all)
-    }
-
-    /// Fills in the generalized advantages and the targets of the value head, from the rewards and from the estimated
-    /// returns of the states that were reached.
-    fn estimate_advantages<D: Device>(&self, actor: &mut Learner<D>, fleet: &mut Fleet, choices: &mut [Vec<Choice>]) {
-        let reached = fleet.samples();
-        let ends: Vec<Arc<Sample>> =
-            choices.iter().flatten().filter_map(|choice| choice.last.clone()).chain(reached).collect();
-        let states: Vec<&Sample> = ends.iter().map(|sample| &**sample).collect();
-        let outputs = actor.outputs(None, &states);
-        let estimate = |(index, state): (usize, &&Sample)| state_value(&outputs, index, state);
-        let mut values: Vec<f32> = states.iter().enumerate().map(estimate).collect();
-        let reached_values = values.split_off(values.len() - choices.len());
-        let mut end_values = values.into_iter();
-        let scale = self.settings.value_scale;
-        for (list, reached_value) in choices.iter_mut().zip(reached_values) {
-            let ended = list.iter().filter(|choice| choice.last.is_some());
-            let at_ends: Vec<f64> = ended.filter_map(|_| end_values.next()).map(f64::from).collect();
-            let mut at_ends = at_ends.into_iter().rev();
-            let (mut next_value, mut next_advantage) = (f64::from(reached_value) * scale, 0.0);
-            for choice in list.iter_mut().rev() {
-                if choice.last.is_some() {
-                    next_value = at_ends.next().unwrap_or(0.0) * scale;
-                    next_advantage = 0.0;
-                }
-                let is_last = choice.outcome.ending == Some(Ending::Terminated);
-                let discount = if is_last { 0.0 } else { choice.outcome.discount };
-                let td_error = choice.outcome.reward + discount * next_value - choice.value;
-                let decay = discount * self.settings.lambda.powf(choice.outcome.elapsed);
-                choice.advantage = td_error + decay * next_advantage;
-                choice.target = choice.advantage + choice.value;
-                (next_value, next_advantage) = (choice.value, choice.advantage);
-            }
-        }
-    }
 }
 
 /// Returns the mean of the choices' advantages and their standard deviation, at least 1e-6.
@@ -369,8 +276,7 @@ fn state_value(outputs: &Outputs, index: usize, state: &Sample) -> f32 {
 /// number of jobs that run and π the distribution of the first pick by these logits.
 fn policy_weights(logits: &[f32], state: &Sample) -> (f32, Vec<f32>) {
     let runs = state.cores.min(state.counts.iter().sum()) as f32;
-    let choosable = logits[1..].iter().zip(&state.counts).filter(|(_, count)| **count > 0);
-    let most = choosable.map(|(logit, _)| *logit).fold(f32::NEG_INFINITY, f32::max);
+    let most = greatest_pickable(logits, &state.counts);
     let powers =
         logits[1..].iter().zip(&state.counts).map(|(logit, count)| (logit - most).min(0.0).exp() * *count as f32);
     let powers: Vec<f32> = powers.collect();
@@ -403,10 +309,4 @@ fn critic_loss<D: Device>(
         first = own.end;
     }
     Some(tape.loss(critic, loss, &slopes))
-}
-
-/// Draws from the standard Gumbel distribution.
-pub fn gumbel(rng: &mut Pcg64) -> f32 {
-    let uniform = rng.random::<f64>().max(1e-12);
-    (-(-uniform.ln()).ln()) as f32
 }

@@ -22,7 +22,7 @@ impl AtBestSpeed {
     pub(crate) fn of<D: Device>(
         tape: &mut Tape<'_, D>,
         output: &TapeOutput,
-        batch: &Batch,
+        batch: &Batch<'_>,
         chosen: Option<&AtBestSpeed>,
     ) -> AtBestSpeed {
         let mut q = tape.values(output.q);
