@@ -1,15 +1,16 @@
-//! Contract of the intervals: they contain the truth in 95% of all repetitions, within two points, for every kind of set,
-//! and of two schedulers that are equal in truth a difference is claimed in at most 5%. Where few misses are expected,
-//! counts are so coarse that no interval can be exact; it contains the truth at least as often.
+//! Contract of the intervals: they contain the truth in 95% of all repetitions, within two points, for every kind of
+//! set, and of two schedulers that are equal in truth a difference is claimed in at most 5%. Differences of a backlog
+//! fall short of it. Where few misses are expected, counts are so coarse that no interval can be exact; it contains the
+//! truth at least as often.
 //!
-//! `TEMPONET_REPETITIONS=1000 cargo test -p temponet-lab --test suite coverage -- --nocapture` prints the table of
+//! `TEMPONET_REPETITIONS=2000 cargo test -p temponet-lab --test suite coverage -- --nocapture` prints the table of
 //! docs/metrics.md. Without the variable there are fewer repetitions, which find what is far off.
 
 use rayon::prelude::*;
 use temponet_sched::build;
 use temponet_sim::statistics::{FEW, mean, paired_interval, share_interval};
 use temponet_sim::{Metrics, Unobserved, ranking, simulate};
-use temponet_task::{Arrival, ExecutionModel, Gap, Goal, OnMiss, Task, TaskSet, Time};
+use temponet_task::{Arrival, Core, ExecutionModel, Gap, OnMiss, ResourceId, Section, Speed, Task, TaskSet, Time};
 
 /// A kind of set, and how it is run.
 struct Kind {
@@ -21,6 +22,9 @@ struct Kind {
 
 /// Schedulers that are compared: both are judged, and so is their difference.
 const SCHEDULERS: [&str; 2] = ["edf", "srpt"];
+
+/// Other repetitions that each one is compared with, to find out how often a scheduler is told from itself.
+const OTHERS: usize = 10;
 
 fn ms(time: u64) -> Time {
     Time::from_ms(time)
@@ -70,6 +74,68 @@ fn kinds() -> Vec<Kind> {
     ]
 }
 
+/// Kinds of other features. They were looked at when the formulas were chosen, too.
+fn more_kinds() -> Vec<Kind> {
+    let kind = |name, tasks: Vec<Task>, cores| Kind {
+        name,
+        set: TaskSet::new("s", tasks, cores),
+        horizon: ms(1_000),
+        runs: 10,
+    };
+    let burst = Arrival::Burst { jobs: 6, every: ms(150), until: Time::NEVER };
+    let bursts = four(0).into_iter().chain([task("e", 50, 11).with_arrival(burst)]).collect();
+    let two_levels = four(3).into_iter().map(|task| {
+        let levels = [Time(task.wcet.0 / 5), Time(task.wcet.0 * 9 / 10)];
+        task.with_execution(ExecutionModel::Bimodal { levels, probability: 0.2, spread: 0.1 })
+    });
+    let six = four(2).into_iter().chain([task("e", 13, 7), task("f", 23, 11)]).collect();
+    let mut unequal = kind("unequal cores", six, 2);
+    let core = |name: &str, speed| Core::new(name.to_string(), Speed(speed));
+    unequal.set.system.set_machine(vec![core("fast", 1_000), core("slow", 400)]);
+    let shared = four(1).into_iter().map(|task| {
+        let section = Section { resource: ResourceId(0), at: Time(task.wcet.0 / 10), length: Time(task.wcet.0 / 2) };
+        task.with_sections(vec![section])
+    });
+    let mut locks = kind("locks", shared.collect(), 1);
+    locks.set.system.set_resources(vec!["bus".into()]);
+    // A job takes a fifth of its wcet on average, so that the core is busy for nine tenths of the time.
+    let heavy = [task("a", 10, 14), task("b", 17, 22), task("c", 29, 36), task("d", 41, 50)].map(|task| {
+        let least = Time(task.wcet.0 / 20);
+        task.with_bcet(least).with_execution(ExecutionModel::Pareto { shape: 0.8 })
+    });
+    let mut heavy = kind("heavy tails", heavy.to_vec(), 1);
+    heavy.set.system.set_on_miss(OnMiss::Continue);
+    vec![kind("bursts", bursts, 1), kind("two levels", two_levels.collect(), 1), unequal, locks, heavy]
+}
+
+/// Kinds that were made after the formulas were chosen, and run with no other formula.
+fn unseen_kinds() -> Vec<Kind> {
+    let kind = |name, tasks: Vec<Task>, cores, runs| Kind {
+        name,
+        set: TaskSet::new("s", tasks, cores),
+        horizon: ms(1_000),
+        runs,
+    };
+    let sporadic = |more| {
+        let apart = |task: Task| {
+            let (minimum, max) = (Time(task.deadline.0 / 2), Time(task.deadline.0 * 3 / 2));
+            task.with_arrival(Arrival::Sporadic { minimum, gap: Gap::Uniform { max } })
+        };
+        four(more).into_iter().map(apart).collect::<Vec<Task>>()
+    };
+    let lognormal = four(6).into_iter().chain([task("e", 13, 11), task("f", 23, 17)]).map(|task| {
+        let median = Time(task.wcet.0 / 3);
+        task.with_execution(ExecutionModel::Lognormal { median, sigma: 0.8 })
+    });
+    let mut backlog = kind("sporadic backlog", sporadic(3), 1, 10);
+    backlog.set.system.set_on_miss(OnMiss::Continue);
+    vec![
+        kind("lognormal times, two cores", lognormal.collect(), 2, 10),
+        backlog,
+        kind("sporadic, five runs", sporadic(2), 1, 5),
+    ]
+}
+
 /// Shares of the repetitions.
 struct Row {
     name: &'static str,
@@ -87,8 +153,7 @@ fn row(kind: &Kind, repetitions: usize) -> Row {
         let mut scheduler = build(name).unwrap();
         simulate(&kind.set, seed, kind.horizon, &mut *scheduler, &mut Unobserved).unwrap()
     };
-    // Two disjoint halves of the runs, so that one scheduler can be compared with itself on other jobs.
-    let seeds = 1..=(2 * repetitions * kind.runs) as u64;
+    let seeds = 1..=(repetitions * kind.runs) as u64;
     let all =
         SCHEDULERS.map(|name| seeds.clone().into_par_iter().map(|seed| run(name, seed)).collect::<Vec<Metrics>>());
     let values = |runs: &[Metrics]| runs.iter().map(|run| run.jobs.compliance()).collect::<Vec<f64>>();
@@ -96,8 +161,7 @@ fn row(kind: &Kind, repetitions: usize) -> Row {
     let truths = [values(&all[0]), values(&all[1])].map(|shares| mean(&shares));
     let chunks = |of: usize| all[of].chunks(kind.runs);
     let share = |is_true: &dyn Fn(usize) -> bool| {
-        let count = 2 * repetitions;
-        (0..count).filter(|repetition| is_true(*repetition)).count() as f64 / count as f64
+        (0..repetitions).filter(|repetition| is_true(*repetition)).count() as f64 / repetitions as f64
     };
     let covers = |of: usize| {
         share(&|repetition| {
@@ -111,28 +175,30 @@ fn row(kind: &Kind, repetitions: usize) -> Row {
         let (difference, half) = paired_interval(&values(a), &values(b), Some(units(a)), 1);
         (difference - (truths[0] - truths[1])).abs() <= half.unwrap()
     });
-    let scores = |runs: &[Metrics], goal: &Goal| runs.iter().map(|run| run.scores(goal)).collect::<Vec<_>>();
     let of_goal = |runs: &[Metrics]| {
         let mut all = Metrics::default();
         runs.iter().for_each(|run| all.merge(run));
-        all.units(&goal)
+        (runs.iter().map(|run| run.scores(&goal)).collect::<Vec<_>>(), all.units(&goal))
     };
-    let claims = (0..repetitions).filter(|repetition| {
-        let [a, b] = [0, 1].map(|half| chunks(0).nth(half * repetitions + repetition).unwrap());
-        !ranking::are_level(&goal, &scores(a, &goal), &scores(b, &goal), &of_goal(a))
+    let of_goal: Vec<_> = chunks(0).map(of_goal).collect();
+    let claims = (1..=OTHERS).map(|apart| {
+        share(&|repetition| {
+            let ((one, units), (other, _)) = (&of_goal[repetition], &of_goal[(repetition + apart) % of_goal.len()]);
+            !ranking::are_level(&goal, one, other, units)
+        })
     });
-    let claims = claims.count() as f64 / repetitions as f64;
-    let misses = [0, 1].map(|of| (1.0 - truths[of]) * units(&all[of]) / (2 * repetitions) as f64);
+    let claims = claims.sum::<f64>() / OTHERS as f64;
+    let misses = [0, 1].map(|of| (1.0 - truths[of]) * units(&all[of]) / repetitions as f64);
     Row { name: kind.name, missed: 1.0 - truths[0], misses, shares: [covers(0), covers(1)], difference, claims }
 }
 
 #[test]
 fn coverage_is_what_the_intervals_say() {
     let repetitions = std::env::var("TEMPONET_REPETITIONS").ok().and_then(|text| text.parse().ok());
-    let (repetitions, is_whole) = (repetitions.unwrap_or(30), repetitions.is_some());
+    let (repetitions, is_whole) = (repetitions.unwrap_or(60), repetitions.is_some());
     println!("| kind of set | runs | missed | edf | srpt | difference | false claims |\n|---|--:|--:|--:|--:|--:|--:|");
     let mut wrong = Vec::new();
-    for kind in kinds() {
+    for kind in kinds().into_iter().chain(more_kinds()).chain(unseen_kinds()) {
         let Row { name, missed, misses, shares: [edf, srpt], difference, claims } = row(&kind, repetitions);
         let [missed, a, b, c, d] =
             [missed, edf, srpt, difference, claims].map(|share| format!("{:.2}%", 100.0 * share));
@@ -141,10 +207,12 @@ fn coverage_is_what_the_intervals_say() {
         // Repetitions are themselves a sample: two standard errors of a share of 5%.
         let chance = 2.0 * (0.05 * 0.95 / repetitions as f64).sqrt();
         let most = if is_rare || !is_whole { 1.0 } else { 0.97 };
-        // Ten runs of a backlog that grows are too skewed for Student's t.
-        let least = if kind.set.on_miss() == OnMiss::Continue { 0.91 } else { 0.93 };
-        let least = if is_whole { least } else { 0.95 - 3.0 * chance };
-        let is_covered = [edf, srpt, difference].iter().all(|share| (least..=most).contains(share));
+        let least = if is_whole { 0.93 } else { 0.95 - 3.0 * chance };
+        // Known to fall short: differences have no correction for skewness, and those of a backlog are skewed.
+        let least_of_difference = if is_whole && kind.set.on_miss() == OnMiss::Continue { 0.91 } else { least };
+        let is_covered = [(edf, least), (srpt, least), (difference, least_of_difference)]
+            .iter()
+            .all(|(share, least)| (*least..=most).contains(share));
         if !is_covered || claims > 0.05 + chance {
             wrong.push(name);
         }

@@ -40,10 +40,6 @@ const EACH_SIDE: f64 = 0.025;
 /// Number of standard deviations of a normal distribution that [`EACH_SIDE`] lies beyond.
 const NORMAL: f64 = 1.959_964;
 
-/// Least design effect of exceptions that were seen: a job that is late makes others late, which a few of them do not
-/// show.
-const LEAST_EFFECT: f64 = 4.0 / 3.0;
-
 /// Ends of a confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
@@ -56,32 +52,45 @@ pub struct Interval {
 /// Returns the 95% confidence interval of a share from its values in independent runs; `None` for fewer than two runs.
 /// `units` is the number of jobs in all runs that it is a share of, or `None` if it is no share of a number.
 ///
-/// With few exceptions (jobs missed, or jobs met), the interval is that of a binomial count (mid-P: Lancaster, 1961). Its
-/// count is divided by the design effect, as Korn and Graubard (1998) do: how much more runs differ than if each
-/// exception came by itself, corrected for the number of runs. Without any exception it is the rule of three: the share
-/// of exceptions is at most about 3 / `units`. Otherwise it is Student's t, with its middle moved by the skewness of the
-/// runs (Johnson, 1978).
+/// With few exceptions (jobs missed, or jobs met), the interval is that of a count ([`count_interval`]) in an effective
+/// sample, as Korn and Graubard (1998) define it. Its size is divided by the design effect: how much more runs differ
+/// than if each exception came by itself, at least 1. It is also divided by the square of Student's t in normal
+/// quantiles, because the runs that tell the effect are few. Without any exception it is the rule of three: the share
+/// of exceptions is at most about 3 / `units`. Otherwise it is Student's t, corrected for skewed runs.
 pub fn share_interval(shares: &[f64], units: Option<f64>) -> Option<Interval> {
     let (mean, error) = (mean(shares), standard_error(shares)?);
-    let normal_margins = margin(shares.len(), EACH_SIDE) / NORMAL;
-    let (half, middle) = (normal_margins * NORMAL * error, mean + skewness_shift(shares));
-    let by_runs = Interval { low: (middle - half).max(0.0), high: (middle + half).min(1.0) };
+    let Interval { low, high } = skewed_interval(shares, error);
+    let by_runs = Interval { low: low.max(0.0), high: high.min(1.0) };
     let Some(units) = units.filter(|units| *units > 0.0) else { return Some(by_runs) };
     let misses = (1.0 - mean) * units;
     if misses.min(units - misses) >= FEW {
         return Some(by_runs);
     }
     let alone = mean * (1.0 - mean) / units;
-    let effect = if misses > 0.0 { (normal_margins * error * error / alone).max(LEAST_EFFECT) } else { 1.0 };
+    let of_few_runs = (margin(shares.len(), EACH_SIDE) / NORMAL).powi(2);
+    let effect = if misses > 0.0 { (error * error / alone).max(1.0) * of_few_runs } else { 1.0 };
     Some(count_interval((units - misses) / effect, units / effect))
 }
 
-/// Returns how far the middle of an interval lies from the mean of a skewed sample (Johnson, 1978).
-fn skewness_shift(values: &[f64]) -> f64 {
-    let (mean, variance, n) = (mean(values), deviation(values).powi(2), values.len() as f64);
-    let cubes: f64 = values.iter().map(|value| (value - mean).powi(3)).sum();
-    let is_skewed = values.len() > 2 && variance > 0.0;
-    if is_skewed { n * cubes / ((n - 1.0) * (n - 2.0)) / (6.0 * variance * n) } else { 0.0 }
+/// Returns the 95% confidence interval of the mean of values that may be skewed, where `error` is its standard error:
+/// Student's t of the studentized mean T after a cubic transformation that removes its skewness (Hall, 1992),
+/// T + γT²/3 + γ²T³/27 + γ/6 for a mean with skewness γ. The inverse has a closed form.
+fn skewed_interval(values: &[f64], error: f64) -> Interval {
+    let (mean, t) = (mean(values), margin(values.len(), EACH_SIDE));
+    let of_mean = skewness(values) / (values.len() as f64).sqrt();
+    let inverse = |transformed: f64| match of_mean.abs() > f64::EPSILON.sqrt() {
+        true => 3.0 / of_mean * ((1.0 + of_mean * (transformed - of_mean / 6.0)).cbrt() - 1.0),
+        false => transformed,
+    };
+    Interval { low: mean - error * inverse(t), high: mean - error * inverse(-t) }
+}
+
+/// Returns the skewness of a sample: the third central moment over the cube of the standard deviation. Of the usual
+/// estimators it varies least in small samples (Joanes and Gill, 1998).
+fn skewness(values: &[f64]) -> f64 {
+    let (mean, deviation) = (mean(values), deviation(values));
+    let cubes: f64 = values.iter().map(|value| ((value - mean) / deviation).powi(3)).sum();
+    if deviation > 0.0 { cubes / values.len() as f64 } else { 0.0 }
 }
 
 /// Returns the mean of `a − b` over pairs of runs, and half its 95% confidence interval, at a confidence of 95% over
@@ -277,9 +286,12 @@ mod tests {
         let none = share_interval(&[1.0; 10], Some(3_000.0)).unwrap();
         assert!((1.0 - none.low - rule_of_three(3_000)).abs() < 1e-9 && none.high == 1.0, "{none:?}");
         assert!((rule_of_three(3_000) - 0.001).abs() < 1e-5);
-        // Mid-P limits of 3 in 75, from sums of binomial probabilities: 4 in 100 with the least design effect.
+        // Nothing spreads over ten runs: 4 in 100 count like 3 in 75, since t is 2.262157 with nine degrees of freedom.
         let four = share_interval(&[0.96; 10], Some(100.0)).unwrap();
-        assert!((1.0 - four.high - 0.010_274).abs() < 1e-6 && (1.0 - four.low - 0.104_982).abs() < 1e-6, "{four:?}");
+        let size = 100.0 * (1.959_964_f64 / 2.262_157).powi(2);
+        let expected = count_interval(0.96 * size, size);
+        assert!((four.low - expected.low).abs() < 1e-6 && (four.high - expected.high).abs() < 1e-6, "{four:?}");
+        assert!((1.0 - four.high - 0.0103).abs() < 1e-4 && (1.0 - four.low - 0.1050).abs() < 1e-4, "{four:?}");
         // All four in one run of ten are one event rather than four.
         let mut at_once = [1.0; 10];
         at_once[3] = 0.6;
@@ -295,6 +307,27 @@ mod tests {
         assert_eq!(share_interval(&[0.5], Some(10.0)), None);
         // Intervals of wide spreads end where shares do.
         assert_eq!(share_interval(&[0.0, 1.0], None), Some(Interval { low: 0.0, high: 1.0 }));
+    }
+
+    #[test]
+    fn the_interval_of_a_skewed_sample_reaches_farther_into_its_tail() {
+        let values = [0.01, 0.02, 0.02, 0.03, 0.03, 0.04, 0.05, 0.06, 0.12, 0.25];
+        let (mean, error) = (mean(&values), standard_error(&values).unwrap());
+        let Interval { low, high } = share_interval(&values, None).unwrap();
+        assert!(high - mean > 2.0 * (mean - low), "{low} {high}");
+        // Both ends are where the transformed studentized mean is the quantile of Student's t.
+        let gamma = skewness(&values) / 10.0_f64.sqrt();
+        assert!((skewness(&values) - 1.645_3).abs() < 1e-4, "{}", skewness(&values));
+        for (end, t) in [(low, 2.262_157), (high, -2.262_157)] {
+            let of_end = (mean - end) / error;
+            let transformed =
+                of_end + gamma * of_end.powi(2) / 3.0 + gamma.powi(2) * of_end.powi(3) / 27.0 + gamma / 6.0;
+            assert!((transformed - t).abs() < 1e-5, "{end}: {transformed}");
+        }
+        // The other way round for the shares of the rest.
+        let rest = values.map(|value| 1.0 - value);
+        let mirrored = share_interval(&rest, None).unwrap();
+        assert!((mirrored.low - (1.0 - high)).abs() < 1e-12 && (mirrored.high - (1.0 - low)).abs() < 1e-12);
     }
 
     #[test]

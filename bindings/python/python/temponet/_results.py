@@ -47,7 +47,7 @@ class Figures:
     compliance: float | None
     """Share of jobs in time, 0 to 1; `None` if no job counts."""
     compliance_ci95: float | None
-    """Half the width of the 95% confidence interval; `None` for one run."""
+    """Distance to the farther end of the 95% confidence interval; `None` for one run."""
     pitmd: float | None
     """Share of critical jobs in time; `None` if no job is critical."""
     of_optimum: float | None

@@ -35,7 +35,7 @@ struct JsonResult<'a> {
     scheduler: &'a str,
     released: u64,
     met: u64,
-    /// Share of deadlines met, and half the width of its 95% confidence interval.
+    /// Share of deadlines met, and the distance to the farther end of its 95% confidence interval.
     compliance: f64,
     ci95: Option<f64>,
     met_all: bool,

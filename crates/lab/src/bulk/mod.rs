@@ -90,7 +90,7 @@ pub struct Simulated {
     pub released: u64,
     /// Number of those that met their deadline.
     pub met: u64,
-    /// Half the width of the 95% confidence interval of the share of deadlines met; none for a single run.
+    /// Distance to the farther end of the 95% confidence interval of the share of deadlines met; none for a single run.
     pub ci95: Option<f64>,
     /// Whether every deadline was met, those of chains included.
     pub misses_nothing: bool,

@@ -122,7 +122,7 @@ pub struct JsonRow<'a> {
     missed: u64,
     /// Share of jobs in time; null if no job counts.
     compliance: Option<f64>,
-    /// Half the width of the 95% confidence interval, or the distance to its farther end; null for one run.
+    /// Distance to the farther end of the 95% confidence interval; null for one run.
     compliance_ci95: Option<f64>,
     /// Ends of the 95% confidence interval; null for one run.
     compliance_interval: Option<[f64; 2]>,

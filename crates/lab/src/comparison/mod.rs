@@ -88,12 +88,9 @@ impl ComparisonRow {
         share_interval(&self.compliance, Some(self.metrics.jobs.released as f64))
     }
 
-    /// Returns half the width of the 95% confidence interval of the share of deadlines met; where few jobs are missed, or
-    /// few met, the distance to its farther end. `None` for a single run.
+    /// Returns the distance from the mean to the farther end of the 95% confidence interval of the share of deadlines
+    /// met; `None` for a single run.
     pub fn ci95(&self) -> Option<f64> {
-        if !self.is_counted() {
-            return stats::ci95(&self.compliance);
-        }
         let mean = stats::mean(&self.compliance);
         self.interval().map(|Interval { low, high }| (mean - low).max(high - mean))
     }
@@ -104,8 +101,8 @@ impl ComparisonRow {
         (met.min(released - met) as f64) < FEW
     }
 
-    /// Returns the interval as a table shows it: half its width; both ends where few jobs are missed, or few met; the
-    /// lower one where none is missed.
+    /// Returns the interval as a table shows it: the distance to its farther end; both ends where few jobs are missed,
+    /// or few met; the lower one where none is missed.
     pub fn interval_in_words(&self) -> String {
         let Some(Interval { low, high }) = self.interval() else { return "–".into() };
         let is_whole = self.metrics.missed() == 0;

@@ -179,7 +179,7 @@ fn deadline_columns(comparison: &Comparison) -> Vec<RankedColumn<'_>> {
     let met = RankedColumn::major("deadlines met", "share of the jobs that met their deadline", met_cell);
     columns.push(RankedColumn { class: "met", ..met });
     if plan.runs > 1 {
-        let meaning = "half the confidence interval over the runs, or its ends where few jobs are missed";
+        let meaning = "farther end of the confidence interval over the runs, or both ends where few jobs are missed";
         let cell = |row: &ComparisonRow| HtmlCell::figure(row.interval_in_words(), row.ci95());
         columns.push(RankedColumn::minor("± 95%", meaning, cell));
     }
