@@ -178,7 +178,7 @@ impl WorstCase {
             let last_region = match preemption {
                 _ if switching > Time::ZERO => Time(1),
                 Preemption::Free => Time(1),
-                Preemption::None => wcet,
+                Preemption::None | Preemption::Cancel => wcet,
                 Preemption::Every(every) => Time((wcet.0 - 1) % every.0 + 1),
             };
             tasks.push(Sporadic {

@@ -252,16 +252,16 @@ fn limits_on_preemption_are_read_from_the_task_the_file_and_the_cell() {
     assert!(
         write(&set, Format::Csv).unwrap().starts_with("name,period,wcet,preemption\na,10ms,4ms,none\nb,10ms,4ms,2ms\n")
     );
-    let jobs = "name,release,execution,deadline,preemption\na,0,2,9,none\nb,1,2,9,\na,5,2,19,none\nc,1,2,9,1ms\n";
+    let jobs = "name,release,execution,deadline,preemption\na,0,2,9,none\nb,1,2,9,\na,5,2,19,none\nc,1,2,9,1ms\nd,1,2,9,cancel\n";
     let set = read(jobs, Format::Csv).unwrap().set;
-    assert_eq!(limits(&set), [Preemption::None, Preemption::Free, every(1_000)]);
+    assert_eq!(limits(&set), [Preemption::None, Preemption::Free, every(1_000), Preemption::Cancel]);
     assert_eq!(limits(&read(&write(&set, Format::Csv).unwrap(), Format::Csv).unwrap().set), limits(&set));
 }
 
 #[test]
 fn wrong_limits_on_preemption_are_errors_with_their_line() {
     let error = |value: &str| toml_error(&format!("{}preemption = {value}\n", with_line("wcet = 4")));
-    let wrong = "is none of \"free\", \"none\", { every = TIME }";
+    let wrong = "is none of \"free\", \"none\", \"cancel\", { every = TIME }";
     assert_eq!(error("\"never\""), format!("set.toml:5: preemption = \"never\" {wrong}"));
     assert_eq!(error("2"), format!("set.toml:5: preemption = 2 {wrong}"));
     assert_eq!(error("{ every = 0 }"), "set.toml:5: every = 0 must be greater than zero");

@@ -11,7 +11,7 @@ use temponet_oracle::{
     Optimum, OracleJob, Piece, STEPS_PER_SECOND, bound_by_speed, optimum, optimum_without_preemption,
 };
 use temponet_sim::{Metrics, ReleasedJob, Workload};
-use temponet_task::{CoreId, OnMiss, Precedence, Preemption, Speed, TaskId, TaskSet, Time};
+use temponet_task::{CoreId, OnMiss, Precedence, Speed, TaskId, TaskSet, Time};
 
 /// Bounds on the greatest possible figure; the optimum is known exactly if they are equal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -179,7 +179,7 @@ pub fn optimum_of(set: &TaskSet, jobs: &[OracleJob], steps: u64) -> (Optimum, Op
     if !set.is_limited() {
         return (optimum(jobs, set.cores(), steps), None);
     }
-    if set.tasks().iter().all(|task| task.preemption == Preemption::None) {
+    if set.tasks().iter().all(|task| task.preemption.is_never()) {
         let found = optimum_without_preemption(jobs, set.cores(), steps);
         return (found.optimum, Some(found.pieces));
     }

@@ -11,7 +11,8 @@ use temponet_sim::{JobRecord, Recorder, Unobserved, Workload, simulate};
 use temponet_task::{Arrival, Estimate, ExecutionModel, ListedJob, OnMiss, TaskSet, Time};
 
 /// Schedulers that plan with estimates.
-const PLANNING: [&str; 7] = ["srpt", "mh-edf", "look-ahead", "dasa", "lbesa", "dios", "red"];
+const PLANNING: [&str; 10] =
+    ["srpt", "mh-edf", "edf-shed", "sjf-shed", "hrrn", "look-ahead", "dasa", "lbesa", "dios", "red"];
 
 /// Every job of a run, in order.
 fn jobs(set: &TaskSet, scheduler: &str, seed: u64, horizon: Time) -> Vec<JobRecord> {

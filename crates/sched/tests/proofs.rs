@@ -145,7 +145,9 @@ fn what_is_proved_is_never_refuted() {
         }
     }
     // The last three are for tasks that come after each other (`chains.rs`).
+    let servers = ["lifo", "hrrn", "reject-when-busy", "edf-shed", "sjf-shed"];
     let silent = ["rr", "srpt", "mllf", "muf", "mk-dbp", "look-ahead", "edf-chain", "hlfet", "egs"];
+    let silent = [&silent[..], &servers].concat();
     for entry in temponet_sched::catalog::all().into_iter().filter(|entry| !silent.contains(&&*entry.name)) {
         let times = proved_by_name.get(&*entry.name).copied().unwrap_or(0);
         assert!(times >= 20, "{} is proved {times} times only: {proved_by_name:?}", entry.name);

@@ -10,6 +10,7 @@ mod guarantee;
 mod limited_preemption;
 mod panel;
 mod proofs;
+mod requests;
 mod sections;
 mod shield;
 mod stretches;

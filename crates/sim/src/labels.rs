@@ -28,11 +28,12 @@ pub fn whole(goal: &Goal, measure: Measure) -> String {
     }
 }
 
-/// Returns the limit on preemption, "not preempted" or "preempted every 2ms"; none without a limit.
+/// Returns the limit on preemption, such as "not preempted" or "preempted every 2ms"; none without a limit.
 pub fn preemption(preemption: Preemption) -> Option<String> {
     match preemption {
         Preemption::Free => None,
         Preemption::None => Some("not preempted".into()),
+        Preemption::Cancel => Some("not preempted, cancelled when late".into()),
         Preemption::Every(every) => Some(format!("preempted every {every}")),
     }
 }

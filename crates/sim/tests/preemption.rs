@@ -55,6 +55,23 @@ fn points_count_the_work_of_the_job_and_not_its_overhead_nor_the_time() {
     assert_eq!(jobs[1].start, Some(ms(8)));
 }
 
+#[test]
+fn a_job_that_can_be_cancelled_leaves_at_its_deadline_and_holds_its_core_until_then() {
+    let run = |preemption: Preemption| {
+        let mut set = long_and_short(preemption);
+        set.system.tasks_mut()[0].deadline = ms(5);
+        let jobs = recorded(&set, &mut *build("edf").unwrap());
+        jobs.iter().map(|job| (job.end, job.start.unwrap(), job.left)).collect::<Vec<_>>()
+    };
+    assert_eq!(run(Preemption::Cancel), [(End::Aborted, ms(0), ms(5)), (End::Completed, ms(5), ms(7))]);
+    assert_eq!(run(Preemption::None), [(End::Completed, ms(0), ms(10)), (End::Completed, ms(10), ms(12))]);
+    assert_eq!(
+        spans(&long_and_short(Preemption::Cancel)),
+        spans(&long_and_short(Preemption::None)),
+        "if it is in time"
+    );
+}
+
 /// A scheduler at half speed.
 struct Half(Box<dyn Scheduler>);
 

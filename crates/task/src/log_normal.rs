@@ -25,6 +25,17 @@ impl LogNormal {
         LogNormal { median: median.max(f64::MIN_POSITIVE), sigma, least, most: most.max(least) }
     }
 
+    /// Returns the number of standard deviations from the mean of a normal distribution that this share of it lies below,
+    /// 0 to 1; at most 40 in magnitude.
+    pub fn deviations_at(share: f64) -> f64 {
+        let (mut below, mut above) = (-40.0, 40.0);
+        for _ in 0..64 {
+            let middle = (below + above) / 2.0;
+            if upper(-middle) < share { below = middle } else { above = middle }
+        }
+        above
+    }
+
     /// Returns the value at this number of standard deviations of the logarithm above the median.
     pub fn at(&self, deviations: f64) -> f64 {
         (self.median * (self.sigma * deviations).exp()).clamp(self.least, self.most)

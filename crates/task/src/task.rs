@@ -67,8 +67,8 @@ const MOST_POINTS: u64 = 1_000_000;
 /// Limits on the preemption of a task's jobs.
 ///
 /// A job with a limit *holds* its core from its dispatch to its next preemption point or to its completion: no other
-/// job takes the core, and the job does not migrate and cannot be removed. Preemption points are counted in the job's
-/// own work, overhead not included.
+/// job takes the core, and the job does not migrate and cannot be removed, unless it can be cancelled. Preemption points
+/// are counted in the job's own work, overhead not included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Preemption {
     /// A job can be preempted at any time. This is the default.
@@ -76,11 +76,18 @@ pub enum Preemption {
     Free,
     /// A job runs to completion once it has started.
     None,
+    /// Like [`Preemption::None`], but a job can be removed at any time: if late jobs are aborted, it leaves at its deadline.
+    Cancel,
     /// A job can be preempted whenever its work reaches a multiple of this time, which is greater than zero.
     Every(Time),
 }
 
 impl Preemption {
+    /// Returns whether a job is never preempted.
+    pub fn is_never(self) -> bool {
+        matches!(self, Preemption::None | Preemption::Cancel)
+    }
+
     /// Returns whether jobs hold their cores at all.
     pub fn is_limited(self) -> bool {
         self != Preemption::Free
@@ -90,7 +97,7 @@ impl Preemption {
     /// there; [`Time::NEVER`] if the job has no further point. A point at `executed` itself is behind the job.
     pub fn next_point(self, executed: Time) -> Time {
         match self {
-            Preemption::Free | Preemption::None => Time::NEVER,
+            Preemption::Free | Preemption::None | Preemption::Cancel => Time::NEVER,
             Preemption::Every(every) => Time((executed.0 / every.0.max(1)).saturating_add(1).saturating_mul(every.0)),
         }
     }
@@ -99,7 +106,7 @@ impl Preemption {
     /// and a millionth of the wcet, because every point is a decision.
     pub fn is_usable(self, wcet: Time) -> bool {
         match self {
-            Preemption::Free | Preemption::None => true,
+            Preemption::Free | Preemption::None | Preemption::Cancel => true,
             Preemption::Every(every) => {
                 every > Time::ZERO && every <= Time::MAX_INPUT && wcet.0 / every.0 <= MOST_POINTS
             }
@@ -110,7 +117,7 @@ impl Preemption {
     pub fn longest_region(self, wcet: Time) -> Time {
         match self {
             Preemption::Free => Time::ZERO,
-            Preemption::None => wcet,
+            Preemption::None | Preemption::Cancel => wcet,
             Preemption::Every(every) => every.min(wcet),
         }
     }

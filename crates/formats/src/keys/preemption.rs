@@ -7,7 +7,7 @@ use crate::Problem;
 use crate::node::Value;
 use crate::out::{Out, text, time};
 
-const LIMITS: &[Kind] = &[Kind::Word(|| vec!["free", "none"]), Kind::Table(&POINTS)];
+const LIMITS: &[Kind] = &[Kind::Word(|| vec!["free", "none", "cancel"]), Kind::Table(&POINTS)];
 
 /// Limit on preemption.
 pub(super) const PREEMPTION: Spec =
@@ -26,18 +26,19 @@ static POINTS: Table<Plain<Time, Time>> = Table {
     keys: &[Key::new(EVERY, |every, given| set(every, given.time()), |_, every| Some(time(*every)))],
 };
 
-/// Reads a limit on preemption: `"free"`, `"none"`, or `{ every = "2ms" }`, which is `2ms` in a CSV cell.
+/// Reads a limit on preemption: `"free"`, `"none"`, `"cancel"`, or `{ every = "2ms" }`, which is `2ms` in a CSV cell.
 pub(super) fn preemption(given: Given<'_>) -> Result<Preemption, Problem> {
     match &given.node.value {
         Value::Text(text) | Value::Cell(text) if text == "none" => Ok(Preemption::None),
         Value::Text(text) | Value::Cell(text) if text == "free" => Ok(Preemption::Free),
+        Value::Text(text) | Value::Cell(text) if text == "cancel" => Ok(Preemption::Cancel),
         Value::Cell(_) => Given { kind: EVERY.kind, ..given }.time().map(Preemption::Every),
         Value::Table(_) => {
             let mut every = Time::ZERO;
             POINTS.read(given.node, &mut every, given.with)?;
             Ok(Preemption::Every(every))
         }
-        _ => Err(given.is("is none of \"free\", \"none\", { every = TIME }")),
+        _ => Err(given.is("is none of \"free\", \"none\", \"cancel\", { every = TIME }")),
     }
 }
 
@@ -46,6 +47,7 @@ pub(super) fn write_preemption(set: &TaskSet, task: &Task) -> Option<Out> {
     match task.preemption {
         Preemption::Free => None,
         Preemption::None => Some(text("none")),
+        Preemption::Cancel => Some(text("cancel")),
         Preemption::Every(every) => Some(Out::Table(POINTS.entries(set, &every))),
     }
 }

@@ -8,8 +8,8 @@ use super::options::{FIT, OptionHelp, Options, QUANTUM};
 use super::{Entry, Kind, Mark, Need};
 use crate::schedulers::{
     amc, cbs, cd_split, d_over, dasa, dios, dm, dp_wrap, dvfs, edcl, edf, edf_chain, edf_skip, edf_us, edf_vd, edzl,
-    egs, fcfs, fp, fpedf, g_fl, hlfet, lbesa, llf, llref, look_ahead, mh_edf, mk_dbp, mllf, muf, p_edf, p_rm, pd2, red,
-    rm, rr, run, skip_over, srpt,
+    egs, fcfs, fp, fpedf, g_fl, hlfet, hrrn, lbesa, lifo, llf, llref, look_ahead, mh_edf, mk_dbp, mllf, muf, p_edf,
+    p_rm, pd2, red, reject_when_busy, rm, rr, run, shed, skip_over, srpt,
 };
 use crate::shared::clusters::packed;
 
@@ -30,6 +30,13 @@ const PFAIR: &[Need] = &[
 /// Length of a subtask of Pfair schedulers.
 const SUBTASK: OptionHelp = ("quantum", "1ms", "length of a subtask; the default adapts to sets on another time scale");
 
+/// Greatest number of admitted jobs that may wait.
+const MOST_WAITING: usize = 1_000_000_000;
+
+/// Quantile that jobs are shed by.
+const SHED_QUANTILE: OptionHelp =
+    ("q", "0.5", "quantile of a job's length, by its estimate or by completed jobs of its task, 0 to 1");
+
 /// Packing rule that the user gave, which was checked when the scheduler was built.
 fn fit(options: &Options) -> Fit {
     options.fit().unwrap_or(Fit::First)
@@ -42,6 +49,23 @@ pub(super) fn classical() -> Vec<Entry> {
             Ok(Box::new(fcfs::fcfs()))
         })
         .proof(|facts, _| facts.fixed_priorities(PriorityRule::Equal)),
+        Entry::new(
+            "lifo",
+            "last come, first served, by jobs that are not past their deadlines",
+            "servers in overload where nothing is known of lengths",
+            |_| Ok(Box::new(lifo::Lifo::new())),
+        ),
+        Entry::new(
+            "reject-when-busy",
+            "rejects jobs that come while all cores are taken; others run in the order in which they came",
+            "what servers do with a limit of concurrency that sheds load",
+            |request| {
+                Ok(Box::new(reject_when_busy::RejectWhenBusy::new(
+                    request.options.count_within("queue", 0..=MOST_WAITING)?,
+                )))
+            },
+        )
+        .options(&[("queue", "0", "number of admitted jobs that may wait for a core")]),
         Entry::new(
             "rr",
             "round robin: ready jobs take turns of one quantum",
@@ -105,9 +129,39 @@ pub(super) fn classical() -> Vec<Entry> {
             "mh-edf",
             "EDF over the largest set of ready jobs that can all be on time (Moore-Hodgson)",
             "the classical scheduler to beat in overload",
-            |_| Ok(Box::new(mh_edf::MhEdf::default())),
+            |request| {
+                Ok(match request.options.given("q") {
+                    Some(_) => Box::new(mh_edf::MhEdf::by_quantile(request.options.share("q")?)),
+                    None => Box::new(mh_edf::MhEdf::default()),
+                })
+            },
         )
-        .proof(|facts, _| facts.planning_edf()),
+        .options(&[(
+            "q",
+            "none",
+            "quantile of a job's length to plan with, 0 to 1; by default the wcet, or the ninth decile of an estimate",
+        )])
+        .proof(|facts, options| options.given("q").is_none().then(|| facts.planning_edf())?),
+        Entry::new(
+            "edf-shed",
+            "EDF that never begins a job which would be late by a quantile of its length",
+            "servers in overload whose requests have estimates",
+            |request| Ok(Box::new(shed::Shed::by_deadline(request.options.share("q")?))),
+        )
+        .options(&[SHED_QUANTILE]),
+        Entry::new(
+            "sjf-shed",
+            "shortest job first that never begins a job which would be late by a quantile of its length",
+            "servers in high overload whose requests have estimates",
+            |request| Ok(Box::new(shed::Shed::by_length(request.options.share("q")?))),
+        )
+        .options(&[SHED_QUANTILE]),
+        Entry::new(
+            "hrrn",
+            "highest response ratio next: by waiting time relative to length, without preemption",
+            "short jobs first, and long ones are not forgotten; ignores deadlines",
+            |_| Ok(Box::new(hrrn::Hrrn::new())),
+        ),
         Entry::new(
             "look-ahead",
             "as mh-edf, but also plans for the next jobs of each task (our own)",

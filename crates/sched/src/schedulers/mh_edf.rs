@@ -6,7 +6,7 @@
 //! jobs, shortest remaining work first.
 //!
 //! A job with an estimate is planned by its ninth decile, and by its wcet once it has reached that, if it is critical,
-//! or if its task is to be guaranteed.
+//! or if its task is to be guaranteed. With the option `q`, every job is planned by that quantile of its length.
 //!
 //! Reference: Moore, Management Science 15(1), 1968, applied online to the ready jobs with their remaining wcets.
 //! Ties: equal deadlines, equal lengths and equal remaining work go to the earlier release, then the lower task index;
@@ -14,8 +14,9 @@
 
 use temponet_task::{Assignment, Job, JobId, NotApplicable, Scheduler, System, SystemView, Time};
 
+use crate::shared::lengths::Lengths;
 use crate::shared::moore_hodgson::ListSchedule;
-use crate::shared::planned_jobs::PlannedJobs;
+use crate::shared::planned_jobs::{PlannedJobs, PlannedTime};
 
 #[derive(Default)]
 pub(crate) struct MhEdf {
@@ -31,7 +32,13 @@ impl MhEdf {
             None => Time((job.least_time_to_finish().0 + job.time_to_finish().0) / 2),
             Some(_) => job.expected_time_to_finish(),
         };
-        MhEdf { plan: PlannedJobs::planned_with(mean), schedule: ListSchedule::default() }
+        MhEdf { plan: PlannedJobs::planned_with(PlannedTime::Rule(mean)), schedule: ListSchedule::default() }
+    }
+
+    /// Plans with a quantile of the length of each job; see [`Lengths`].
+    pub fn by_quantile(share: f64) -> MhEdf {
+        let plan = PlannedJobs::planned_with(PlannedTime::Quantile(Lengths::at(share)));
+        MhEdf { plan, schedule: ListSchedule::default() }
     }
 
     /// Returns the jobs to run, from ready jobs that are already in deadline order.
@@ -49,7 +56,7 @@ impl MhEdf {
 
 impl Scheduler for MhEdf {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
-        self.plan.reserve(system.tasks().len());
+        self.plan.start(system);
         self.schedule.reserve(system.tasks().len(), system.cores());
         Ok(())
     }

@@ -12,6 +12,7 @@ pub(crate) mod admission;
 pub(crate) mod clusters;
 pub(crate) mod criticality_mode;
 pub(crate) mod fluid;
+pub(crate) mod lengths;
 pub(crate) mod machine_plan;
 pub(crate) mod moore_hodgson;
 pub(crate) mod planned_jobs;

@@ -9,9 +9,10 @@
 //! The running time of planning grows faster than the number of jobs. Of a larger backlog only the [`MOST_PLANNED`]
 //! earliest deadlines are candidates; the other jobs wait until they are among these.
 
-use temponet_task::{Assignment, Job, JobId, SystemView, Tie, Time};
+use temponet_task::{Assignment, Job, JobId, System, SystemView, Tie, Time};
 
 use crate::shared::admission::Admission;
+use crate::shared::lengths::Lengths;
 use crate::shared::machine_plan::{MOST_PLANNED_BY_CORE, MachinePlan};
 use crate::shared::moore_hodgson::ListSchedule;
 
@@ -19,7 +20,21 @@ use crate::shared::moore_hodgson::ListSchedule;
 pub(crate) const MOST_PLANNED: usize = 2_048;
 
 /// Time that a job is planned to take still, on the fastest core that it may use.
-pub(crate) type PlannedTime = fn(&SystemView<'_>, &Job) -> Time;
+pub(crate) enum PlannedTime {
+    /// By what the job says.
+    Rule(fn(&SystemView<'_>, &Job) -> Time),
+    /// By a quantile of lengths.
+    Quantile(Lengths),
+}
+
+impl PlannedTime {
+    fn of(&self, view: &SystemView<'_>, job: &Job) -> Time {
+        match self {
+            PlannedTime::Rule(rule) => rule(view, job),
+            PlannedTime::Quantile(lengths) => lengths.time_to_finish(job),
+        }
+    }
+}
 
 /// A ready job that can still be on time if it takes its planned remaining work.
 #[derive(Clone, Copy)]
@@ -37,8 +52,8 @@ pub(crate) struct PlannedJob {
 }
 
 impl PlannedJob {
-    fn new(view: &SystemView<'_>, id: JobId, job: &Job, planned: PlannedTime) -> PlannedJob {
-        let remaining = planned(view, job);
+    fn new(view: &SystemView<'_>, id: JobId, job: &Job, planned: &PlannedTime) -> PlannedJob {
+        let remaining = planned.of(view, job);
         PlannedJob {
             id,
             deadline: job.deadline,
@@ -79,7 +94,7 @@ impl Default for PlannedJobs {
     /// PlannedJobs that are planned with their remaining wcets, or with what their estimates say is likely to be
     /// enough.
     fn default() -> Self {
-        PlannedJobs::planned_with(|view, job| view.planned_time_to_finish(job))
+        PlannedJobs::planned_with(PlannedTime::Rule(|view, job| view.planned_time_to_finish(job)))
     }
 }
 
@@ -99,6 +114,14 @@ impl PlannedJobs {
             places: Vec::new(),
             admission: Admission::default(),
             machine: None,
+        }
+    }
+
+    /// Prepares for a system.
+    pub fn start(&mut self, system: &System) {
+        self.reserve(system.tasks().len());
+        if let PlannedTime::Quantile(lengths) = &mut self.planned {
+            lengths.start(system);
         }
     }
 
@@ -123,6 +146,9 @@ impl PlannedJobs {
 
     /// Takes the ready jobs of a decision; none is accepted yet.
     pub fn gather(&mut self, view: &SystemView<'_>) {
+        if let PlannedTime::Quantile(lengths) = &mut self.planned {
+            lengths.follow(view);
+        }
         self.now = view.now;
         self.hopeless.clear();
         self.reserve(view.active.len());
@@ -137,7 +163,7 @@ impl PlannedJobs {
                 continue;
             }
             self.seen[id.index()] = 0;
-            let candidate = PlannedJob::new(view, id, view.job(id), self.planned);
+            let candidate = PlannedJob::new(view, id, view.job(id), &self.planned);
             if view.now + candidate.remaining > candidate.deadline {
                 self.hopeless.push(candidate);
             } else {
@@ -187,7 +213,7 @@ impl PlannedJobs {
 
     /// Adds a job to the candidates, or to the hopeless jobs if it will be late.
     fn take(&mut self, view: &SystemView<'_>, id: JobId, job: &Job) {
-        let candidate = PlannedJob::new(view, id, job, self.planned);
+        let candidate = PlannedJob::new(view, id, job, &self.planned);
         let is_late = self.now + candidate.remaining > candidate.deadline;
         if is_late { &mut self.hopeless } else { &mut self.jobs }.push(candidate);
     }

@@ -4,11 +4,11 @@
 //! A job of a task with a limit holds its core from every decision that leaves it there to its next preemption point or
 //! to its completion. At a point it is not held, and the scheduler decides. What cannot be interrupted cannot be
 //! removed either: a held job that is abandoned, or that reaches its deadline under `abort`, leaves at its next point.
-//! If it completes first, it has completed.
+//! If it completes first, it has completed. A job that can be cancelled leaves at once.
 //!
 //! Most sets have no limits. The functions that only sets with limits call are kept out of the engine's hot loop.
 
-use temponet_task::{CoreId, Event, JobId, Time};
+use temponet_task::{CoreId, Event, JobId, Preemption, Time};
 
 use super::Engine;
 use crate::metrics::End;
@@ -81,10 +81,14 @@ impl Engine {
         decides
     }
 
-    /// Removes a job, or notes that it has to leave at its next preemption point if it is held. Returns whether it has
-    /// left.
+    /// Removes a job, or notes that it has to leave at its next preemption point if it is held and cannot be cancelled.
+    /// Returns whether it has left.
     pub(super) fn remove(&mut self, id: JobId, end: End, observer: &mut impl Observer) -> bool {
-        if self.jobs[id.index()].held {
+        let job = &mut self.jobs[id.index()];
+        if job.held && self.set.tasks()[job.task].preemption == Preemption::Cancel {
+            job.held = false;
+        }
+        if job.held {
             self.hidden[id.index()].removal.get_or_insert(end);
             return false;
         }

@@ -254,7 +254,8 @@ impl Naive<'_> {
         let due: Vec<_> = self.jobs.iter().filter(|job| job.deadline == self.now).map(NaiveJob::id).collect();
         for id in due.iter().filter(|_| self.set.on_miss() == OnMiss::Abort) {
             let index = self.jobs.iter().position(|job| job.id() == *id).unwrap();
-            match self.jobs[index].held {
+            let preemption = self.set.tasks()[self.jobs[index].task].preemption;
+            match self.jobs[index].held && preemption != Preemption::Cancel {
                 true => self.jobs[index].leaves = true,
                 false => self.leave(index, End::Aborted),
             }

@@ -49,7 +49,8 @@ pub fn with_limits(mut set: TaskSet, limits: &[u64], tick: Time) -> TaskSet {
     for (task, limit) in set.system.tasks_mut().iter_mut().zip(limits) {
         task.preemption = match limit {
             0 | 1 => Preemption::Free,
-            2 | 3 => Preemption::None,
+            2 => Preemption::None,
+            3 => Preemption::Cancel,
             every => Preemption::Every(Time(tick.0 * (every - 3))),
         };
     }

@@ -257,6 +257,7 @@ impl Encode for Preemption {
             Preemption::Free => (0u8, Time::ZERO),
             Preemption::None => (1, Time::ZERO),
             Preemption::Every(every) => (2, *every),
+            Preemption::Cancel => (3, Time::ZERO),
         };
         tag.put(out);
         every.put(out);

@@ -183,6 +183,7 @@ fn changes() -> Vec<Change> {
         ("mk", |set| task(set, |task| task.mk = Some((2, 1)))),
         ("served by", |set| task(set, |task| task.extra.set(Attribute::Server, Some(0)))),
         ("not preempted", |set| task(set, |task| task.preemption = Preemption::None)),
+        ("cancelled", |set| task(set, |task| task.preemption = Preemption::Cancel)),
         ("preempted every", |set| task(set, |task| task.preemption = Preemption::Every(Time(1)))),
         ("after", |set| task(set, |task| task.after = vec![TaskId(1)])),
         ("reads", |set| task(set, |task| task.reads = vec![TaskId(1)])),
