@@ -126,7 +126,7 @@ impl TaskSet {
 
     #[getter]
     fn task_names(&self) -> Vec<String> {
-        self.set.tasks().iter().map(|task| task.name.clone()).collect()
+        self.set.whole_tasks().map(|task| self.set.tasks()[task].name.clone()).collect()
     }
 
     #[getter]

@@ -55,7 +55,7 @@ fn segments(set: &TaskSet, chain: &Chain, responses: &[Option<Time>]) -> Vec<Seg
     let mut segments: Vec<Segment> = Vec::new();
     let follows = std::iter::once(false).chain(chain.steps(set.tasks()));
     for (task, follows) in chain.tasks.iter().copied().zip(follows) {
-        let first = segments.last().filter(|_| follows).map_or(task, |segment| segment.first);
+        let first = segments.last().filter(|_| follows).map_or(set.first_part(task), |segment| segment.first);
         // The last task of a segment may have further sources, which arrive later.
         let later = set.tasks()[task].offset.saturating_sub(set.tasks()[first].offset).0;
         let segment = Segment {

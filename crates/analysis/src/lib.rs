@@ -39,7 +39,7 @@ pub use listing::{SHARING_TESTS, TESTS, Test};
 pub use mixed_criticality::{amc_rtb, edf_vd, is_mixed, meets_virtual_deadlines, shrink_factor};
 pub use optimal::{fluid, is_in_quanta, pfair};
 pub use partitioned::{edf_partition, edf_partition_with, partitioned_edf, partitioned_fixed};
-pub use precedence::{dependent_response_times, due_date_edf};
+pub use precedence::{covers_followers, dependent_response_times, due_date_edf};
 pub use response_time::{PriorityRule, ResponseTimes, response_times};
 pub use sections::{sharing_demand, sharing_response_times};
 pub use step_budget::StepBudget;

@@ -1,18 +1,21 @@
-//! Sets whose tasks follow each other, on one core.
+//! Sets whose tasks follow each other, on one core, or on several of which each task may use a single one.
 //!
 //! *Fixed priorities.* A job that follows others is released at the latest when the slowest of them completes. So its
 //! task is a sporadic task whose release jitter is the longest response time of its predecessors, counted from the
 //! arrival. Response times and jitters depend on each other and are found together (holistic analysis: Tindell and
-//! Clark, Microprocessing and Microprogramming 40, 1994).
+//! Clark, Microprocessing and Microprogramming 40, 1994). Where every task is bound to one core, such as a processor, a
+//! GPU or a bus, each core is analyzed by itself, and a follower brings the jitter of its predecessors along from the
+//! cores on which they run.
 //!
 //! *EDF by due dates.* Every job is due at least its successors' wcet before they are. Where all jobs of a graph are
 //! released together, EDF by due dates therefore never runs a job before its predecessors, and its schedule is that of
 //! independent tasks with the due dates as deadlines (Chetto, Silly and Bouchentouf, Real-Time Systems 2, 1990). Where
 //! sources have release jitter, those that follow them have at most the same one.
 //!
-//! On several cores neither argument holds: independent jobs run in parallel there. Nothing is claimed then.
+//! Where a task may use several cores neither argument holds: independent jobs run in parallel there. Nothing is claimed
+//! then.
 
-use temponet_task::{OnMiss, Precedence, TaskId, TaskSet, Time};
+use temponet_task::{CoreId, OnMiss, Precedence, TaskId, TaskSet, Time};
 
 use super::Outcome;
 use super::response_time::{PriorityRule, ResponseTimes, response_times};
@@ -23,8 +26,8 @@ use super::worst_case::{NotAnalyzable, WorstCase};
 /// Largest number of times that response times and jitters are found from each other.
 const MOST_ROUNDS: usize = 1_000;
 
-/// Computes bounds on the response times of a set under `rule` on one core, from the arrivals of the jobs. Tasks may
-/// follow each other or share resources. Where jobs are aborted at their deadlines, those that follow a task which may
+/// Computes bounds on the response times of a set under `rule`, from the arrivals of the jobs, on one core, or on several
+/// if each task may use a single one of them. Tasks may follow each other or, on one core, share resources. Where jobs are aborted at their deadlines, those that follow a task which may
 /// miss them have no bound.
 pub fn dependent_response_times(set: &TaskSet, rule: PriorityRule) -> Result<ResponseTimes, NotAnalyzable> {
     if set.has_sections() {
@@ -34,14 +37,14 @@ pub fn dependent_response_times(set: &TaskSet, rule: PriorityRule) -> Result<Res
     let Ok(Some(graph)) = Precedence::of(set.tasks()) else { return Ok(response_times(&worst_case, rule)) };
     let unknown =
         |outcome: Outcome| ResponseTimes { bounds: vec![None; set.tasks().len()], from_schedule: false, outcome };
-    if worst_case.cores > 1 {
+    let Some(cores) = Cores::of(&worst_case) else {
         return Ok(unknown(Outcome::NotApplicable("tasks come after each other on several cores".into())));
-    }
+    };
     if worst_case.is_limited() {
         return Ok(unknown(Outcome::NotApplicable("tasks come after each other, and one limits preemption".into())));
     }
     for round in 0..MOST_ROUNDS {
-        let found = response_times(&worst_case, rule);
+        let found = cores.response_times(&worst_case, rule);
         let mut has_changed = false;
         for index in graph.order().iter().copied().filter(|index| !set.tasks()[*index].after.is_empty()) {
             let before: Option<Vec<Time>> =
@@ -56,7 +59,7 @@ pub fn dependent_response_times(set: &TaskSet, rule: PriorityRule) -> Result<Res
         if !has_changed && round > 0 {
             // The bound presupposes more delay than there can be, so it refutes nothing.
             let outcome = match found.outcome {
-                Outcome::NotSchedulable if worst_case.is_overloaded() != Some(true) => Outcome::NotProved,
+                Outcome::NotSchedulable if !cores.is_overloaded(&worst_case) => Outcome::NotProved,
                 outcome => outcome,
             };
             let mut bounds = found.bounds;
@@ -77,6 +80,61 @@ pub fn dependent_response_times(set: &TaskSet, rule: PriorityRule) -> Result<Res
         }
     }
     Ok(unknown(Outcome::Undecided))
+}
+
+/// Whether [`dependent_response_times`] covers the tasks of a set that follow each other on several cores: no task may use
+/// more than one of them, and none limits preemption.
+pub fn covers_followers(set: &TaskSet) -> bool {
+    WorstCase::ignoring_precedence(set).is_ok_and(|worst| Cores::of(&worst).is_some() && !worst.is_limited())
+}
+
+/// The cores of a set whose tasks are each bound to one of them: the places of their tasks.
+struct Cores(Vec<Vec<usize>>);
+
+impl Cores {
+    /// Returns the tasks of each core; none if a task may use several.
+    fn of(worst_case: &WorstCase) -> Option<Cores> {
+        let mut cores = vec![Vec::new(); worst_case.cores];
+        for place in 0..worst_case.tasks.len() {
+            let mut own = (0..worst_case.cores).filter(|core| worst_case.may_use(place, CoreId::new(*core)));
+            let (Some(core), None) = (own.next(), own.next()) else { return None };
+            cores[core].push(place);
+        }
+        Some(Cores(cores))
+    }
+
+    /// The worst case of the tasks of each core that has some, with their places.
+    fn each<'a>(&'a self, worst_case: &'a WorstCase) -> impl Iterator<Item = (&'a [usize], WorstCase)> + 'a {
+        let used = self.0.iter().enumerate().filter(|(_, places)| !places.is_empty());
+        used.map(|(core, places)| (&places[..], worst_case.cluster(places.iter().copied(), core..core + 1)))
+    }
+
+    /// Bounds core by core, and the outcome for all together.
+    fn response_times(&self, worst_case: &WorstCase, rule: PriorityRule) -> ResponseTimes {
+        let mut all = ResponseTimes {
+            bounds: vec![None; worst_case.tasks.len()],
+            from_schedule: true,
+            outcome: Outcome::Schedulable,
+        };
+        for (places, own) in self.each(worst_case) {
+            let found = response_times(&own, rule);
+            places.iter().zip(found.bounds).for_each(|(place, bound)| all.bounds[*place] = bound);
+            all.from_schedule &= found.from_schedule;
+            // One core that fails is enough; otherwise one that is not decided.
+            all.outcome = match (all.outcome, found.outcome) {
+                (Outcome::Schedulable, outcome) => outcome,
+                (_, Outcome::NotSchedulable) => Outcome::NotSchedulable,
+                (Outcome::NotProved, Outcome::Undecided) => Outcome::Undecided,
+                (outcome, _) => outcome,
+            };
+        }
+        all
+    }
+
+    /// Whether the utilization of a core exceeds its speed.
+    fn is_overloaded(&self, worst_case: &WorstCase) -> bool {
+        self.each(worst_case).any(|(_, own)| own.is_overloaded() == Some(true))
+    }
 }
 
 /// Tests EDF by due dates on one core. `leads` is how long before its deadline each task's jobs are due; every job must

@@ -75,7 +75,7 @@ fn text(analysis: &Analysis) -> String {
     let density =
         analysis.worst_case.as_ref().map_or("–".into(), |worst_case| format!("{:.4}", worst_case.density()));
     let hyperperiod = set.hyperperiod().map_or("–".into(), |time| time.to_string());
-    let figures = [set.tasks().len().to_string(), set.cores().to_string(), format!("{:.4}", set.utilization())];
+    let figures = [set.task_count().to_string(), set.cores().to_string(), format!("{:.4}", set.utilization())];
     let figures = [&[set.name.clone()][..], &figures, &[density, hyperperiod]].concat();
     let header = ["set", "tasks", "cores", "utilization", "density", "hyperperiod"];
     let mut out = format!("{}\n\n{}", analysis.verdict(), table::render(&header, &[figures]));
@@ -141,19 +141,21 @@ fn response_table(analysis: &Analysis) -> String {
     let mut header = vec!["response times", "wcet", "deadline"];
     header.extend(by_policy.iter().map(String::as_str));
     let time = |time: Time| table::time(time.0 as f64);
-    let rows = analysis.set.tasks().iter().enumerate().take(MOST_ROWS).map(|(index, task)| {
-        let bound = |(_, responses): &(PriorityRule, ResponseTimes)| match responses.bounds[index] {
+    let set = &analysis.set;
+    let rows = set.whole_tasks().take(MOST_ROWS).map(|index| {
+        let task = &set.tasks()[index];
+        let wcet = set.parts(index).map(|part| set.tasks()[part].wcet).fold(Time::ZERO, |sum, wcet| sum + wcet);
+        let bound = |(_, responses): &(PriorityRule, ResponseTimes)| match responses.bounds[index.index()] {
             Some(bound) if bound > task.deadline => format!("{} !", time(bound)),
             Some(bound) => time(bound),
             None => "–".into(),
         };
-        let own = vec![task.name.clone(), time(task.wcet), time(task.deadline)];
+        let own = vec![task.name.clone(), time(wcet), time(task.deadline)];
         own.into_iter().chain(analysis.responses.iter().map(bound)).collect()
     });
     let mut out = section(&header, rows.collect(), 1);
-    if analysis.set.tasks().len() > MOST_ROWS {
-        out +=
-            &format!("… and {}; --json has them all\n", counted(analysis.set.tasks().len() - MOST_ROWS, "more task"));
+    if set.task_count() > MOST_ROWS {
+        out += &format!("… and {}; --json has them all\n", counted(set.task_count() - MOST_ROWS, "more task"));
     }
     out
 }

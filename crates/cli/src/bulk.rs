@@ -148,7 +148,7 @@ fn of_sets(bulk: &Bulk) -> String {
             ByTest::Impossible => "nobody: impossible".into(),
             ByTest::Open => "–".into(),
         };
-        let (tasks, cores) = (of.set.tasks().len().to_string(), of.set.cores().to_string());
+        let (tasks, cores) = (of.set.task_count().to_string(), of.set.cores().to_string());
         let mut cells = vec![of.origin.clone(), tasks, cores, format!("{:.2}", of.load()), by_test];
         cells.extend(edf.map(share));
         cells.push(row.best_classical().map_or("–".into(), |(index, result)| {

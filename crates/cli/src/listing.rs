@@ -48,7 +48,7 @@ pub fn sets(args: SetsArgs) -> Result<()> {
         let set = builtin.load()?.set;
         rows.push(SetRow {
             name: builtin.name,
-            tasks: set.tasks().len(),
+            tasks: set.task_count(),
             cores: set.cores(),
             capacity: set.capacity(),
             utilization: set.utilization(),

@@ -211,6 +211,6 @@ pub fn heading(set: &TaskSet, horizon: Time) -> String {
     format!(
         "{}: {} on {cores}, {load}{per_core}{costs}; horizon {horizon}, on a miss: {rule}{protocol}",
         set.name,
-        counted(set.tasks().len(), "task")
+        counted(set.task_count(), "task")
     )
 }

@@ -183,6 +183,7 @@ fn text(row: &ComparisonRow, plan: &ComparisonPlan) -> String {
         .tasks()
         .iter()
         .zip(&metrics.tasks)
+        .filter(|(task, _)| !task.is_part)
         .take(MOST_ROWS)
         .map(|(task, figures)| {
             let mean = (figures.completed > 0).then(|| figures.response_sum as f64 / figures.completed as f64);
@@ -203,8 +204,8 @@ fn text(row: &ComparisonRow, plan: &ComparisonPlan) -> String {
         .collect();
     out += "\n";
     out += &table::render_fitting(&header, &rows, 1);
-    if plan.set.tasks().len() > MOST_ROWS {
-        out += &format!("… and {}, all in --json\n", counted(plan.set.tasks().len() - MOST_ROWS, "more task"));
+    if plan.set.task_count() > MOST_ROWS {
+        out += &format!("… and {}, all in --json\n", counted(plan.set.task_count() - MOST_ROWS, "more task"));
     }
     out + &chains::table(&plan.set, [row].into_iter(), false, true)
 }

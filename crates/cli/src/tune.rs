@@ -108,7 +108,7 @@ fn text(set: &TaskSet, choice: &Choice, verdict: &str) -> String {
     let mut out = format!(
         "{}: {} on {}, {} simulated\n\n",
         set.name,
-        counted(set.tasks().len(), "task"),
+        counted(set.task_count(), "task"),
         cores(set),
         jobs(choice)
     );

@@ -36,6 +36,7 @@ pub const ALL: &[Builtin] = builtin![
     "mars-pathfinder",
     "odroid-xu4",
     "warehouse-robot",
+    "gpu-vision",
 ];
 
 /// Name of the set that `temponet compare` runs by default: an overloaded robot.

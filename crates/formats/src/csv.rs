@@ -123,7 +123,7 @@ impl<'a> Rows<'a> {
         let has = |name: &str| self.columns.iter().any(|column| column.key == name);
         let is_missing = |spec: &&&Spec| match spec.need {
             Need::Required => !has(spec.name),
-            Need::Unless(other) => !has(spec.name) && !has(other),
+            Need::Unless(others) => !has(spec.name) && !others.iter().any(|other| has(other)),
             _ => false,
         };
         if let Some(spec) = specs.iter().find(is_missing) {

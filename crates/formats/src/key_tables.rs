@@ -1,6 +1,8 @@
 //! The keys of task-set files as tables in Markdown, for `docs/task-sets.md`.
 
-use crate::keys::{BURST, CHAIN, CORE, COSTS, JOB, Kind, MODE, MODELS, Need, SECTION, SERVER, SET, Spec, Specs, TASK};
+use crate::keys::{
+    BURST, CHAIN, CORE, COSTS, JOB, Kind, MODE, MODELS, Need, PART, SECTION, SERVER, SET, Spec, Specs, TASK,
+};
 
 /// Returns the key tables by name: `file`, `task`, … and the models of `execution`.
 pub fn key_tables() -> Vec<(&'static str, String)> {
@@ -8,6 +10,7 @@ pub fn key_tables() -> Vec<(&'static str, String)> {
     vec![
         ("file", plain(&SET)),
         ("task", key_table(&TASK.specs(), true)),
+        ("part", plain(&PART)),
         ("execution", models()),
         ("section", plain(&SECTION)),
         ("core", plain(&CORE)),
@@ -47,7 +50,10 @@ fn see(spec: &Spec) -> String {
 fn default(spec: &Spec) -> String {
     match spec.need {
         Need::Required | Need::Parameter(_) => "required".into(),
-        Need::Unless(other) => format!("required, except with `{other}`"),
+        Need::Unless(others) => {
+            let others: Vec<String> = others.iter().map(|other| format!("`{other}`")).collect();
+            format!("required, except with {}", others.join(" or "))
+        }
         Need::Default(text) => text.into(),
     }
 }

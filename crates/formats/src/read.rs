@@ -1,16 +1,18 @@
 //! Nodes to a task set: what follows from several keys, and what is refused.
 //!
 //! `keys/` reads the single values. This file puts the set as a whole together, `task.rs` its tasks and bursts,
-//! `precedence.rs` what they say about each other.
+//! `parts.rs` the parts of tasks, `precedence.rs` what tasks say
+//! about each other.
 
 mod modes;
+mod parts;
 mod precedence;
 mod task;
 
 use std::collections::HashMap;
 use std::path::Path;
 
-use temponet_task::{Core, CoreId, Server, Speed, Task, TaskSet, TimeUnit};
+use temponet_task::{Core, CoreId, Server, Speed, Task, TaskSet, Time, TimeUnit};
 
 use crate::Problem;
 use crate::keys::{CORE, Context, CoreGroup, MOST_CORES, SERVER, SET, SetDraft, TIME_UNIT};
@@ -47,7 +49,10 @@ pub(super) fn task_set(root: &Node, name: String, origin: &Path) -> Result<Impor
     let servers = servers(draft.servers, &file)?;
     let machine = Context { servers: &servers, machine: &named, cores, ..file };
     let mut reader = TaskReader::new(&machine, draft.preemption);
-    let mut tasks = draft.tasks.iter().map(|node| reader.task(node)).collect::<Result<Vec<_>, _>>()?;
+    let mut tasks = Vec::with_capacity(draft.tasks.len());
+    for node in draft.tasks {
+        tasks.extend(reader.task(node)?);
+    }
     for node in draft.bursts {
         tasks.push(reader.burst(node)?);
     }
@@ -141,4 +146,12 @@ pub(super) fn hopeless(line: usize, task: &Task, fastest: Speed) -> Option<Probl
     let on_core = if fastest == Speed::FULL { String::new() } else { format!(", {time} on its fastest core,") };
     let message = || format!("warning: task {name:?} has wcet {wcet}{on_core} > deadline {deadline}");
     (time > *deadline).then(|| Problem::at(line, message()))
+}
+
+/// Returns the warning about a task whose parts take `needed` in the worst case, on their fastest cores, if that is more
+/// than its deadline.
+pub(super) fn hopeless_parts(line: usize, task: &Task, needed: Time) -> Option<Problem> {
+    let Task { name, deadline, .. } = task;
+    let message = || format!("warning: task {name:?} has parts that take {needed} in all > deadline {deadline}");
+    (needed > *deadline).then(|| Problem::at(line, message()))
 }

@@ -54,8 +54,10 @@ fn object(specs: &[&Spec], model: Option<&str>) -> Value {
         }
         match spec.need {
             Need::Required | Need::Parameter(_) => required.push(spec.name),
-            Need::Unless(other) => {
-                either.push(json!({ "anyOf": [{ "required": [spec.name] }, { "required": [other] }] }))
+            Need::Unless(others) => {
+                let names = std::iter::once(spec.name).chain(others.iter().copied());
+                let any: Vec<Value> = names.map(|name| json!({ "required": [name] })).collect();
+                either.push(json!({ "anyOf": any }))
             }
             Need::Default(text) => {
                 let default =

@@ -96,7 +96,8 @@ const HINT: &str = ": use TOML or JSON";
 /// Writes tasks as CSV. The columns are the keys that occur.
 fn csv(set: &TaskSet) -> Result<String, NotRepresentable> {
     only_tasks(set, HINT)?;
-    let rows: Vec<Entries> = set.tasks().iter().map(|task| TASK.entries(set, task)).collect();
+    let tasks: Vec<&Task> = set.tasks().iter().filter(|task| !task.is_part).collect();
+    let rows: Vec<Entries> = tasks.iter().map(|task| TASK.entries(set, task)).collect();
     let mut columns: Vec<&Spec> = Vec::new();
     for (key, _) in rows.iter().flatten() {
         if !columns.iter().any(|column| column.name == key.name) {
@@ -104,7 +105,7 @@ fn csv(set: &TaskSet) -> Result<String, NotRepresentable> {
         }
     }
     let mut table = vec![columns.iter().map(|key| key.alias.unwrap_or(key.name).to_string()).collect::<Vec<_>>()];
-    for (row, task) in rows.iter().zip(set.tasks()) {
+    for (row, task) in rows.iter().zip(tasks) {
         let mut cells = vec![String::new(); columns.len()];
         for (key, value) in row {
             let refuse = |what: String| NotRepresentable { what, format: "CSV", hint: HINT };

@@ -6,6 +6,7 @@ mod estimates;
 mod imports;
 mod input;
 mod machine;
+mod parts;
 mod precedence;
 mod round_trip;
 mod schema;

@@ -3,7 +3,7 @@
 //! The search itself is in `temponet-oracle`. This module decides which questions to ask it, bounds its memory, and
 //! adds up the answers over runs.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -192,9 +192,12 @@ pub fn optimum_of(set: &TaskSet, jobs: &[OracleJob], steps: u64) -> (Optimum, Op
 /// of true execution times before it could be done. No schedule releases it earlier, so the optimum of these jobs as
 /// independent ones is an upper bound. The other demands of precedence are left out.
 ///
+/// Of a job with parts, the longest part stands for all, between the parts before and behind it: the others are left out,
+/// too.
+///
 /// A job that no schedule can complete in time gets a window that is too short, so that jobs keep their places.
 pub fn counted(set: &TaskSet, seed: u64, horizon: Time) -> Vec<ReleasedJob> {
-    let mut releases = Workload::counted(set, seed, horizon);
+    let mut releases = Workload::with_parts(set, seed, horizon);
     let Ok(Some(graph)) = Precedence::of(set.tasks()) else { return releases };
     let place: HashMap<(TaskId, u64), usize> =
         releases.iter().enumerate().map(|(at, release)| ((release.task, release.number), at)).collect();
@@ -216,6 +219,12 @@ pub fn counted(set: &TaskSet, seed: u64, horizon: Time) -> Vec<ReleasedJob> {
         }
         is_lost[at] |= releases[at].time + shortest(&releases[at]) > releases[at].deadline;
     }
+    if set.has_parts() {
+        let lost = releases.iter().zip(&is_lost).filter(|(_, is_lost)| **is_lost);
+        let lost: HashSet<(TaskId, u64)> = lost.map(|(release, _)| (release.task, release.number)).collect();
+        releases = longest_parts(set, releases, shortest);
+        is_lost = releases.iter().map(|release| lost.contains(&(set.whole(release.task), release.number))).collect();
+    }
     for (release, is_lost) in releases.iter_mut().zip(is_lost) {
         if is_lost {
             release.time = Time(release.deadline.0.saturating_sub(1));
@@ -224,6 +233,39 @@ pub fn counted(set: &TaskSet, seed: u64, horizon: Time) -> Vec<ReleasedJob> {
         }
     }
     releases
+}
+
+/// Returns of each job with parts the part that takes longest, in the window that the parts behind it leave. Parts are
+/// released when the longest path before them could be done, and other jobs are as they were.
+fn longest_parts(
+    set: &TaskSet,
+    releases: Vec<ReleasedJob>,
+    shortest: impl Fn(&ReleasedJob) -> Time,
+) -> Vec<ReleasedJob> {
+    let mut longest: HashMap<(TaskId, u64), (Time, ReleasedJob)> = HashMap::new();
+    let mut parts = releases.clone();
+    // From the last part of a job to its first, so that the time behind a part is known.
+    parts.retain(|release| set.tasks()[release.task].is_part);
+    parts.sort_by_key(|release| std::cmp::Reverse((release.number, release.task)));
+    let mut jobs: Vec<ReleasedJob> = releases;
+    jobs.retain(|release| !set.tasks()[release.task].is_part);
+    for whole in jobs.iter().filter(|whole| set.first_part(whole.task) != whole.task) {
+        longest.insert((whole.task, whole.number), (shortest(whole), *whole));
+    }
+    for part in parts {
+        let Some((behind, so_far)) = longest.get_mut(&(set.whole(part.task), part.number)) else { continue };
+        let time = shortest(&part);
+        if time > shortest(so_far) {
+            *so_far = ReleasedJob { deadline: part.deadline.saturating_sub(*behind), ..part };
+        }
+        *behind += time;
+    }
+    for job in &mut jobs {
+        if let Some((_, part)) = longest.get(&(job.task, job.number)) {
+            *job = *part;
+        }
+    }
+    jobs
 }
 
 /// Converts the jobs of a run for the oracle, with the given weights; jobs of weight zero are left out.

@@ -38,16 +38,19 @@ const BAR: f64 = 18.0;
 
 /// Draws the part of a recorded schedule before `until`, and returns it as the text of an SVG file.
 pub fn svg(set: &TaskSet, scheduler: &str, recording: &Recorder, until: Time) -> String {
-    let by_task = set.tasks().len() <= MOST_TASK_ROWS;
+    // A task with parts has one row.
+    let tasks: Vec<TaskId> = set.whole_tasks().collect();
+    let by_task = tasks.len() <= MOST_TASK_ROWS;
     // With a row per core, missed deadlines get an extra row, because a job that never ran has no core.
-    let rows = if by_task { set.tasks().len() } else { set.cores() + 1 };
+    let rows = if by_task { tasks.len() } else { set.cores() + 1 };
     let span = until.0.max(1) as f64;
     let limits: Vec<Option<String>> =
-        (0..rows).map(|row| if by_task { limits(set, TaskId::new(row)) } else { None }).collect();
+        (0..rows).map(|row| if by_task { limits(set, tasks[row]) } else { None }).collect();
     let left = label_width(limits.iter().flatten());
     let x = |time: Time| left + (WIDTH - left - RIGHT) * (time.0 as f64 / span).min(1.0);
     let y = |row: usize| TOP + row as f64 * ROW;
-    let row_of = |task: TaskId, core: CoreId| if by_task { task.index() } else { core.index() };
+    let task_row = |task: TaskId| tasks.partition_point(|other| *other < task);
+    let row_of = |task: TaskId, core: CoreId| if by_task { task_row(task) } else { core.index() };
     let missed = recording.jobs.iter().filter(|job| is_missed(job, until)).count();
     let title = format!("{} under {scheduler}", set.name);
     let cores = counted(set.cores(), "core");
@@ -63,7 +66,7 @@ pub fn svg(set: &TaskSet, scheduler: &str, recording: &Recorder, until: Time) ->
     axis(&mut out, until, y(rows), x);
     for (row, limit) in limits.iter().enumerate() {
         let label = match row {
-            _ if by_task => set.tasks()[row].name.clone(),
+            _ if by_task => set.tasks()[tasks[row]].name.clone(),
             core if core < set.cores() => labels::core(set, CoreId::new(core)),
             _ => "missed".into(),
         };
@@ -89,14 +92,14 @@ pub fn svg(set: &TaskSet, scheduler: &str, recording: &Recorder, until: Time) ->
     let top = |task: TaskId, core: CoreId| y(row_of(task, core)) + (ROW - BAR) / 2.0;
     sections::draw(&mut out, set, recording, until, &sections::Places { x, top, by_task });
     if by_task {
-        arrows::draw(&mut out, set, recording, until, &reads, |task, time| (x(time), y(task.index()) + ROW / 2.0));
+        arrows::draw(&mut out, set, recording, until, &reads, |task, time| (x(time), y(task_row(task)) + ROW / 2.0));
     }
     for job in recording.jobs.iter().filter(|job| job.release < until) {
         if by_task {
-            window_marks(&mut out, job, y(job.task.index()), until, x);
+            window_marks(&mut out, job, y(task_row(job.task)), until, x);
         }
         if is_missed(job, until) {
-            cross(&mut out, set, job, y(if by_task { job.task.index() } else { set.cores() }), x);
+            cross(&mut out, set, job, y(if by_task { task_row(job.task) } else { set.cores() }), x);
         }
     }
     for ((symbol, words), (left, down)) in legend.into_iter().zip(places) {
@@ -114,17 +117,15 @@ fn label_width<'a>(limits: impl Iterator<Item = &'a String>) -> f64 {
     (letters as f64 * SMALL_LETTER + 2.0 * GAP).ceil().clamp(LEFT, MOST_LEFT)
 }
 
-/// Returns what is special about the jobs of a task, in words: limits on preemption, the cores that they may use, and
-/// estimates.
+/// Returns what is special about the jobs of a task, in words: limits on preemption, the cores that they or their parts
+/// may use, and estimates.
 pub(crate) fn limits(set: &TaskSet, task: TaskId) -> Option<String> {
-    let limits: Vec<String> = [
-        labels::preemption(set.tasks()[task].preemption),
-        labels::cores_of(set, task),
-        labels::estimate(&set.tasks()[task]),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
+    let of = &set.tasks()[task];
+    let places = match set.first_part(task) == task {
+        true => [labels::preemption(of.preemption), labels::cores_of(set, task)],
+        false => [Some(labels::parts(set, task)), None],
+    };
+    let limits: Vec<String> = places.into_iter().chain([labels::estimate(of)]).flatten().collect();
     (!limits.is_empty()).then(|| limits.join(", "))
 }
 
@@ -192,7 +193,7 @@ fn legend(set: &TaskSet, by_task: bool, has_reads: bool) -> Vec<(SvgShape, Strin
         entry(path(6.0, 6.0, "V-6m-3 5l3 -5l3 5").class("arrow"), "release");
         entry(path(6.0, -6.0, "V6m-3 -5l3 5l3 -5").class("arrow"), "deadline");
     }
-    if by_task && set.has_precedence() {
+    if by_task && set.whole_tasks().any(|task| !set.tasks()[set.first_part(task)].after.is_empty()) {
         entry(path(0.0, 0.0, "h12m-5 -3l5 3l-5 3").class("bound").set("fill", "none"), "comes after");
     }
     if has_reads {

@@ -92,8 +92,8 @@ impl<'a> Guaranteed<'a> {
 
     /// Returns the tasks that are not guaranteed, in the order of the set, each with the reason.
     pub fn not_guaranteed(&self) -> Vec<(&str, String)> {
-        let names = self.set.tasks().iter().map(|task| task.name.as_str());
-        names.zip(self.role.why_not(&self.set.system)).filter_map(|(name, why)| Some((name, why?))).collect()
+        let tasks = self.set.tasks().iter().zip(self.role.why_not(&self.set.system)).filter(|(task, _)| !task.is_part);
+        tasks.filter_map(|(task, why)| Some((task.name.as_str(), why?))).collect()
     }
 
     /// Returns the role as a JSON object, without the growth factors.
@@ -115,7 +115,8 @@ impl<'a> Guaranteed<'a> {
         };
         let core_of = |id: TaskId| self.role.guarantee().and_then(|guarantee| guarantee.core_of(id));
         let (mut tasks, mut not_guaranteed) = (Vec::new(), Vec::new());
-        for (id, why) in self.set.task_ids().zip(self.role.why_not(&self.set.system)) {
+        let reasons = self.set.task_ids().zip(self.role.why_not(&self.set.system));
+        for (id, why) in reasons.filter(|(id, _)| !self.set.tasks()[*id].is_part) {
             let name = self.set.tasks()[id].name.clone();
             match why {
                 None => tasks.push(JsonGuaranteed { name, core: core_of(id).map(CoreId::index) }),

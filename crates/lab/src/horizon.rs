@@ -92,7 +92,8 @@ const MOST_NAMED: usize = 3;
 /// Names, in one sentence, the tasks about which a run up to `horizon` says nothing, because their first deadline lies
 /// beyond it; `None` if there are none.
 pub fn uncounted(set: &TaskSet, horizon: Time) -> Option<String> {
-    let beyond = set.tasks().iter().filter_map(|task| Some((task, first_deadline(task)?)));
+    let whole = set.tasks().iter().filter(|task| !task.is_part);
+    let beyond = whole.filter_map(|task| Some((task, first_deadline(task)?)));
     let beyond: Vec<(&Task, Time)> = beyond.filter(|(_, deadline)| *deadline > horizon).collect();
     let longest = beyond.iter().map(|(_, deadline)| *deadline).max()?;
     let names: Vec<String> = beyond.iter().take(MOST_NAMED).map(|(task, _)| format!("{:?}", task.name)).collect();
@@ -110,7 +111,7 @@ pub fn uncounted(set: &TaskSet, horizon: Time) -> Option<String> {
 
 /// Returns the approximate number of jobs released before `date`. Bursts count as a whole.
 pub fn expected_jobs(set: &TaskSet, date: Time) -> f64 {
-    set.task_ids().map(|task| jobs_of(set, task, date)).sum()
+    set.whole_tasks().map(|task| jobs_of(set, task, date)).sum()
 }
 
 /// Returns the approximate number of preemption points, locks and unlocks of the jobs released before `date`, if all of
@@ -155,7 +156,7 @@ fn jobs_of(set: &TaskSet, id: TaskId, date: Time) -> f64 {
 
 /// Returns the number of jobs per second of all recurring tasks, in the long run and without modes.
 pub fn jobs_per_second(set: &TaskSet) -> f64 {
-    set.tasks().iter().map(Task::jobs_per_second).sum()
+    set.tasks().iter().filter(|task| !task.is_part).map(Task::jobs_per_second).sum()
 }
 
 fn arrivals_per_second(task: &Task) -> f64 {

@@ -55,6 +55,11 @@ impl<'a> WhatToChange<'a> {
         &self.set.tasks()[task].name
     }
 
+    /// Name of the task as a whole, for changes of all its parts.
+    fn whole(&self, task: TaskId) -> &str {
+        self.name(self.set.whole(task))
+    }
+
     fn names(&self, tasks: &[TaskId]) -> String {
         listed(tasks.iter().map(|task| self.name(*task)), MOST_NAMES)
     }
@@ -95,7 +100,7 @@ impl<'a> WhatToChange<'a> {
                 words(format!("shorten {}", self.name(*of)), task(*of).wcet.to_string(), to.to_string(), fewer)
             }
             Change::Period(of, to) => {
-                words(format!("slow {} down", self.name(*of)), rate(period(*of)), rate(*to), fewer)
+                words(format!("slow {} down", self.whole(*of)), rate(period(*of)), rate(*to), fewer)
             }
             Change::Deadline(of, to) => {
                 let from = task(*of).deadline;
@@ -161,7 +166,7 @@ impl<'a> WhatToChange<'a> {
         }
         for advised in &found.advice {
             if let Change::Periods(slowed) = &advised.change {
-                let each = slowed.iter().map(|(task, period)| format!("{} to {}", self.name(*task), rate(*period)));
+                let each = slowed.iter().map(|(task, period)| format!("{} to {}", self.whole(*task), rate(*period)));
                 let each: Vec<String> = each.collect();
                 let then = then(&advised.then);
                 notes
@@ -298,6 +303,7 @@ fn value_of(change: &Change) -> u64 {
 
 fn change_json(set: &TaskSet, change: &Change) -> Value {
     let name = |task: &TaskId| set.tasks()[*task].name.clone();
+    let whole = |task: &TaskId| set.tasks()[set.whole(*task)].name.clone();
     let of = |task: &TaskId| &set.tasks()[*task];
     match change {
         Change::Wcet(task, to) => {
@@ -305,10 +311,10 @@ fn change_json(set: &TaskSet, change: &Change) -> Value {
         }
         Change::Period(task, to) => {
             let from = of(task).period().map(|period| period.0);
-            json!({ "change": "period", "task": name(task), "from": from, "to": to.0 })
+            json!({ "change": "period", "task": whole(task), "from": from, "to": to.0 })
         }
         Change::Periods(slowed) => {
-            let each = slowed.iter().map(|(task, to)| json!({ "task": name(task), "to": to.0 }));
+            let each = slowed.iter().map(|(task, to)| json!({ "task": whole(task), "to": to.0 }));
             json!({ "change": "periods", "tasks": each.collect::<Vec<_>>() })
         }
         Change::Deadline(task, to) => {

@@ -4,6 +4,7 @@ mod coverage;
 mod diagnostics;
 mod everything;
 mod held_cores;
+mod parts;
 mod precedence;
 mod shared_resources;
 mod unlike_cores;

@@ -334,6 +334,11 @@ fn is_timed(task: &Task) -> bool {
 /// Returns why the dispatcher cannot run a task, if it cannot.
 pub(crate) fn refusal(task: &Task) -> Option<String> {
     let name = &task.name;
+    if task.is_part {
+        return Some(format!(
+            "task {name:?}: threads are released by dates only, and so have no parts: simulate the set, or leave parts out"
+        ));
+    }
     if !task.after.is_empty() {
         return Some(format!(
             "task {name:?} comes after others, and threads are released by dates only: simulate the set, or leave after out"

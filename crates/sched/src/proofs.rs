@@ -120,7 +120,8 @@ impl<'a> Facts<'a> {
         if keeps_to_wcets(self.worst_case()?) { self.as_edf("EDF") } else { None }
     }
 
-    /// Proof of fixed priorities; also, on one core, where tasks share resources or come after each other.
+    /// Proof of fixed priorities; also, on one core, where tasks share resources, and where tasks come after each other
+    /// of which each may use a single core.
     pub fn fixed_priorities(&self, rule: PriorityRule) -> Option<String> {
         let (name, outcome) = match &self.tasks {
             Tasks::Sharing => {

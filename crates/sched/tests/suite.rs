@@ -9,6 +9,7 @@ mod extra;
 mod guarantee;
 mod limited_preemption;
 mod panel;
+mod parts;
 mod proofs;
 mod requests;
 mod sections;

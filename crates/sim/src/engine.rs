@@ -74,6 +74,7 @@ use crate::chains::ChainMeter;
 use crate::deadline_queue::DeadlineQueue;
 use crate::metrics::{Count, End, Metrics};
 use crate::trace::{Observer, Unobserved};
+use crate::whole_jobs::WholeJobs;
 use crate::workload::{ReleasedJob, Workload};
 use error::Backlog;
 pub use error::SimError;
@@ -95,13 +96,19 @@ pub fn simulate(
 ) -> Result<Metrics, SimError> {
     if !set.chains().is_empty() {
         let mut observers = (ChainMeter::new(set, horizon), observer);
-        let mut metrics = run(set, seed, horizon, scheduler, &mut observers)?;
+        let mut metrics = match WholeJobs::of(set) {
+            Some(mut jobs) => run(set, seed, horizon, scheduler, &mut jobs.told(&mut observers as &mut dyn Observer)),
+            None => run(set, seed, horizon, scheduler, &mut observers),
+        }?;
         metrics.chains = observers.0.finish();
         return Ok(metrics);
     }
-    match observer.ignores_everything() {
-        true => run(set, seed, horizon, scheduler, &mut Unobserved),
-        false => run(set, seed, horizon, scheduler, &mut observer),
+    if observer.ignores_everything() {
+        return run(set, seed, horizon, scheduler, &mut Unobserved);
+    }
+    match WholeJobs::of(set) {
+        Some(mut jobs) => run(set, seed, horizon, scheduler, &mut jobs.told(observer)),
+        None => run(set, seed, horizon, scheduler, &mut observer),
     }
 }
 
@@ -161,6 +168,8 @@ pub struct Engine {
     next_point: Time,
     /// Jobs that wait for others; `None` if no task follows another.
     waiting: Option<Box<Waiting>>,
+    /// Jobs of tasks with parts, for observers; `None` if no task has parts.
+    whole_jobs: Option<Box<WholeJobs>>,
     /// Critical sections; `None` if no task has any.
     sections: Option<Box<Sections>>,
     /// Whether every core runs at full speed, or at the one that the machine gives it.
@@ -243,6 +252,7 @@ impl Engine {
             points: vec![Time::NEVER; set.cores()],
             next_point: Time::NEVER,
             waiting: Waiting::of(set.tasks()),
+            whole_jobs: WholeJobs::of(&set),
             sections: Sections::of(&set),
             all_full: true,
             known: set.clone(),
@@ -324,8 +334,10 @@ impl Engine {
     /// Adds a job that leaves to the metrics if its deadline is within the horizon, and tells the observer.
     fn count(&mut self, id: JobId, end: End, observer: &mut impl Observer) {
         let job = &self.jobs[id.index()];
-        if job.deadline <= self.horizon {
-            self.metrics.record(job, end, self.now);
+        match &mut self.waiting {
+            Some(waiting) => waiting.record(&mut self.metrics, job, end, self.now, self.horizon),
+            None if job.deadline <= self.horizon => self.metrics.record(job, end, self.now),
+            None => {}
         }
         let first_start = self.hidden[id.index()].first_start;
         observer.left(job, Some(first_start).filter(|start| *start != Time::NEVER), end, self.now);
@@ -374,14 +386,20 @@ impl Engine {
     fn count_unreleased(&mut self, observer: &mut impl Observer) {
         for release in self.workload.still_delayed(self.horizon) {
             let job = new_job(&release, &self.known.system);
-            self.metrics.record(&job, End::Unfinished, self.now);
+            match &mut self.waiting {
+                Some(waiting) => waiting.record(&mut self.metrics, &job, End::Unfinished, self.now, self.horizon),
+                None => self.metrics.record(&job, End::Unfinished, self.now),
+            }
             observer.left(&job, None, End::Unfinished, self.now);
         }
     }
 
     /// Ends the run at the horizon and returns its metrics.
-    pub fn finish(self, mut observer: &mut dyn Observer) -> Metrics {
-        self.finish_observed(&mut observer)
+    pub fn finish(mut self, mut observer: &mut dyn Observer) -> Metrics {
+        match self.whole_jobs.take() {
+            Some(mut jobs) => self.finish_observed(&mut jobs.told(observer)),
+            None => self.finish_observed(&mut observer),
+        }
     }
 
     fn finish_observed(mut self, observer: &mut impl Observer) -> Metrics {

@@ -122,7 +122,7 @@ impl<'a, W: Write> ChromeTrace<'a, W> {
         write!(out, "{{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n{}", process(1, "cores"))?;
         let graph = Precedence::of(set.tasks()).ok().flatten();
         let read_at_start = |reader: TaskId| {
-            let reads = set.tasks()[reader].reads.iter().copied();
+            let reads = set.tasks()[set.first_part(reader)].reads.iter().copied();
             reads.filter(|read| is_read_at_start(set, *read, reader)).collect()
         };
         let reads = set.task_ids().map(read_at_start).collect();
@@ -133,7 +133,8 @@ impl<'a, W: Write> ChromeTrace<'a, W> {
             trace.write(&json!({"ph": "M", "pid": 1, "tid": core.0, "name": "thread_name", "args": args}));
         }
         trace.write(&process(2, "missed deadlines"));
-        for (index, task) in set.tasks().iter().enumerate() {
+        for id in set.whole_tasks() {
+            let (index, task) = (id.0, &set.tasks()[id]);
             let labels: Vec<String> =
                 labels::preemption(task.preemption).into_iter().chain(labels::estimate(task)).collect();
             let name = match labels.is_empty() {
@@ -223,7 +224,7 @@ impl<W: Write> Observer for ChromeTrace<'_, W> {
             return;
         }
         let task = job.task;
-        for before in &self.set.tasks()[task].after {
+        for before in &self.set.tasks()[self.set.first_part(task)].after {
             self.flow("f", "after", (*before, job.task, job.number), core, us(now));
         }
         for at in 0..self.reads[task].len() {
@@ -240,7 +241,7 @@ impl<W: Write> Observer for ChromeTrace<'_, W> {
         let graph = self.graph.as_ref().filter(|_| end == End::Completed);
         let successors = graph.map_or_else(Vec::new, |graph| graph.successors(job.task).to_vec());
         for after in successors {
-            let flow = (job.task, after, job.number);
+            let flow = (job.task, self.set.whole(after), job.number);
             self.flow("s", "after", flow, job.last_core.unwrap_or_default(), last_instant(now));
         }
         let newest = &mut self.newest[job.task];

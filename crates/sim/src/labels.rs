@@ -92,6 +92,19 @@ pub fn cores_of(system: &System, task: TaskId) -> Option<String> {
     Some(if is_whole { names.join(", ") } else { format!("{numbered} {}", numbers.join(", ")) })
 }
 
+/// Returns where the parts of a task run in turn, with their limits on preemption: "any core → gpu (not preempted) → any
+/// core".
+pub fn parts(system: &System, whole: TaskId) -> String {
+    let part = |part: TaskId| {
+        let cores = cores_of(system, part).unwrap_or_else(|| "any core".into());
+        match preemption(system.tasks()[part].preemption) {
+            Some(limit) => format!("{cores} ({limit})"),
+            None => cores,
+        }
+    };
+    system.parts(whole).map(part).collect::<Vec<_>>().join(" → ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -20,6 +20,7 @@ mod seeds;
 pub mod statistics;
 mod survival;
 mod trace;
+mod whole_jobs;
 mod windows;
 mod workload;
 

@@ -132,18 +132,26 @@ impl JobStream {
 }
 
 impl Workload {
-    /// Returns every job of a run whose deadline is within the horizon. These are the jobs that metrics count.
+    /// Returns every job of a run whose deadline is within the horizon. These are the jobs that metrics count: of a task
+    /// with parts, the last one.
     pub fn counted(set: &TaskSet, seed: u64, horizon: Time) -> Vec<ReleasedJob> {
+        let mut counted = Workload::with_parts(set, seed, horizon);
+        counted.retain(|release| !set.tasks()[release.task].is_part);
+        counted
+    }
+
+    /// Returns every job of a run whose deadline is within the horizon, and every part of such jobs.
+    pub fn with_parts(set: &TaskSet, seed: u64, horizon: Time) -> Vec<ReleasedJob> {
         let mut workload = Workload::until(set, seed, horizon);
-        let mut counted = Vec::new();
+        let mut all = Vec::new();
         while workload.next_time() < horizon {
             let Some(release) = workload.pop() else { break };
             if release.deadline <= horizon {
-                counted.push(release);
+                all.push(release);
             }
         }
-        counted.extend(workload.still_delayed(horizon));
-        counted
+        all.extend(workload.still_delayed(horizon));
+        all
     }
 }
 

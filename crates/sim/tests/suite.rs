@@ -5,5 +5,6 @@ mod engine;
 mod invariants;
 mod naive_simulator;
 mod outlook;
+mod parts;
 mod preemption;
 mod support;

@@ -156,7 +156,7 @@ impl Goal {
         let critical = place(|measure| matches!(measure, Measure::Critical(_)));
         let by_value = value < met;
         let mut worths = Worths { by_value, levels: Vec::new(), mean: 1.0 };
-        let kinds: Vec<(u8, f64)> = tasks.iter().flat_map(kinds).collect();
+        let kinds: Vec<(u8, f64)> = tasks.iter().filter(|task| !task.is_part).flat_map(kinds).collect();
         if critical < met.min(value) {
             let highest = kinds.iter().map(|(level, _)| *level).max().unwrap_or(0);
             for level in 0..=highest {

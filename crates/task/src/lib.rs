@@ -40,6 +40,7 @@ mod locks;
 mod log_normal;
 mod machine;
 mod mode;
+mod parts;
 mod placement;
 mod placement_with_locks;
 mod precedence;

@@ -7,6 +7,7 @@
 //! A [`Chain`] is a path through the tasks whose reaction time and data age are measured. Each step follows the one
 //! before, or reads the newest value that it has written.
 
+use crate::parts::{first_part, loose_part};
 use crate::{Arrival, Job, System, Task, TaskId, Time};
 use alloc::{format, string::String, vec, vec::Vec};
 
@@ -40,7 +41,7 @@ impl Communication {
 pub struct Chain {
     /// Name, unique among the chains of the set.
     pub name: String,
-    /// Tasks, at least two. Each task follows or reads the one before it.
+    /// Tasks, at least two. Each task follows or reads the one before it. A task with parts is named once, as a whole.
     pub tasks: Vec<TaskId>,
     /// End-to-end deadline, from the arrival of a job of the first task to the first output with its data or newer
     /// data. For a chain whose every step follows the one before, that output is the job of the last task with the same
@@ -58,7 +59,7 @@ impl Chain {
 
     /// Returns for each step whether it follows the task before; otherwise it reads its newest value.
     pub fn steps<'a>(&'a self, tasks: &'a [Task]) -> impl Iterator<Item = bool> + 'a {
-        self.tasks.windows(2).map(|pair| tasks[pair[1]].after.contains(&pair[0]))
+        self.tasks.windows(2).map(|pair| tasks[first_part(tasks, pair[1])].after.contains(&pair[0]))
     }
 }
 
@@ -105,6 +106,9 @@ pub enum PrecedenceProblem {
         /// The task of the step.
         after: String,
     },
+    /// A part of a task is not followed by the next part, and by it alone.
+    #[error("it is a part, and the next task does not come after it alone")]
+    LoosePart,
     /// The end-to-end deadline is zero or longer than [`Time::MAX_INPUT`].
     #[error("its deadline is zero or too long")]
     Deadline,
@@ -276,6 +280,9 @@ pub(crate) fn validate(tasks: &[Task], chains: &[Chain]) -> Result<(), (String, 
             }
         }
     }
+    if let Some(part) = loose_part(tasks) {
+        return Err((tasks[part].name.clone(), PrecedenceProblem::LoosePart));
+    }
     chains.iter().try_for_each(|chain| chain.problem(tasks).map_or(Ok(()), |what| Err((chain.name.clone(), what))))
 }
 
@@ -295,8 +302,10 @@ impl Chain {
         if self.deadline.is_some_and(|deadline| deadline == Time::ZERO || deadline > Time::MAX_INPUT) {
             return Some(PrecedenceProblem::Deadline);
         }
-        let joined =
-            |pair: &&[TaskId]| tasks[pair[1]].after.contains(&pair[0]) || tasks[pair[1]].reads.contains(&pair[0]);
+        let joined = |pair: &&[TaskId]| {
+            let second = &tasks[first_part(tasks, pair[1])];
+            second.after.contains(&pair[0]) || second.reads.contains(&pair[0])
+        };
         let apart = self.tasks.windows(2).find(|pair| !joined(pair))?;
         let [before, after] = [apart[0], apart[1]].map(|index| tasks[index].name.clone());
         Some(PrecedenceProblem::Unconnected { before, after })

@@ -59,6 +59,9 @@ pub struct Task {
     pub sections: Vec<Section>,
     /// Cores that jobs of this task may run on.
     pub cores: CoreSet,
+    /// Whether its jobs are parts of those of the next task, which comes after this one. Such jobs do not count by
+    /// themselves; see [`crate::System::whole`].
+    pub is_part: bool,
 }
 
 /// Largest number of preemption points in one job.
@@ -253,6 +256,7 @@ replaced_fields! {
     with_reads reads: Vec<TaskId>,
     with_sections sections: Vec<Section>,
     with_cores cores: CoreSet,
+    with_is_part is_part: bool,
 }
 
 /// Model of the true execution times of a task's jobs.
@@ -350,6 +354,7 @@ impl Task {
             reads: Vec::new(),
             sections: Vec::new(),
             cores: CoreSet::ALL,
+            is_part: false,
         }
     }
 

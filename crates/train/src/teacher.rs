@@ -60,7 +60,8 @@ impl Scheduler for Hindsight {
         let mut jobs: Vec<JobId> = view.active.to_vec();
         jobs.sort_unstable_by_key(|id| {
             let job = view.job(*id);
-            let is_kept = self.kept.contains(&(job.task, job.number)) && !job.is_impossible(view.now);
+            let is_kept =
+                self.kept.contains(&(view.system.whole(job.task), job.number)) && !job.is_impossible(view.now);
             (!is_kept, job.is_impossible(view.now), job.deadline, job.tie())
         });
         jobs.truncate(view.cores());

@@ -102,6 +102,11 @@ impl Subject {
     }
 }
 
+/// Names of the tasks. The parts of a task have none of their own here.
+fn whole_names(set: &TaskSet) -> impl Iterator<Item = &str> {
+    set.tasks().iter().filter(|task| !task.is_part).map(|task| task.name.as_str())
+}
+
 /// Rejects conditions on schedulers that will not run, and on levels and tasks that the set does not have.
 pub fn refuse_unknown(conditions: &[Condition], schedulers: &[String], set: &TaskSet) -> Result<()> {
     for Condition { text, scheduler, subject, .. } in conditions {
@@ -113,8 +118,8 @@ pub fn refuse_unknown(conditions: &[Condition], schedulers: &[String], set: &Tas
             Subject::Level(level) if !set.levels().contains(level) => {
                 bail!("--fail-if {text:?}: no task has criticality {level}");
             }
-            Subject::Task(name) if set.tasks().iter().all(|task| task.name != *name) => {
-                let meant = did_you_mean(name, set.tasks().iter().map(|task| task.name.as_str()));
+            Subject::Task(name) if !whole_names(set).any(|known| known == name) => {
+                let meant = did_you_mean(name, whole_names(set));
                 bail!("--fail-if {text:?}: there is no task {name:?}{meant}");
             }
             _ => {}

@@ -240,14 +240,15 @@ pub(crate) static MODELS: [Model<OfExecution, Make>; 8] = [
         table: with(&[
             model_row(),
             parameter(
-                Spec::new("samples", Kind::List(&Kind::PositiveTime, 1, usize::MAX), "measured times").unless("file"),
+                Spec::new("samples", Kind::List(&Kind::PositiveTime, 1, usize::MAX), "measured times")
+                    .unless(&["file"]),
                 |draft, given| put(&mut draft.samples, given.items()?.map(|item| item.time()).collect()),
             ),
             parameter(
-                Spec::new("file", Kind::Text, "CSV file with measured times").unless("samples"),
+                Spec::new("file", Kind::Text, "CSV file with measured times").unless(&["samples"]),
                 |draft, given| put(&mut draft.file, given.text().map(|_| given)),
             ),
-            parameter(Spec::new("column", Kind::Text, "its column").unless("samples"), |draft, given| {
+            parameter(Spec::new("column", Kind::Text, "its column").unless(&["samples"]), |draft, given| {
                 put(&mut draft.column, given.text())
             }),
         ]),

@@ -79,7 +79,7 @@ pub(crate) static JOB: Table<Plain<JobDraft, JobRow>> = Table {
             |_, row| Some(ns(row.job.execution)),
         ),
         Row::new(
-            Spec { kind: Kind::Time, ..DEADLINE.spec }.doc("absolute deadline, after the release").unless("slo"),
+            Spec { kind: Kind::Time, ..DEADLINE.spec }.doc("absolute deadline, after the release").unless(&["slo"]),
             |draft, given| put(&mut draft.deadline, given.time()),
             |_, row| Some(ns(row.job.deadline)),
         ),

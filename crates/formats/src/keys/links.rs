@@ -41,9 +41,10 @@ pub(super) fn names(given: Given<'_>) -> Result<Vec<Named>, Problem> {
     }
 }
 
-/// Returns the list of the names of tasks.
+/// Returns the list of the names of tasks. Parts have the name of the whole, which is among them.
 pub(super) fn write_names(set: &TaskSet, tasks: &[TaskId]) -> Out {
-    Out::list(tasks.iter().map(|task| text(&set.tasks()[*task].name)))
+    let wholes = tasks.iter().map(|task| &set.tasks()[*task]).filter(|task| !task.is_part);
+    Out::list(wholes.map(|task| text(&task.name)))
 }
 
 /// Ids of the tasks by their names.
@@ -51,7 +52,7 @@ pub(crate) struct TaskIds(BTreeMap<String, TaskId>);
 
 impl TaskIds {
     pub fn of(set: &TaskSet) -> TaskIds {
-        TaskIds(set.task_ids().map(|id| (set.tasks()[id].name.clone(), id)).collect())
+        TaskIds(set.whole_tasks().map(|id| (set.tasks()[id].name.clone(), id)).collect())
     }
 
     /// Returns the task with a name that stands in this line.

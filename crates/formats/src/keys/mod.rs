@@ -16,6 +16,7 @@ mod links;
 mod machine;
 mod mode;
 mod models;
+mod parts;
 mod preemption;
 mod sections;
 mod set;
@@ -37,6 +38,7 @@ pub(crate) use links::{CHAIN, Named, TaskIds};
 pub(crate) use machine::{CORE, CoreGroup, implied_cores};
 pub(crate) use mode::{MODE, ModeDraft};
 pub(crate) use models::gap;
+pub(crate) use parts::{PART, PARTS_KEY};
 pub(crate) use sections::{SECTION, SECTIONS};
 use set::COMMUNICATION;
 pub(crate) use set::{COSTS, SERVER, SET, SetDraft, TIME_UNIT, unknown_server};
@@ -70,8 +72,8 @@ pub(crate) struct Spec {
 #[derive(Clone, Copy)]
 pub(crate) enum Need {
     Required,
-    /// Required unless there is a key with this name.
-    Unless(&'static str),
+    /// Required unless there is a key with one of these names.
+    Unless(&'static [&'static str]),
     /// Required by its model, which needs this, in words.
     Parameter(&'static str),
     /// What holds without the key: a JSON value in backticks, or words.
@@ -133,8 +135,8 @@ impl Spec {
         Spec { need: Need::Required, ..self }
     }
 
-    pub const fn unless(self, other: &'static str) -> Spec {
-        Spec { need: Need::Unless(other), ..self }
+    pub const fn unless(self, others: &'static [&'static str]) -> Spec {
+        Spec { need: Need::Unless(others), ..self }
     }
 
     pub const fn parameter(self, what: &'static str) -> Spec {

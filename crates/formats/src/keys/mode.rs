@@ -78,8 +78,9 @@ pub(crate) static MODE: Table<OfMode> = Table {
                 set(&mut draft.slower, given.entries()?.map(factor).collect())
             },
             |set, mode| {
+                let wholes = mode.slower.iter().filter(|(task, _)| !set.tasks()[*task].is_part);
                 let factor = |(task, factor): &(TaskId, f64)| (set.tasks()[*task].name.clone(), Out::Number(*factor));
-                (!mode.slower.is_empty()).then(|| Out::Named(mode.slower.iter().map(factor).collect()))
+                (!mode.slower.is_empty()).then(|| Out::Named(wholes.map(factor).collect()))
             },
         ),
         Row::new(

@@ -210,9 +210,9 @@ pub(crate) static SET: Table<OfSet> = Table {
             |set, _| SERVER.list(set, set.servers()),
         ),
         Row::new(
-            tables("task", &Kind::Table(&TASK), "the tasks").unless(BURSTS).see("#task"),
+            tables("task", &Kind::Table(&TASK), "the tasks").unless(&[BURSTS]).see("#task"),
             |draft, given| set(&mut draft.tasks, given.node.list(given.name)),
-            |set, _| TASK.list(set, set.tasks().iter().filter(|task| !is_burst(task))),
+            |set, _| TASK.list(set, set.tasks().iter().filter(|task| !is_burst(task) && !task.is_part)),
         ),
         Row::new(
             tables(BURSTS, &Kind::Table(&BURST), "load peaks").see("#burst-a-load-peak"),

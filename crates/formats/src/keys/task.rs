@@ -1,6 +1,6 @@
 //! Keys of `[[task]]` and `[[burst]]`, and of the tables within them.
 
-use temponet_task::{Arrival, Attribute, ExecutionModel, Gap, Preemption, Task, Time};
+use temponet_task::{Arrival, Attribute, ExecutionModel, Gap, Preemption, Task, TaskSet, Time};
 use temponet_wording::did_you_mean;
 
 use super::estimate::{ESTIMATE, estimate};
@@ -8,6 +8,7 @@ use super::execution::{EXECUTION, names as models, specs, write_model};
 use super::links::{NAMES, Named, names, write_names};
 use super::machine::{CORES, affinity, write_affinity};
 use super::models::{gaps, write_gap};
+use super::parts::{PARTS, PARTS_KEY, first, has_parts};
 use super::preemption::{PREEMPTION, preemption, write_preemption};
 use super::sections::{SECTIONS, SectionDraft};
 use super::{Csv, Given, Key, Kind, NAME, Spec, Subject, Table, put, set};
@@ -38,6 +39,8 @@ pub(crate) struct TaskDraft<'a> {
     pub preemption: Option<(Preemption, usize)>,
     /// Critical sections with the names of their resources and their lines.
     pub sections: Vec<(SectionDraft, usize)>,
+    /// Parts of the task, with their tables.
+    pub parts: Vec<(TaskDraft<'a>, &'a Node)>,
     /// Number of jobs of a burst, and how long the peak lasts.
     pub jobs: u32,
     pub lasts: Option<Time>,
@@ -61,6 +64,7 @@ impl<'a> TaskDraft<'a> {
             reads: Vec::new(),
             preemption: None,
             sections: Vec::new(),
+            parts: Vec::new(),
             jobs: 0,
             lasts: None,
         }
@@ -99,10 +103,10 @@ pub(crate) const OWN_NAME: Row = Row::new(
 /// Time between arrivals.
 pub(crate) const PERIOD: Row = Row::new(
     Spec::new("period", Kind::PositiveTime, "time between arrivals; the shortest such time for sporadic tasks")
-        .unless(AFTER)
+        .unless(&[AFTER])
         .lost(None),
     |draft, given| put(&mut draft.period, given.at(given.time())),
-    |_, task| task.after.is_empty().then(|| time(task.period().unwrap_or_default())),
+    |set, task| first(set, task).after.is_empty().then(|| time(task.period().unwrap_or_default())),
 );
 
 /// Worst-case execution time.
@@ -118,7 +122,10 @@ pub(crate) const DEADLINE: Row = Row::new(
     .default("the period; with `after`, that of the chains through the task")
     .lost(None),
     |draft, given| put(&mut draft.deadline, given.time()),
-    |_, task| (!task.after.is_empty() || Some(task.deadline) != task.period()).then(|| time(task.deadline)),
+    |set, task| {
+        let follows = !first(set, task).after.is_empty();
+        (follows || Some(task.deadline) != task.period()).then(|| time(task.deadline))
+    },
 );
 
 /// First arrival.
@@ -128,7 +135,7 @@ pub(crate) const OFFSET: Row = Row::new(
         draft.arrives_by(given);
         set(&mut draft.task.offset, given.time())
     },
-    |_, task| own_time(task, task.offset),
+    |set, task| own_time(first(set, task), task.offset),
 );
 
 /// Level of criticality.
@@ -179,17 +186,47 @@ pub(super) const OWN_PREEMPTION: Row =
 pub(super) const OWN_CORES: Row =
     Row::new(CORES, |draft, given| set(&mut draft.task.cores, affinity(given)), write_affinity);
 
+/// Worst-case execution time of a task or of a part.
+pub(super) const OWN_WCET: Row = Row::new(
+    WCET.doc("worst-case execution time; where times are measured, the greatest if not said").unless(&[EXECUTION]),
+    |draft, given| put(&mut draft.wcet, given.time()),
+    |_, task| Some(time(task.wcet)),
+);
+
+/// Best-case execution time.
+pub(super) const BCET: Row = Row::new(
+    Spec::new("bcet", Kind::PositiveTime, "best-case execution time").default("the wcet").lost(VARIATION),
+    |draft, given| put(&mut draft.bcet, given.time()),
+    |_, task| varies(task).then(|| time(task.bcet)),
+);
+
+/// Model of the execution times.
+pub(super) const MODEL: Row = Row::new(
+    Spec::new(EXECUTION, Kind::Either(&[Kind::Word(models), Kind::Models(specs)]), "what a job really takes")
+        .default("wcet; uniform with a `bcet`; Weibull with an `acet`")
+        .lost(VARIATION)
+        .see("#execution-times"),
+    |draft, given| put(&mut draft.execution, Ok(given.node)),
+    |_, task| write_model(below_wcet(&task.execution)).filter(|_| varies(task)),
+);
+
+/// Average execution time.
+pub(super) const ACET: Row = Row::new(
+    Spec::new("acet", Kind::PositiveTime, "average execution time").default("unknown").lost(VARIATION),
+    |draft, given| put(&mut draft.task.acet, given.time()),
+    |_, task| task.acet.map(time),
+);
+
 /// Keys of `[[task]]`.
 pub(crate) static TASK: Table<OfTask> = Table {
     what: "task",
     keys: &[
         OWN_NAME,
         PERIOD,
-        Row::new(
-            WCET.doc("worst-case execution time; where times are measured, the greatest if not said").unless(EXECUTION),
-            |draft, given| put(&mut draft.wcet, given.time()),
-            |_, task| Some(time(task.wcet)),
-        ),
+        Row::new(OWN_WCET.spec.unless(&[EXECUTION, PARTS_KEY]), OWN_WCET.read, |set, task| {
+            written_unless_in_parts(set, task, &OWN_WCET)
+        }),
+        PARTS,
         DEADLINE,
         OFFSET,
         Row::new(
@@ -203,7 +240,7 @@ pub(crate) static TASK: Table<OfTask> = Table {
                 draft.arrives_by(given);
                 set(&mut draft.task.jitter, given.time())
             },
-            |_, task| own_time(task, task.jitter),
+            |set, task| own_time(first(set, task), first(set, task).jitter),
         ),
         Row::new(
             Spec::new("kind", Kind::Word(|| vec!["periodic", "sporadic"]), "how jobs arrive")
@@ -214,7 +251,7 @@ pub(crate) static TASK: Table<OfTask> = Table {
                 draft.arrives_by(given);
                 set(&mut draft.is_sporadic, given.word(is_sporadic))
             },
-            |_, task| sporadic_gap(task).map(|_| text("sporadic")),
+            |set, task| sporadic_gap(first(set, task)).map(|_| text("sporadic")),
         ),
         Row::new(
             Spec::new("gap", Kind::Models(gaps), "time between arrivals of a sporadic task, never below the period")
@@ -225,28 +262,16 @@ pub(crate) static TASK: Table<OfTask> = Table {
                 draft.arrives_by(given);
                 put(&mut draft.gap, Ok(given.node))
             },
-            |_, task| {
-                write_gap(sporadic_gap(task).filter(|gap| **gap != default_gap(task.period().unwrap_or_default()))?)
+            |set, task| {
+                write_gap(
+                    sporadic_gap(first(set, task))
+                        .filter(|gap| **gap != default_gap(task.period().unwrap_or_default()))?,
+                )
             },
         ),
-        Row::new(
-            Spec::new("bcet", Kind::PositiveTime, "best-case execution time").default("the wcet").lost(VARIATION),
-            |draft, given| put(&mut draft.bcet, given.time()),
-            |_, task| varies(task).then(|| time(task.bcet)),
-        ),
-        Row::new(
-            Spec::new(EXECUTION, Kind::Either(&[Kind::Word(models), Kind::Models(specs)]), "what a job really takes")
-                .default("wcet; uniform with a `bcet`; Weibull with an `acet`")
-                .lost(VARIATION)
-                .see("#execution-times"),
-            |draft, given| put(&mut draft.execution, Ok(given.node)),
-            |_, task| write_model(below_wcet(&task.execution)).filter(|_| varies(task)),
-        ),
-        Row::new(
-            Spec::new("acet", Kind::PositiveTime, "average execution time").default("unknown").lost(VARIATION),
-            |draft, given| put(&mut draft.task.acet, given.time()),
-            |_, task| task.acet.map(time),
-        ),
+        Row::new(BCET.spec, BCET.read, |set, task| written_unless_in_parts(set, task, &BCET)),
+        Row::new(MODEL.spec, MODEL.read, |set, task| written_unless_in_parts(set, task, &MODEL)),
+        Row::new(ACET.spec, ACET.read, |set, task| written_unless_in_parts(set, task, &ACET)),
         Row::new(
             Spec {
                 alias: Some("estimate_error"),
@@ -304,14 +329,17 @@ pub(crate) static TASK: Table<OfTask> = Table {
             |draft, given| extra(draft, Attribute::Server, server(given)),
             |set, task| task.extra.get(Attribute::Server).map(|server| text(&set.servers()[server as usize].name)),
         ),
-        OWN_PREEMPTION,
+        Row::new(PREEMPTION, OWN_PREEMPTION.read, |set, task| written_unless_in_parts(set, task, &OWN_PREEMPTION)),
         Row::new(
             Spec::new(AFTER, NAMES, "names of the tasks that this one comes after")
                 .rank(1)
                 .see("#precedence-and-chains")
                 .csv(Csv::Column("; ")),
             |draft, given| put(&mut draft.after, names(given)),
-            |set, task| (!task.after.is_empty()).then(|| write_names(set, &task.after)),
+            |set, task| {
+                let after = &first(set, task).after;
+                (!after.is_empty()).then(|| write_names(set, after))
+            },
         ),
         Row::new(
             Spec::new("reads", NAMES, "names of the tasks whose newest values its jobs read")
@@ -319,12 +347,20 @@ pub(crate) static TASK: Table<OfTask> = Table {
                 .csv(Csv::Column("; "))
                 .example("[\"camera\"]"),
             |draft, given| set(&mut draft.reads, names(given)),
-            |set, task| (!task.reads.is_empty()).then(|| write_names(set, &task.reads)),
+            |set, task| {
+                let reads = &first(set, task).reads;
+                (!reads.is_empty()).then(|| write_names(set, reads))
+            },
         ),
-        OWN_CORES,
+        Row::new(CORES, OWN_CORES.read, |set, task| written_unless_in_parts(set, task, &OWN_CORES)),
         SECTIONS,
     ],
 };
+
+/// Returns the value of a key that parts state for themselves, unless the task has parts.
+fn written_unless_in_parts(set: &TaskSet, task: &Task, key: &Row) -> Option<Out> {
+    if has_parts(set, task) { None } else { (key.write)(set, task) }
+}
 
 /// Returns a time that a task states for itself, unless it is zero or the task arrives with others.
 fn own_time(task: &Task, value: Time) -> Option<Out> {

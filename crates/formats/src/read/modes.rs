@@ -29,7 +29,11 @@ pub(super) fn modes(
         let mut draft = ModeDraft { mode, slower: Vec::new(), stop: None, released: None };
         MODE.read(node, &mut draft, &file)?;
         let graph = Graph { set, precedence: graph.as_ref() };
-        let slower = draft.slower.iter().map(|(task, factor, line)| (*task, Some(*factor), *line));
+        let parts = |task: TaskId| set.parts(task);
+        let slower = draft.slower.iter().flat_map(|(task, factor, line)| {
+            let (factor, line) = (Some(*factor), *line);
+            parts(*task).map(move |part| (part, factor, line))
+        });
         let slower = graph.with_followers(slower, None, "slower")?;
         let slower = slower.into_iter().filter_map(|(task, factor)| Some((task, factor?))).collect();
         let stop = match (draft.stop, draft.released) {
@@ -38,15 +42,18 @@ pub(super) fn modes(
                 return Err(Problem::at(line, both));
             }
             (Some((named, _)), None) => {
-                let stopped = named.into_iter().map(|(task, line)| (task, true, line));
+                let stopped =
+                    named.into_iter().flat_map(|(task, line)| parts(task).map(move |part| (part, true, line)));
                 graph.with_followers(stopped, false, "stop")?
             }
             (None, Some((released, line))) => {
+                let released: Vec<TaskId> = released.into_iter().flat_map(parts).collect();
                 whole_graphs(&graph, &released, line)?;
                 let stops = |task: TaskId| (task, !released.contains(&task));
                 let stopped: Vec<(TaskId, bool)> = set.task_ids().map(stops).filter(|(_, stops)| *stops).collect();
                 if !stopped.is_empty() {
-                    let names = stopped.iter().map(|(task, _)| set.tasks()[*task].name.as_str());
+                    let wholes = stopped.iter().map(|(task, _)| &set.tasks()[*task]).filter(|task| !task.is_part);
+                    let names = wholes.map(|task| task.name.as_str());
                     let names = listed(names.collect::<Vec<_>>(), MOST_NAMES);
                     notes.add(line, format!("mode {:?}: tasks = […] stops every other task: {names}", draft.mode.name));
                 }
@@ -69,7 +76,7 @@ struct Graph<'a> {
 
 impl Graph<'_> {
     fn name(&self, task: TaskId) -> &str {
-        &self.set.tasks()[task].name
+        &self.set.tasks()[self.set.whole(task)].name
     }
 
     /// Returns what a key says about each task that it names, with its line, and about those that come after them. What

@@ -6,12 +6,13 @@
 
 use temponet_task::{Chain, Communication, TaskId, TaskSet, Time};
 
-use super::{Names, hopeless};
+use super::{Names, hopeless, hopeless_parts};
 use crate::Problem;
 use crate::keys::{CHAIN, Context, Named, TaskDraft, TaskIds};
 use crate::node::Node;
 
 /// What a task says about other tasks.
+#[derive(Clone)]
 pub(super) struct Links {
     /// Line of the task.
     line: usize,
@@ -20,6 +21,10 @@ pub(super) struct Links {
     /// Period that a task with `after` states, with its line.
     period: Option<(Time, usize)>,
     states_deadline: bool,
+    /// Whether the task as a whole arrives with others.
+    follows: bool,
+    /// Whether it comes after the task before it in the list, as the next part.
+    is_next_part: bool,
 }
 
 impl Links {
@@ -27,6 +32,8 @@ impl Links {
     pub fn of(line: usize, draft: &mut TaskDraft<'_>) -> Links {
         Links {
             line,
+            follows: draft.after.is_some(),
+            is_next_part: false,
             period: draft.period.filter(|_| draft.after.is_some()),
             after: draft.after.take().unwrap_or_default(),
             reads: std::mem::take(&mut draft.reads),
@@ -34,9 +41,14 @@ impl Links {
         }
     }
 
-    /// Whether the task arrives with others.
+    /// Returns what a part says that comes after another one of the task.
+    pub fn next_part(&self) -> Links {
+        Links { after: Vec::new(), reads: Vec::new(), period: None, is_next_part: true, ..self.clone() }
+    }
+
+    /// Whether the task as a whole arrives with others.
     pub fn follows(&self) -> bool {
-        !self.after.is_empty()
+        self.follows
     }
 }
 
@@ -50,27 +62,27 @@ pub(super) fn connect(
     file: &Context<'_>,
 ) -> Result<Vec<Problem>, Problem> {
     let ids = TaskIds::of(set);
-    for (task, link) in set.system.tasks_mut().iter_mut().zip(links) {
+    for (at, (task, link)) in set.system.tasks_mut().iter_mut().zip(links).enumerate() {
         (task.after, task.reads) = (ids.find_all(&link.after)?, ids.find_all(&link.reads)?);
+        task.after.extend(link.is_next_part.then(|| TaskId::new(at - 1)));
     }
     let line_of =
         |task: TaskId| links.get(task.index()).map_or(0, |link| link.after.first().map_or(link.line, |name| name.1));
     let followed = set.system.follow_sources();
     followed.map_err(|(task, problem)| {
-        Problem::at(line_of(task), format!("task {:?}: after: {problem}", set.tasks()[task].name))
+        Problem::at(line_of(task), format!("task {:?}: after: {problem}", set.tasks()[set.whole(task)].name))
     })?;
     for (id, link) in set.task_ids().zip(links) {
-        let (task, period) = (&set.tasks()[id], set.tasks()[id].period().unwrap_or_default());
+        let (whole, task) = (set.whole(id), &set.tasks()[id]);
+        let (name, period) = (&set.tasks()[whole].name, task.period().unwrap_or_default());
         if let Some((stated, line)) = link.period.filter(|(stated, _)| *stated != period) {
-            let message =
-                format!("task {:?}: period = {stated}, but the tasks that it comes after have {period}", task.name);
+            let message = format!("task {name:?}: period = {stated}, but the tasks that it comes after have {period}");
             return Err(Problem::at(line, message));
         }
-        let unusable =
-            task.reads.iter().find(|read| **read == id || task.reads.iter().filter(|other| other == read).count() > 1);
-        if let Some(read) = unusable {
-            let what = if *read == id { "itself".into() } else { format!("{:?} twice", set.tasks()[*read].name) };
-            return Err(Problem::at(link.reads[0].1, format!("task {:?}: reads names {what}", task.name)));
+        let is_twice = |read: &TaskId| task.reads.iter().filter(|other| *other == read).count() > 1;
+        if let Some(read) = task.reads.iter().find(|read| **read == whole || is_twice(read)) {
+            let what = if *read == whole { "itself".into() } else { format!("{:?} twice", set.tasks()[*read].name) };
+            return Err(Problem::at(link.reads[0].1, format!("task {name:?}: reads names {what}")));
         }
     }
     let (mut chain_names, mut warnings) = (Names::default(), Vec::new());
@@ -84,8 +96,8 @@ pub(super) fn connect(
     // The shortest deadline of the chains through each task.
     let mut shortest: Vec<Option<Time>> = vec![None; set.tasks().len()];
     for (chain, deadline) in set.chains().iter().filter_map(|chain| Some((chain, chain.deadline?))) {
-        for task in &chain.tasks {
-            shortest[*task] = Some(shortest[*task].map_or(deadline, |other| other.min(deadline)));
+        for task in chain.tasks.iter().flat_map(|task| set.parts(*task)) {
+            shortest[task] = Some(shortest[task].map_or(deadline, |other| other.min(deadline)));
         }
     }
     for ((task, link), shortest) in set.system.tasks_mut().iter_mut().zip(links).zip(shortest) {
@@ -93,8 +105,17 @@ pub(super) fn connect(
             task.deadline = shortest.or(task.period()).unwrap_or_default();
         }
     }
-    for (task, link) in set.tasks().iter().zip(links).filter(|(_, link)| link.follows()) {
-        warnings.extend(hopeless(link.line, task, set.fastest(task)));
+    for id in set.whole_tasks() {
+        let (task, Some(link)) = (&set.tasks()[id], links.get(id.index()).filter(|link| link.follows())) else {
+            continue;
+        };
+        warnings.extend(match set.first_part(id) == id {
+            true => hopeless(link.line, task, set.fastest(task)),
+            false => {
+                let time = |part: TaskId| set.machine().fastest(part).time_for(set.tasks()[part].wcet).0;
+                hopeless_parts(link.line, task, Time(set.parts(id).map(time).fold(0, u64::saturating_add)))
+            }
+        });
     }
     Ok(warnings)
 }
@@ -115,7 +136,7 @@ fn chain(node: &Node, default: Communication, taken: &mut Names, file: &Context<
 /// Returns the warning about a chain that cannot meet its end-to-end deadline in the worst case, if it is one: its jobs
 /// run one after the other.
 fn hopeless_chain(line: usize, chain: &Chain, set: &TaskSet) -> Option<Problem> {
-    let tasks = chain.tasks.iter().map(|task| &set.tasks()[*task]);
+    let tasks = chain.tasks.iter().flat_map(|task| set.parts(*task)).map(|task| &set.tasks()[task]);
     let sum = |sum: Time, time: Time| Time(sum.0.saturating_add(time.0));
     let wcets = tasks.clone().map(|task| task.wcet).fold(Time::ZERO, sum);
     let time = tasks.map(|task| set.fastest(task).time_for(task.wcet)).fold(Time::ZERO, sum);

@@ -16,7 +16,7 @@ pub(super) struct TaskReader<'a> {
     with: &'a Context<'a>,
     /// Limit on preemption of tasks that state none, and its line.
     default_preemption: Option<(Preemption, usize)>,
-    names: Names,
+    pub(super) names: Names,
     pub warnings: Vec<Problem>,
     /// Files that tasks refer to.
     pub files: Vec<PathBuf>,
@@ -32,8 +32,8 @@ impl<'a> TaskReader<'a> {
         TaskReader { with, default_preemption, names, warnings, files, links, resources: Vec::new() }
     }
 
-    /// Reads a `[[task]]` table.
-    pub fn task(&mut self, node: &'a Node) -> Result<Task, Problem> {
+    /// Reads a `[[task]]` table. A task with parts is as many tasks.
+    pub fn task(&mut self, node: &'a Node) -> Result<Vec<Task>, Problem> {
         let mut draft = TaskDraft::new();
         TASK.read(node, &mut draft, self.with)?;
         self.names.add(draft.task.name.clone(), draft.name_line)?;
@@ -50,6 +50,9 @@ impl<'a> TaskReader<'a> {
         };
         draft.task.arrival = self.arrival(&draft, period)?;
         draft.task.deadline = draft.deadline.unwrap_or(period);
+        if !draft.parts.is_empty() {
+            return self.parts(node, draft);
+        }
         self.execution_times(node, &mut draft)?;
         self.sections(&mut draft)?;
         let links = Links::of(node.line, &mut draft);
@@ -58,7 +61,7 @@ impl<'a> TaskReader<'a> {
             self.warnings.extend(hopeless(node.line, &task, fastest));
         }
         self.links.push(links);
-        Ok(task)
+        Ok(vec![task])
     }
 
     /// Reads a `[[burst]]` table.
@@ -77,7 +80,7 @@ impl<'a> TaskReader<'a> {
     }
 
     /// Returns the task of a draft with its limit on preemption, and the speed of the fastest core that it may use.
-    fn limited(&self, draft: TaskDraft<'_>, line: usize) -> Result<(Task, Speed), Problem> {
+    pub(super) fn limited(&self, draft: TaskDraft<'_>, line: usize) -> Result<(Task, Speed), Problem> {
         let mut task = draft.task;
         if task.cores.is_all() && !self.with.machine.is_empty() && self.with.machine.iter().all(|core| core.only) {
             let message = format!("task {:?} names no core, and every core is only for tasks that name it", task.name);
@@ -105,7 +108,7 @@ impl<'a> TaskReader<'a> {
     }
 
     /// Sets the bounds and the model of the execution times, which must be consistent.
-    fn execution_times(&mut self, node: &Node, draft: &mut TaskDraft<'_>) -> Result<(), Problem> {
+    pub(super) fn execution_times(&mut self, node: &Node, draft: &mut TaskDraft<'_>) -> Result<(), Problem> {
         let task = &mut draft.task;
         let measured = draft.execution.map_or(Ok(None), |node| samples(node, self.with))?;
         let samples = measured.map(|Measured { times, file }| {

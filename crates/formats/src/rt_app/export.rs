@@ -21,7 +21,7 @@ pub struct Exported {
 pub fn to_rt_app(set: &TaskSet) -> Result<Exported, NotRepresentable> {
     let mut notes = Vec::new();
     let mut threads = Vec::new();
-    for task in set.tasks() {
+    for task in set.whole_tasks().map(|task| &set.tasks()[task]) {
         let mut say = |message: String| notes.push(format!("task {:?}: {message}", task.name));
         match thread(task, set, &mut say) {
             Ok(thread) => threads.push(format!("    {}: {thread}", serde_json::Value::from(task.name.as_str()))),
@@ -41,6 +41,9 @@ pub fn to_rt_app(set: &TaskSet) -> Result<Exported, NotRepresentable> {
 
 /// Returns the JSON object of a task's thread, or the reason why rt-app cannot represent the task.
 fn thread(task: &Task, set: &TaskSet, say: &mut impl FnMut(String)) -> Result<String, String> {
+    if task.after.iter().any(|before| set.tasks()[*before].is_part) {
+        return Err("rt-app has no tasks with parts on several cores".into());
+    }
     let period = match task.arrival {
         Arrival::Periodic { period } => period,
         Arrival::Sporadic { minimum, .. } => {

@@ -1,8 +1,8 @@
 //! What in a set the tests do not cover, item by item, and the set without it.
 
-use temponet_analysis::WorstCase;
+use temponet_analysis::{WorstCase, covers_followers};
 use temponet_sim::labels;
-use temponet_task::{Arrival, Costs, Task, TaskSet, Time};
+use temponet_task::{Arrival, Costs, Task, TaskId, TaskSet, Time};
 use temponet_wording::listed;
 
 /// Something in a set that tests do not cover.
@@ -17,6 +17,11 @@ pub struct NotCovered {
     /// What is assumed in its place for the analysis of the rest; none if some test covers it.
     pub assumed: Option<&'static str>,
 }
+
+/// Feature of tasks that come after others.
+const FOLLOWS: &str = "follows others";
+/// Feature of tasks whose parts come after each other.
+const IN_PARTS: &str = "runs in parts";
 
 /// Largest number of names in a line.
 const MOST_NAMES: usize = 6;
@@ -57,10 +62,20 @@ pub(super) fn not_covered(set: &TaskSet) -> Vec<NotCovered> {
         true => add_tasks("locks resources", sharing, "tests without critical sections", None),
         false => add_tasks("locks resources", sharing, "all tests", Some("nobody waits for a resource")),
     }
-    let followers = of(&|task| !task.after.is_empty());
-    match several || set.has_sections() {
-        true => add_tasks("follows others", followers, "all tests", Some("no task comes after another")),
-        false => add_tasks("follows others", followers, "tests of independent tasks", None),
+    let whole = |is_meant: &dyn Fn(TaskId) -> bool| -> Vec<String> {
+        set.whole_tasks().filter(|task| is_meant(*task)).map(|task| set.tasks()[task].name.clone()).collect()
+    };
+    let followers = whole(&|task| !set.tasks()[set.first_part(task)].after.is_empty());
+    let in_parts = whole(&|task| set.first_part(task) != task);
+    match several && !covers_followers(set) || set.has_sections() {
+        true => {
+            add_tasks(FOLLOWS, followers, "all tests", Some("no task comes after another"));
+            add_tasks(IN_PARTS, in_parts, "all tests", Some("parts are independent tasks"));
+        }
+        false => {
+            add_tasks(FOLLOWS, followers, "tests of independent tasks", None);
+            add_tasks(IN_PARTS, in_parts, "tests of independent tasks", None);
+        }
     }
     let limited = of(&|task| labels::preemption(task.preemption).is_some());
     let tests = if several { "global tests" } else { "tests without blocking" };
@@ -89,9 +104,10 @@ pub(super) fn rest(set: &TaskSet, not_covered: &[NotCovered]) -> Option<TaskSet>
     let mut tasks: Vec<Task> = set.tasks().iter().filter(recurs).cloned().collect();
     for task in &mut tasks {
         // Indices of other tasks have moved where lists of jobs are left out.
-        if has_lists || is_assumed("follows others") {
+        if has_lists || is_assumed(FOLLOWS) || is_assumed(IN_PARTS) {
             task.after.clear();
             task.reads.clear();
+            task.is_part = false;
         }
         if is_assumed("locks resources") {
             task.sections.clear();
@@ -109,7 +125,7 @@ pub(super) fn rest(set: &TaskSet, not_covered: &[NotCovered]) -> Option<TaskSet>
 mod tests {
     use super::*;
     use crate::analysis::Analysis;
-    use temponet_task::{Mode, ResourceId, Section, TaskId};
+    use temponet_task::{Mode, ResourceId, Section};
 
     fn set(cores: usize) -> TaskSet {
         let task = |name: &str| Task::periodic(name, Time::from_ms(10), Time::from_ms(2));

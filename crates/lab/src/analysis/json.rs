@@ -24,7 +24,8 @@ pub fn report(analysis: &Analysis, notes: &[String], what_if: Option<&WhatToChan
         })
     });
     let responses = analysis.responses.iter().map(|(rule, responses)| {
-        let bounds = set.tasks().iter().zip(&responses.bounds).map(|(task, bound)| {
+        let wholes = set.tasks().iter().zip(&responses.bounds).filter(|(task, _)| !task.is_part);
+        let bounds = wholes.map(|(task, bound)| {
             json!({ "task": task.name, "deadline_ns": task.deadline.0, "response_ns": bound.map(|bound| bound.0) })
         });
         let bounds: Vec<Value> = bounds.collect();
@@ -35,7 +36,7 @@ pub fn report(analysis: &Analysis, notes: &[String], what_if: Option<&WhatToChan
     let scalings = scalings.map(|row| json!({ "scheduler": row.scheduler, "factor": row.factor, "by": row.by }));
     json!({
         "task_set": set.name,
-        "tasks": set.tasks().len(),
+        "tasks": set.task_count(),
         "cores": set.cores(),
         "utilization": set.utilization(),
         "density": analysis.worst_case.as_ref().ok().map(|worst_case| worst_case.density()),

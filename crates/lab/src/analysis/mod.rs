@@ -234,10 +234,13 @@ impl Analysis {
         };
         begun(match &refutation.why {
             Impossible::Job { task, time, deadline } => {
-                let task = &self.set.tasks()[*task];
-                let after = if task.after.is_empty() { "" } else { " after those that it follows" };
+                let (whole, first) = (self.set.whole(*task), self.set.first_part(*task));
+                let task = &self.set.tasks()[whole];
+                let follows = !self.set.tasks()[first].after.is_empty();
+                let parts = if first == whole { "" } else { " in its parts" };
+                let after = if follows { " after those that it follows" } else { "" };
                 let core = if self.set.machine().is_full_speed() { "" } else { " on the fastest core that it may use" };
-                format!("Task {} takes {time}{after}{core}, more than its deadline of {deadline}", task.name)
+                format!("Task {} takes {time}{parts}{after}{core}, more than its deadline of {deadline}", task.name)
             }
             Impossible::Overload { utilization, speed } => {
                 format!("Jobs ask for {utilization:.2} cores' worth of work, and there are {speed:.2}")

@@ -73,7 +73,7 @@ impl<'a> JsonBulk<'a> {
             let proved: &[String] = if let ByTest::Proved(proved) = &row.by_test { proved } else { &[] };
             JsonSet {
                 set: &of.origin,
-                tasks: of.set.tasks().len(),
+                tasks: of.set.task_count(),
                 cores: of.set.cores(),
                 load: of.load(),
                 horizon_ns: of.horizon.0,

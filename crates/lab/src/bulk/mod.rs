@@ -228,7 +228,7 @@ impl Bulk {
             "set,tasks,cores,load,scheduler,proved,impossible,runs,released,met,met_all,optimum_lower,optimum_upper\n",
         );
         for (of, row) in self.plan.sets.iter().zip(&self.rows) {
-            let place = format!("{},{},{},{:.6}", quoted(&of.origin), of.set.tasks().len(), of.set.cores(), of.load());
+            let place = format!("{},{},{},{:.6}", quoted(&of.origin), of.set.task_count(), of.set.cores(), of.load());
             let [lower, upper] = match row.optimum {
                 Some((lower, upper)) => [lower, upper].map(|share| format!("{share:.6}")),
                 None => Default::default(),

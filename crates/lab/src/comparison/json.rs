@@ -360,6 +360,7 @@ impl<'a> JsonRow<'a> {
                 .tasks()
                 .iter()
                 .zip(&metrics.tasks)
+                .filter(|(task, _)| !task.is_part)
                 .map(|(task, figures)| JsonTask {
                     task: &task.name,
                     released: figures.jobs.released,

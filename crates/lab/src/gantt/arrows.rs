@@ -19,7 +19,8 @@ pub(super) fn reads(set: &TaskSet, recording: &Recorder, until: Time) -> Vec<Rea
     let mut reads = Vec::new();
     for (job, start) in started(recording, until) {
         let task = job.task;
-        let read_at_start = set.tasks()[task].reads.iter().filter(|read| is_read_at_start(set, **read, task));
+        let read_at_start =
+            set.tasks()[set.first_part(task)].reads.iter().filter(|read| is_read_at_start(set, **read, task));
         reads.extend(read_at_start.filter_map(|read| Some((*read, newest_by(recording, *read, start)?, task, start))));
     }
     if reads.len() > MOST_READS { Vec::new() } else { reads }
@@ -44,7 +45,7 @@ pub(super) fn draw(
         let done: HashMap<(TaskId, u64), Time> = completed.collect();
         for (job, start) in started(recording, until) {
             let task = job.task;
-            for before in &set.tasks()[task].after {
+            for before in &set.tasks()[set.first_part(task)].after {
                 if let Some(end) = done.get(&(*before, job.number)) {
                     out.add(arrow(at(*before, *end), at(task, start)).class("bound"));
                 }

@@ -53,6 +53,8 @@ pub struct Guarantee {
     pub(super) covers_overruns: bool,
     pub(super) why_not: Vec<Option<WhyNot>>,
     pub(super) names: Vec<String>,
+    /// Whether each task is a part of another one.
+    pub(super) is_part: Vec<bool>,
 }
 
 /// Bounds on a resource that guaranteed tasks use.
@@ -115,6 +117,12 @@ impl Guarantee {
             (None, why) => Err(why.unwrap_or(WhyNot::OthersComeFirst)),
         };
         TaskId::all(self.names.len()).zip(&self.names).map(move |(task, name)| (name.as_str(), of_task(task)))
+    }
+
+    /// Iterates over the tasks that are no parts of others, as [`Guarantee::tasks`] does. A task whose last part is
+    /// guaranteed is guaranteed as a whole.
+    pub fn whole_tasks(&self) -> impl Iterator<Item = (&str, Result<CoreId, WhyNot>)> {
+        self.tasks().zip(&self.is_part).filter(|(_, is_part)| !**is_part).map(|(task, _)| task)
     }
 
     /// Whether every task is guaranteed.

@@ -284,7 +284,8 @@ impl<'a> ProvableTasks<'a> {
         let why_not = self.system.task_ids().map(why_not).collect();
         let names = self.system.tasks().iter().map(|task| task.name.clone()).collect();
         let (is_exact, covers_overruns) = (fit.is_exact, self.covers_overruns);
-        Guarantee { reserved, is_exact, patience, rules, covers_overruns, why_not, names }
+        let is_part = self.system.tasks().iter().map(|task| task.is_part).collect();
+        Guarantee { reserved, is_exact, patience, rules, covers_overruns, why_not, names, is_part }
     }
 
     /// The resources that the shield rules: those that guaranteed tasks use. Under the ceiling protocol they are all

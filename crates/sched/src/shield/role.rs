@@ -79,7 +79,7 @@ fn within_slack(guarantee: &Guarantee) -> String {
     if guarantee.is_for_all() {
         return "guarantees every deadline by slack stealing".into();
     }
-    let tasks = || guarantee.tasks();
+    let tasks = || guarantee.whole_tasks();
     let guaranteed = tasks().filter(|(_, core)| core.is_ok()).count();
     let named = |is_named: &dyn Fn(Result<CoreId, WhyNot>) -> bool| {
         listed(tasks().filter(|(_, core)| is_named(*core)).map(|(name, _)| name), MOST_NAMES)

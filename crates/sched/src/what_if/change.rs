@@ -12,9 +12,9 @@ pub enum Change {
     Period(TaskId, Time),
     /// Several tasks come this often.
     Periods(Vec<(TaskId, Time)>),
-    /// Jobs of a task have this long.
+    /// Jobs of a task have this long, all their parts together.
     Deadline(TaskId, Time),
-    /// A task is left out.
+    /// A task is left out, with all its parts.
     Drop(TaskId),
     /// A task may use these cores.
     Move(TaskId, CoreSet),
@@ -46,7 +46,11 @@ impl Change {
                     set_period(&mut changed.system.tasks_mut()[*task], *period)?;
                 }
             }
-            Change::Deadline(task, deadline) => changed.system.tasks_mut()[*task].deadline = *deadline,
+            Change::Deadline(task, deadline) => {
+                let parts = set.parts(set.whole(*task));
+                let mut tasks = changed.system.tasks_mut();
+                parts.for_each(|part| tasks[part].deadline = *deadline);
+            }
             Change::Drop(task) => changed = without(set, *task)?,
             Change::Move(task, cores) => changed.system.tasks_mut()[*task].cores = cores.clone(),
             Change::Cores(count) => set_cores(&mut changed, *count)?,
@@ -120,20 +124,22 @@ fn set_cores(set: &mut TaskSet, count: usize) -> Option<()> {
     Some(())
 }
 
-/// Returns the set without a task; none if others depend on it, or if modes name tasks.
+/// Returns the set without a task and its parts; none if others depend on it, or if modes name tasks.
 fn without(set: &TaskSet, task: TaskId) -> Option<TaskSet> {
-    let is_needed = set.tasks().iter().any(|other| other.after.contains(&task) || other.reads.contains(&task));
-    let is_in_chain = set.chains().iter().any(|chain| chain.tasks.contains(&task));
-    if is_needed || is_in_chain || !set.modes().is_empty() || set.tasks().len() == 1 {
+    let whole = set.whole(task);
+    let is_needed = set.tasks().iter().any(|other| other.after.contains(&whole) || other.reads.contains(&whole));
+    let is_in_chain = set.chains().iter().any(|chain| chain.tasks.contains(&whole));
+    if is_needed || is_in_chain || !set.modes().is_empty() || set.task_count() == 1 {
         return None;
     }
+    let gone = set.first_part(whole).index()..whole.index() + 1;
     let moved = |other: &mut TaskId| {
-        if *other > task {
-            other.0 -= 1;
+        if *other > whole {
+            *other = TaskId::new(other.index() - gone.len());
         }
     };
     let mut tasks = set.tasks().to_vec();
-    tasks.remove(task.index());
+    tasks.drain(gone.clone());
     tasks.iter_mut().for_each(|other| other.after.iter_mut().chain(&mut other.reads).for_each(moved));
     let mut chains: Vec<Chain> = set.chains().to_vec();
     chains.iter_mut().for_each(|chain| chain.tasks.iter_mut().for_each(moved));

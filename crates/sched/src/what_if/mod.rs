@@ -263,19 +263,25 @@ impl Search<'_> {
     fn of_task(&self, task: TaskId, now: &Answer) -> Vec<Advised> {
         let mut found = Vec::new();
         let of = &self.set.tasks()[task];
+        // What concerns all parts of a task is said of the last one, which stands for the whole.
+        let is_whole = !of.is_part;
+        let has_parts = is_whole && self.set.first_part(task) != task;
         for target in targets(now) {
             let reaches = |change: Change| self.reaches(target, &change);
             // If nothing is left of a task's work and that is not enough, neither is less of it.
-            if reaches(Change::Wcet(task, Time(1))) {
+            let is_enough = reaches(Change::Wcet(task, Time(1)));
+            if is_enough {
                 let edge = first_that_suffices(of.wcet, Time(1), |to| reaches(Change::Wcet(task, to)));
                 let share = |edge: &Edge| 1.0 - edge.to.0 as f64 / of.wcet.0 as f64;
                 found.extend(edge.map(|edge| self.advised(edge, of.wcet, share(&edge), |to| Change::Wcet(task, to))));
+            }
+            if is_enough || has_parts {
                 found.extend(self.slower(task, target));
-                if reaches(Change::Drop(task)) {
+                if is_whole && reaches(Change::Drop(task)) {
                     found.extend(self.sized(Change::Drop(task), None, 1.0));
                 }
             }
-            if let Some(period) = of.period().filter(|period| of.deadline < *period) {
+            if let Some(period) = of.period().filter(|period| is_whole && of.deadline < *period) {
                 let edge = first_that_suffices(of.deadline, period, |to| reaches(Change::Deadline(task, to)));
                 let share = |edge: &Edge| 1.0 - of.deadline.0 as f64 / edge.to.0 as f64;
                 let change = |to| Change::Deadline(task, to);
@@ -288,6 +294,7 @@ impl Search<'_> {
 
     /// The greatest rate that people choose at which the target is reached, else the least period.
     fn slower(&self, task: TaskId, target: Target) -> Option<Advised> {
+        let task = self.set.first_part(task);
         let of = &self.set.tasks()[task];
         let period = of.period().filter(|_| of.after.is_empty())?;
         let limit = Time(period.0.saturating_mul(MOST_FACTOR).min(Time::MAX_INPUT.0));
@@ -354,7 +361,8 @@ impl Search<'_> {
         let reaches = |steps: &[usize]| self.reaches(target, &change(steps));
         let load = |place: usize, step: usize| {
             let (task, periods) = &choices[place];
-            set.tasks()[*task].utilization() * periods[0].0 as f64 / periods[step].0 as f64
+            let parts = set.parts(set.whole(*task)).map(|part| set.tasks()[part].utilization());
+            parts.sum::<f64>() * periods[0].0 as f64 / periods[step].0 as f64
         };
         while !reaches(&steps) {
             let can_slow = |place: &usize| steps[*place] + 1 < choices[*place].1.len();
@@ -413,9 +421,9 @@ fn part_to_guarantee(system: &System) -> Vec<TaskId> {
     let kept = |system: &System| -> Vec<TaskId> {
         let role = Role::on(system);
         let guarantee = role.guarantee();
-        system.task_ids().filter(|task| guarantee.is_some_and(|of| of.core_of(*task).is_some())).collect()
+        system.whole_tasks().filter(|task| guarantee.is_some_and(|of| of.core_of(*task).is_some())).collect()
     };
-    let mut order: Vec<TaskId> = system.task_ids().collect();
+    let mut order: Vec<TaskId> = system.whole_tasks().collect();
     order.sort_by_key(|task| {
         let of = &system.tasks()[*task];
         (!of.guarantee, std::cmp::Reverse(of.criticality), of.deadline, *task)
@@ -424,10 +432,14 @@ fn part_to_guarantee(system: &System) -> Vec<TaskId> {
     marked.tasks_mut().iter_mut().for_each(|task| task.guarantee = false);
     let mut chosen: Vec<TaskId> = Vec::new();
     for task in order {
-        marked.tasks_mut()[task].guarantee = true;
+        let mark = |marked: &mut System, is_marked: bool| {
+            let mut tasks = marked.tasks_mut();
+            system.parts(task).for_each(|part| tasks[part].guarantee = is_marked);
+        };
+        mark(&mut marked, true);
         let guaranteed = kept(&marked);
         let fits = chosen.iter().chain([&task]).all(|of| guaranteed.contains(of));
-        marked.tasks_mut()[task].guarantee = fits;
+        mark(&mut marked, fits);
         if fits {
             chosen.push(task);
         }

@@ -11,10 +11,13 @@ use crate::workload::ReleasedJob;
 impl Engine {
     /// Advances to the next decision point. Returns `false` at the end of the run.
     pub fn advance(&mut self, mut observer: &mut dyn Observer) -> bool {
-        match observer.ignores_everything() {
-            true => self.advance_observed(&mut Unobserved),
-            false => self.advance_observed(&mut observer),
+        if observer.ignores_everything() {
+            return self.advance_observed(&mut Unobserved);
         }
+        let Some(mut jobs) = self.whole_jobs.take() else { return self.advance_observed(&mut observer) };
+        let goes_on = self.advance_observed(&mut jobs.told(observer));
+        self.whole_jobs = Some(jobs);
+        goes_on
     }
 
     pub(super) fn advance_observed(&mut self, observer: &mut impl Observer) -> bool {

@@ -8,6 +8,7 @@ use temponet_task::{CoreId, Job, JobTable, Locks, OnMiss, SystemView, TaskSet, T
 use super::{Engine, Hidden, Sections, Waiting, idle_cores};
 use crate::deadline_queue::DeadlineQueue;
 use crate::metrics::{End, Metrics};
+use crate::whole_jobs::WholeJobs;
 use crate::workload::Workload;
 
 impl Engine {
@@ -67,6 +68,7 @@ impl Engine {
             points: vec![Time::NEVER; view.cores()],
             next_point: Time::NEVER,
             waiting,
+            whole_jobs: WholeJobs::of(&set),
             all_full: true,
             events: Vec::new(),
             metrics: Metrics::new(set.tasks()),

@@ -11,10 +11,13 @@ use crate::trace::{Observer, Unobserved};
 impl Engine {
     /// Carries out a decision: abandoned jobs leave, cores change their jobs and speeds, and overheads are charged.
     pub fn apply(&mut self, assignment: &Assignment, mut observer: &mut dyn Observer) -> Result<(), SimError> {
-        match observer.ignores_everything() {
-            true => self.apply_observed(assignment, &mut Unobserved),
-            false => self.apply_observed(assignment, &mut observer),
+        if observer.ignores_everything() {
+            return self.apply_observed(assignment, &mut Unobserved);
         }
+        let Some(mut jobs) = self.whole_jobs.take() else { return self.apply_observed(assignment, &mut observer) };
+        let applied = self.apply_observed(assignment, &mut jobs.told(observer));
+        self.whole_jobs = Some(jobs);
+        applied
     }
 
     pub(super) fn apply_observed(

@@ -9,10 +9,10 @@
 
 use std::collections::BTreeMap;
 
-use temponet_task::{JobId, OnMiss, Precedence, SystemView, Task, TaskId, Time};
+use temponet_task::{Job, JobId, OnMiss, Precedence, SystemView, Task, TaskId, Time};
 
 use super::{Engine, new_job};
-use crate::metrics::End;
+use crate::metrics::{End, Metrics};
 use crate::trace::Observer;
 use crate::workload::ReleasedJob;
 
@@ -26,6 +26,32 @@ pub(crate) struct Waiting {
     jobs: Vec<BTreeMap<u64, WaitingJob>>,
     /// Jobs that are to be released in this instant.
     ripe: Vec<ReleasedJob>,
+    /// Tasks with parts; `None` if there are none.
+    parts: Option<Parts>,
+}
+
+/// What counts of jobs with parts.
+#[derive(Clone)]
+struct Parts {
+    /// The whole that begins with each task; `None` for parts that are not the first one.
+    begins: Vec<Option<TaskId>>,
+    /// Whether each task is a part of another one.
+    is_part: Vec<bool>,
+    /// Releases of the first parts of jobs that have not ended, by whole task and number.
+    begun: BTreeMap<(TaskId, u64), Time>,
+}
+
+impl Parts {
+    fn of(tasks: &[Task]) -> Option<Parts> {
+        let is_part: Vec<bool> = tasks.iter().map(|task| task.is_part).collect();
+        let mut begins = vec![None; tasks.len()];
+        let mut first = 0;
+        for whole in TaskId::all(tasks.len()).filter(|task| !is_part[task.index()]) {
+            begins[first] = Some(whole).filter(|whole| whole.index() > first);
+            first = whole.index() + 1;
+        }
+        is_part.contains(&true).then(|| Parts { begins, is_part, begun: BTreeMap::new() })
+    }
 }
 
 #[derive(Clone, Copy, Default)]
@@ -45,7 +71,8 @@ impl Waiting {
     pub fn of(tasks: &[Task]) -> Option<Box<Waiting>> {
         let graph = Precedence::of(tasks).ok().flatten()?;
         let needed = tasks.iter().map(|task| task.after.len() as u32).collect();
-        Some(Box::new(Waiting { graph, needed, jobs: vec![BTreeMap::new(); tasks.len()], ripe: Vec::new() }))
+        let (jobs, ripe, parts) = (vec![BTreeMap::new(); tasks.len()], Vec::new(), Parts::of(tasks));
+        Some(Box::new(Waiting { graph, needed, jobs, ripe, parts }))
     }
 
     /// Returns the state at a decision point, as far as an online scheduler knows it; `None` if no task follows
@@ -143,6 +170,22 @@ impl Waiting {
         }
     }
 
+    /// Adds a job that leaves to the metrics if its deadline is within the horizon. A part of a job does not count; a
+    /// whole job counts from the release of its first part.
+    pub fn record(&mut self, metrics: &mut Metrics, job: &Job, end: End, now: Time, horizon: Time) {
+        let mut begun = None;
+        if let Some(parts) = &mut self.parts {
+            if parts.is_part[job.task.index()] {
+                return;
+            }
+            begun = parts.begun.remove(&(job.task, job.number));
+        }
+        if job.deadline <= horizon {
+            metrics.unreleased += u64::from(end == End::Unreleased && begun.is_none());
+            metrics.record(&job.with_release(begun.unwrap_or(job.release)), end, now);
+        }
+    }
+
     /// Removes and returns the jobs that have arrived and have not been released, by task and number.
     fn rest(&mut self) -> Vec<ReleasedJob> {
         let waiting = self.jobs.iter_mut().flat_map(std::mem::take).filter_map(|(_, job)| job.arrived);
@@ -177,6 +220,13 @@ impl Engine {
         let Some(waiting) = &mut self.waiting else { return };
         let mut ripe = std::mem::take(&mut waiting.ripe);
         ripe.sort_by_key(|release| (release.task, release.number));
+        if let Some(parts) = &mut waiting.parts {
+            for release in &ripe {
+                if let Some(whole) = parts.begins[release.task.index()] {
+                    parts.begun.insert((whole, release.number), self.now);
+                }
+            }
+        }
         for release in ripe.drain(..) {
             self.release(ReleasedJob { time: self.now, ..release }, observer);
         }
@@ -201,12 +251,11 @@ impl Engine {
     fn lose(&mut self, lost: Vec<ReleasedJob>, observer: &mut impl Observer) {
         for release in lost {
             let job = new_job(&release, &self.known);
-            if job.deadline <= self.horizon {
-                // Where late jobs are removed, this one would not have outlasted its deadline.
-                let removes = self.known.on_miss() == OnMiss::Abort;
-                let end = if removes { self.now.min(job.deadline) } else { self.now };
-                self.metrics.record(&job, End::Unreleased, end);
-                self.metrics.unreleased += 1;
+            // Where late jobs are removed, this one would not have outlasted its deadline.
+            let removes = self.known.on_miss() == OnMiss::Abort;
+            let end = if removes { self.now.min(job.deadline) } else { self.now };
+            if let Some(waiting) = &mut self.waiting {
+                waiting.record(&mut self.metrics, &job, End::Unreleased, end, self.horizon);
             }
             observer.left(&job, None, End::Unreleased, self.now);
         }
@@ -216,8 +265,8 @@ impl Engine {
     pub(super) fn count_waiting(&mut self, observer: &mut impl Observer) {
         for release in self.waiting.as_mut().map(|waiting| waiting.rest()).unwrap_or_default() {
             let job = new_job(&release, &self.known);
-            if job.deadline <= self.horizon {
-                self.metrics.record(&job, End::Unfinished, self.now);
+            if let Some(waiting) = &mut self.waiting {
+                waiting.record(&mut self.metrics, &job, End::Unfinished, self.now, self.horizon);
             }
             observer.left(&job, None, End::Unfinished, self.now);
         }

@@ -164,8 +164,10 @@ impl Encode for Task {
         #[rustfmt::skip]
         let Task {
             name, arrival, wcet, bcet, acet, execution, estimate_error, wcet_high, deadline, offset, jitter,
-            criticality, guarantee, value, mk, extra, preemption, after, reads, sections, cores,
+            criticality, guarantee, value, mk, extra, preemption, after, reads, sections, cores, is_part,
         } = self;
+        // No other task has the second bit. So the bytes of other tasks are those from before there were parts.
+        let guarantee = u8::from(*guarantee) | u8::from(*is_part) << 1;
         // The numbers of schedulers have the places and sizes that they had as fields of their own.
         let [priority, skip, server] = Attribute::ALL.map(|attribute| extra.get(attribute));
         let skip = skip.map(|skip| skip as u32);

@@ -201,6 +201,7 @@ fn changes() -> Vec<Change> {
         }),
         ("affinity", |set| task(set, |task| task.cores = CoreSet::of([0, 1].map(CoreId)))),
         ("affinity", |set| task(set, |task| task.cores = CoreSet::of([CoreId(1)]))),
+        ("is_part", |set| task(set, |task| task.is_part = true)),
     ]
 }
 

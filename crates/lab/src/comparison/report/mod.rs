@@ -13,14 +13,14 @@ mod tasks;
 use serde::Serialize;
 use temponet_sim::Metrics;
 use temponet_sim::labels;
-use temponet_task::{Task, TaskSet};
+use temponet_task::{TaskId, TaskSet};
 use temponet_wording::counted;
 
 use crate::comparison::{Comparison, ComparisonRow, picture_window};
 use crate::gantt::MOST_TASK_ROWS;
 use crate::stats::percent;
 use crate::what_if::WhatToChange;
-use schedules::{SchedulesJson, schedules};
+use schedules::SchedulesJson;
 use temponet_page::fragment::{folded, skipped};
 use temponet_page::{HtmlCell, HtmlTable, Page, printable, svg};
 
@@ -92,23 +92,24 @@ pub fn html(comparison: &Comparison) -> String {
 pub fn html_with(comparison: &Comparison, further: &[Section]) -> String {
     let plan = &comparison.plan;
     let set = &plan.set;
-    let schedules = schedules(comparison);
+    let schedules = schedules::schedules(comparison);
     let chosen = first_chosen(comparison, schedules.schedules.len());
     let parting = match chosen[..] {
         [first, second, ..] => lead::parting(comparison, first, second),
         _ => None,
     };
-    let after = |task: &Task| task.after.iter().map(|before| before.0).collect();
+    let (rows, whole_tasks) = (schedules::task_rows(set), || set.whole_tasks().map(|task| &set.tasks()[task]));
+    let after = |task: TaskId| set.tasks()[set.first_part(task)].after.iter().map(|before| rows[*before]).collect();
     let data = PageData {
-        tasks: set.tasks().iter().map(|task| printable(&task.name)).collect(),
-        critical: set.tasks().iter().map(tasks::criticality).collect(),
+        tasks: whole_tasks().map(|task| printable(&task.name)).collect(),
+        critical: whole_tasks().map(tasks::criticality).collect(),
         cores: set.cores(),
         core_names: set.core_ids().map(|core| printable(&labels::core(set, core))).collect(),
         until_ns: plan.record_until.0,
         first_view_ns: first_view(comparison, parting.as_ref()),
         parts_ns: parting.as_ref().map(|parting| parting.at.0),
-        by_task: set.tasks().len() <= MOST_TASK_ROWS,
-        after: if set.has_precedence() { set.tasks().iter().map(after).collect() } else { Vec::new() },
+        by_task: set.task_count() <= MOST_TASK_ROWS,
+        after: if set.has_precedence() { set.whole_tasks().map(after).collect() } else { Vec::new() },
         resources: set.resources().iter().map(|name| printable(name)).collect(),
         chosen,
         schedules,
@@ -117,7 +118,7 @@ pub fn html_with(comparison: &Comparison, further: &[Section]) -> String {
     let json = serde_json::to_string(&data).unwrap_or_default();
     let facts = format!(
         "{} tasks · {} · load {:.2}{} · horizon {} · {} · on a miss: {}",
-        set.tasks().len(),
+        set.task_count(),
         labels::machine(set),
         set.mean_utilization() / set.capacity(),
         if set.machine().is_full_speed() { " per core" } else { " of the total speed" },

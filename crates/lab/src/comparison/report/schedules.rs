@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use temponet_sim::{End, JobRecord, Miss, Recorder, Stretch};
-use temponet_task::{CoreId, TaskId, Time};
+use temponet_task::{CoreId, Task, TaskId, TaskSet, Time};
 
 use crate::clairvoyant::Clairvoyant;
 use crate::comparison::Comparison;
@@ -84,17 +84,28 @@ struct Full {
     slices: Vec<(CoreId, Id, u64, u64)>,
     /// Job, index into [`REASONS`], time, and what held it up of each missed deadline.
     missed: Vec<(Id, u64, u64, &'static str)>,
-    /// Job, task, and time for which jobs of the task ran in its place.
-    instead: Vec<(Id, TaskId, u64)>,
+    /// Job, row of a task, and time for which jobs of the task ran in its place.
+    instead: Vec<(Id, u32, u64)>,
     open: Vec<Id>,
     /// Times in which jobs hold resources, and in which they wait for them.
     holds: Vec<Stretch>,
     waits: Vec<Stretch>,
 }
 
+/// Returns the row of each task; the parts of a task have one row.
+pub(super) fn task_rows(set: &TaskSet) -> Vec<u32> {
+    let mut rows = 0;
+    let row = |task: &Task| {
+        let row = rows;
+        rows += u32::from(!task.is_part);
+        row
+    };
+    set.tasks().iter().map(row).collect()
+}
+
 /// Returns the schedules of all schedulers, in the order of the comparison, and then the optimum's.
 pub(super) fn schedules(comparison: &Comparison) -> SchedulesJson {
-    let until = comparison.plan.record_until;
+    let (until, rows) = (comparison.plan.record_until, task_rows(&comparison.plan.set));
     let mut windows: BTreeMap<Id, (u64, u64)> = BTreeMap::new();
     let mut all: Vec<Full> = Vec::new();
     for row in &comparison.rows {
@@ -102,10 +113,17 @@ pub(super) fn schedules(comparison: &Comparison) -> SchedulesJson {
             // Schedules release a job that follows others at different dates; its arrival is the same in all.
             let task = &comparison.plan.set.tasks()[job.task];
             let arrival = job.deadline.saturating_sub(task.deadline);
-            let from = if task.after.is_empty() { job.release } else { arrival.min(job.release) };
+            let first = comparison.plan.set.first_part(job.task);
+            let from = if comparison.plan.set.tasks()[first].after.is_empty() {
+                job.release
+            } else {
+                arrival.min(job.release)
+            };
             windows.insert((job.task, job.number), (from.0, job.deadline.0));
         }
-        all.push(of_recording(&row.shown(), &row.recording, until));
+        let mut full = of_recording(&row.shown(), &row.recording, until);
+        full.instead.iter_mut().for_each(|(_, row, _)| *row = rows[*row as usize]);
+        all.push(full);
     }
     // A bound has no schedule.
     if let Some(optimum) = comparison.clairvoyant.as_ref().filter(|optimum| !optimum.is_bound) {
@@ -133,7 +151,7 @@ pub(super) fn schedules(comparison: &Comparison) -> SchedulesJson {
     let places: BTreeMap<Id, u64> = ids.iter().enumerate().map(|(place, id)| (*id, place as u64)).collect();
     let job = |id: &Id| {
         let (release, deadline) = windows[id];
-        [u64::from(id.0.0), id.1, release / unit_ns, deadline / unit_ns]
+        [u64::from(rows[id.0]), id.1, release / unit_ns, deadline / unit_ns]
     };
     let jobs = ids.iter().flat_map(job).collect();
     let whys: BTreeSet<&str> = all.iter().flat_map(|of| of.missed.iter().map(|(.., why)| *why)).collect();
@@ -185,7 +203,7 @@ impl Full {
             .iter()
             .filter_map(|(id, reason, time, why)| Some([place(id)?, *reason, time / unit_ns, held_up(why)]));
         let instead =
-            self.instead.iter().filter_map(|(id, task, time)| Some([place(id)?, u64::from(task.0), time / unit_ns]));
+            self.instead.iter().filter_map(|(id, task, time)| Some([place(id)?, u64::from(*task), time / unit_ns]));
         let instead = instead.flatten().collect();
         let encoded = |stretch: &Stretch| {
             let job = place(&(stretch.task, stretch.number))?;
@@ -210,7 +228,7 @@ fn of_recording(name: &str, recording: &Recorder, until: Time) -> Full {
             let (reason, time) = reason(job);
             let miss = misses.get(&id);
             missed.push((id, reason, time.0, miss.map_or("", |miss| miss.why)));
-            instead.extend(miss.iter().flat_map(|miss| &miss.ran_instead).map(|(task, time)| (id, *task, time.0)));
+            instead.extend(miss.iter().flat_map(|miss| &miss.ran_instead).map(|(task, time)| (id, task.0, time.0)));
         } else {
             open.push(id);
         }
@@ -269,7 +287,7 @@ mod tests {
             name: "x".into(),
             slices,
             missed: vec![(b, 1, 20, "never started")],
-            instead: vec![(b, TaskId(0), 10)],
+            instead: vec![(b, 0, 10)],
             open: vec![a],
             holds,
             waits,

@@ -65,14 +65,14 @@ pub(super) fn html(comparison: &Comparison) -> String {
         // A task with any miss has a different color from one without.
         ((missed * LEVELS as f64).round() as usize).max(usize::from(share < 1.0)).min(LEVELS)
     };
-    let mut order: Vec<TaskId> = set.task_ids().collect();
+    let mut order: Vec<TaskId> = set.whole_tasks().collect();
     let mut table = HtmlTable::sortable().id("tasks");
     if order.len() > MOST_TASKS {
         // The worst tasks come first, because a long list is cut.
         let worst = |task: &TaskId| all[*task].iter().flatten().copied().fold(1.0, f64::min);
         order.sort_by(|a, b| worst(a).total_cmp(&worst(b)));
         order.truncate(MOST_TASKS);
-        table = table.caption(&format!("the {MOST_TASKS} worst of {} tasks", set.tasks().len()));
+        table = table.caption(&format!("the {MOST_TASKS} worst of {} tasks", set.task_count()));
     }
     table.column("task", "", "");
     comparison.rows.iter().for_each(|row| table.column(&row.scheduler, "", "up"));
