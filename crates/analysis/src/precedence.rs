@@ -26,6 +26,10 @@ use super::worst_case::{NotAnalyzable, WorstCase};
 /// Largest number of times that response times and jitters are found from each other.
 const MOST_ROUNDS: usize = 1_000;
 
+/// Greatest jitter of a follower on several cores, as a multiple of its deadline or, if that is longer, of its period. Where
+/// a job comes back to a core, jitters beyond that hardly ever stop growing, and nothing is proved with them.
+const MOST_JITTER: u64 = 4;
+
 /// Computes bounds on the response times of a set under `rule`, from the arrivals of the jobs, on one core, or on several
 /// if each task may use a single one of them. Tasks may follow each other or, on one core, share resources. Where jobs are aborted at their deadlines, those that follow a task which may
 /// miss them have no bound.
@@ -45,13 +49,16 @@ pub fn dependent_response_times(set: &TaskSet, rule: PriorityRule) -> Result<Res
     }
     for round in 0..MOST_ROUNDS {
         let found = cores.response_times(&worst_case, rule);
-        let mut has_changed = false;
+        let (mut has_changed, mut is_hopeless) = (false, false);
         for index in graph.order().iter().copied().filter(|index| !set.tasks()[*index].after.is_empty()) {
             let before: Option<Vec<Time>> =
                 set.tasks()[index].after.iter().map(|before| found.bounds[*before]).collect();
             let Some(latest) = before.and_then(|bounds| bounds.into_iter().max()) else {
                 return Ok(unknown(Outcome::NotProved));
             };
+            let task = &set.tasks()[index];
+            let most = task.deadline.max(task.period().unwrap_or_default()).0.saturating_mul(MOST_JITTER);
+            is_hopeless |= worst_case.cores > 1 && latest.0 > most;
             // Jitters only grow, so that the rounds end.
             has_changed |= latest > worst_case.tasks[index].jitter;
             worst_case.tasks[index].jitter = worst_case.tasks[index].jitter.max(latest);
@@ -75,7 +82,7 @@ pub fn dependent_response_times(set: &TaskSet, rule: PriorityRule) -> Result<Res
             }
             return Ok(ResponseTimes { outcome, bounds, ..found });
         }
-        if worst_case.tasks.iter().any(|task| task.jitter > Time::MAX_INPUT) {
+        if is_hopeless || worst_case.tasks.iter().any(|task| task.jitter > Time::MAX_INPUT) {
             return Ok(unknown(Outcome::NotProved));
         }
     }

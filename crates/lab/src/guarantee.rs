@@ -92,8 +92,23 @@ impl<'a> Guaranteed<'a> {
 
     /// Returns the tasks that are not guaranteed, in the order of the set, each with the reason.
     pub fn not_guaranteed(&self) -> Vec<(&str, String)> {
-        let tasks = self.set.tasks().iter().zip(self.role.why_not(&self.set.system)).filter(|(task, _)| !task.is_part);
-        tasks.filter_map(|(task, why)| Some((task.name.as_str(), why?))).collect()
+        let named = |(id, why): (TaskId, Option<String>)| Some((self.set.tasks()[id].name.as_str(), why?));
+        self.why_not().into_iter().filter_map(named).collect()
+    }
+
+    /// Returns for each task why it is not guaranteed, if it is not. Of a task with parts, this is why its first part is not
+    /// that is left out.
+    fn why_not(&self) -> Vec<(TaskId, Option<String>)> {
+        let reasons = self.role.why_not(&self.set.system);
+        let of_task = |whole: TaskId| {
+            let mut parts = self.set.parts(whole).zip(1..);
+            let found = parts.find_map(|(part, number)| Some((number, reasons.get(part.index())?.clone()?)));
+            match found {
+                Some((number, why)) if self.set.first_part(whole) != whole => Some(format!("part {number}: {why}")),
+                found => found.map(|(_, why)| why),
+            }
+        };
+        self.set.whole_tasks().map(|task| (task, of_task(task))).collect()
     }
 
     /// Returns the role as a JSON object, without the growth factors.
@@ -115,8 +130,7 @@ impl<'a> Guaranteed<'a> {
         };
         let core_of = |id: TaskId| self.role.guarantee().and_then(|guarantee| guarantee.core_of(id));
         let (mut tasks, mut not_guaranteed) = (Vec::new(), Vec::new());
-        let reasons = self.set.task_ids().zip(self.role.why_not(&self.set.system));
-        for (id, why) in reasons.filter(|(id, _)| !self.set.tasks()[*id].is_part) {
+        for (id, why) in self.why_not() {
             let name = self.set.tasks()[id].name.clone();
             match why {
                 None => tasks.push(JsonGuaranteed { name, core: core_of(id).map(CoreId::index) }),

@@ -63,7 +63,7 @@ fn drawn(rng: &mut Pcg64, load: f64) -> TaskSet {
 fn response_times_stay_within_their_bounds_core_by_core() {
     let mut rng = Pcg64::seed_from_u64(31);
     let (mut bounded, mut closest, mut proved) = (0, 0.0f64, 0);
-    for case in 0..400 {
+    for case in 0..150 {
         let set = drawn(&mut rng, 0.2 + 0.7 * (case % 10) as f64 / 10.0);
         if !set.has_precedence() {
             continue;
@@ -89,7 +89,7 @@ fn response_times_stay_within_their_bounds_core_by_core() {
             }
         }
     }
-    assert!(bounded > 50_000 && proved > 100 && closest > 0.99, "{bounded} {proved} {closest}");
+    assert!(bounded > 20_000 && proved > 40 && closest > 0.99, "{bounded} {proved} {closest}");
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn changes_concern_the_whole_and_leave_a_valid_set() {
     use temponet_sched::what_if::Change;
     let mut rng = Pcg64::seed_from_u64(51);
     let (mut dropped, mut later) = (0, 0);
-    for case in 0..30 {
+    for case in 0..24 {
         let set = drawn(&mut rng, 0.6 + 0.1 * f64::from(case % 6));
         for task in set.whole_tasks() {
             if let Some(without) = Change::Drop(task).apply(&set) {
@@ -145,6 +145,10 @@ fn changes_concern_the_whole_and_leave_a_valid_set() {
             assert!(set.parts(task).all(|part| changed.tasks()[part].deadline == deadline));
             later += 1;
         }
+        // The search itself takes its time.
+        if case % 6 > 0 {
+            continue;
+        }
         let found = what_if(&set);
         let is_of_whole = |change: &Change| match change {
             Change::Drop(task) | Change::Deadline(task, _) => !set.tasks()[*task].is_part,
@@ -153,5 +157,5 @@ fn changes_concern_the_whole_and_leave_a_valid_set() {
         assert!(found.advice.iter().all(|advised| is_of_whole(&advised.change)));
         assert!(found.guarantee.iter().all(|task| !set.tasks()[*task].is_part));
     }
-    assert!(dropped > 20 && later > 60, "{dropped} {later}");
+    assert!(dropped > 15 && later > 50, "{dropped} {later}");
 }

@@ -6,7 +6,7 @@ pub mod json;
 
 use temponet_analysis::{
     ChainBound, Impossible, NotAnalyzable, Outcome, PriorityRule, Refutation, ResponseTimes, SHARING_TESTS, TESTS,
-    Test, WorstCase, chain_bounds, dependent_response_times, may_overrun, refutations,
+    Test, WorstCase, chain_bounds, covers_followers, dependent_response_times, may_overrun, refutations,
 };
 use temponet_sched::{LARGEST_SCALING, Proof, Scaling, proofs, scalings};
 use temponet_sim::labels;
@@ -68,8 +68,8 @@ impl Analysis {
         progress.say("response times");
         let has_priorities = set.tasks().iter().any(|task| task.extra.has(Attribute::Priority));
         let policies = [PriorityRule::RateMonotonic, PriorityRule::DeadlineMonotonic, PriorityRule::Given];
-        let asked =
-            policies.into_iter().filter(|rule| set.cores() == 1 && (*rule != PriorityRule::Given || has_priorities));
+        let is_covered = set.cores() == 1 || set.has_precedence() && covers_followers(&set);
+        let asked = policies.into_iter().filter(|rule| is_covered && (*rule != PriorityRule::Given || has_priorities));
         responses.extend(asked.filter_map(|rule| Some((rule, dependent_response_times(&set, rule).ok()?))));
         progress.say("proofs");
         let proofs = proofs(&set);
