@@ -14,6 +14,7 @@ mod goals;
 mod guarantee;
 mod learned;
 mod other_program;
+mod parts;
 mod random_sets;
 mod shown;
 mod training;

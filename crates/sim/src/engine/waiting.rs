@@ -173,16 +173,18 @@ impl Waiting {
     /// Adds a job that leaves to the metrics if its deadline is within the horizon. A part of a job does not count; a
     /// whole job counts from the release of its first part.
     pub fn record(&mut self, metrics: &mut Metrics, job: &Job, end: End, now: Time, horizon: Time) {
-        let mut begun = None;
-        if let Some(parts) = &mut self.parts {
-            if parts.is_part[job.task.index()] {
-                return;
-            }
-            begun = parts.begun.remove(&(job.task, job.number));
+        let begun = match &mut self.parts {
+            Some(parts) if parts.is_part[job.task.index()] => return,
+            Some(parts) => parts.begun.remove(&(job.task, job.number)),
+            None => None,
+        };
+        if job.deadline > horizon {
+            return;
         }
-        if job.deadline <= horizon {
-            metrics.unreleased += u64::from(end == End::Unreleased && begun.is_none());
-            metrics.record(&job.with_release(begun.unwrap_or(job.release)), end, now);
+        metrics.unreleased += u64::from(end == End::Unreleased && begun.is_none());
+        match begun {
+            Some(begun) => metrics.record(&job.with_release(begun), end, now),
+            None => metrics.record(job, end, now),
         }
     }
 

@@ -251,7 +251,7 @@ mod tests {
     use crate::comparison::{ComparisonPlan, compare};
     use crate::progress::Progress;
     use crate::roster::Roster;
-    use temponet_task::{TaskId, Time};
+    use temponet_task::{Task, Time};
 
     fn page_of(tasks: Vec<Task>, schedulers: &[&str], oracle: Option<f64>) -> (Comparison, String) {
         page_of_set(TaskSet::new("<set>", tasks, 1), schedulers, oracle)
