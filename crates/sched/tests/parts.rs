@@ -146,7 +146,7 @@ fn changes_concern_the_whole_and_leave_a_valid_set() {
             later += 1;
         }
         // The search itself takes its time.
-        if case % 6 > 0 {
+        if case > 1 {
             continue;
         }
         let found = what_if(&set);

@@ -139,6 +139,8 @@ pub struct WhatIf {
 /// Greatest effort: tasks of every changed set, and a tenth of their square where tests are tried that compare each task
 /// with each other one.
 const MOST_EFFORT: usize = 500_000;
+/// Effort of a test of tasks that follow each other on several cores, as a multiple of that of others.
+const MOST_ROUNDS: usize = 200;
 /// Greatest number of tasks for which a part to guarantee is looked for.
 const MOST_GUARANTEED: usize = 64;
 /// Greatest factor by which a number of a task is changed.
@@ -233,7 +235,10 @@ impl Search<'_> {
     fn reaches(&self, target: Target, change: &Change) -> bool {
         let Some(changed) = change.apply(self.set) else { return false };
         let tasks = self.set.tasks().len();
-        let pairs = if target == Target::NotImpossible || is_overloaded(&changed) { 0 } else { tasks * tasks / 10 };
+        // Response times of tasks that follow each other are found again and again until they agree.
+        let rounds = if self.set.cores() > 1 && self.set.has_precedence() { MOST_ROUNDS } else { 1 };
+        let is_quick = target == Target::NotImpossible || is_overloaded(&changed);
+        let pairs = if is_quick { 0 } else { tasks * tasks * rounds / 10 };
         self.effort.set(self.effort.get() + tasks + pairs);
         match target {
             Target::Fits => proof(&changed).is_some(),
