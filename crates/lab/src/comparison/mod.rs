@@ -96,7 +96,7 @@ impl ComparisonRow {
     }
 
     /// Whether so few jobs are missed, or met, that the interval comes from their number.
-    fn is_counted(&self) -> bool {
+    pub(crate) fn is_counted(&self) -> bool {
         let Count { released, met } = self.metrics.jobs;
         (met.min(released - met) as f64) < FEW
     }

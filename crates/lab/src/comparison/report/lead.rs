@@ -15,7 +15,9 @@ pub(super) fn numbers(comparison: &Comparison) -> Vec<(String, String)> {
     let share = |row: &ComparisonRow| percent(row.metrics.jobs.compliance());
     let interval = match best.interval_in_words() {
         words if words == "–" => String::new(),
-        words => format!("; 95% interval: {words}"),
+        words if words == "too few runs" => format!("; {words} for an interval"),
+        words if best.is_counted() => format!("; 95% interval: {words}"),
+        half => format!("; 95% interval: ± {half}"),
     };
     let mut numbers = vec![(share(best), format!("of the jobs in time under {}{interval}", best.shown()))];
     if let Some(other) = other_than(comparison, 0).map(|place| &comparison.rows[place]) {
