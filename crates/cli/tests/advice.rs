@@ -112,3 +112,23 @@ fn deadlines_that_were_met_carry_their_evidence() {
         folder.stdout(&["compare", "gap-avionics", "--schedulers", "edf,rm", "--no-oracle", "--horizon", "2s"]);
     assert!(proved.contains("It is proved for"), "{proved}");
 }
+
+/// A mode that nobody sees coming ends a guarantee, and whoever speaks of the guarantee says so.
+#[test]
+fn a_mode_that_breaks_a_guarantee_is_said_beside_it() {
+    let folder = Folder::new("advice-mode");
+    let set = |mode: &str| {
+        format!(
+            "[[task]]\nname = \"a\"\nperiod = \"10ms\"\nwcet = \"4ms\"\ncriticality = 1\n[[task]]\nname = \"b\"\nperiod = \"14ms\"\nwcet = \"6ms\"\n{mode}"
+        )
+    };
+    folder.write("plain.toml", &set(""));
+    folder.write("rate.toml", &set("[[mode]]\nat = \"100ms\"\nrate = 1.6\n"));
+    let table = |set: &str| {
+        folder.stdout(&["compare", set, "--schedulers", "edf,shield:edf", "--no-oracle", "--horizon", "1s"])
+    };
+    let exception = "jobs that come or take more than their task says are not guaranteed";
+    let (plain, rate) = (table("plain.toml"), table("rate.toml"));
+    assert!(plain.contains("the shield guarantees every deadline") && !plain.contains(exception), "{plain}");
+    assert!(rate.contains("the shield guarantees every deadline") && rate.contains(exception), "{rate}");
+}

@@ -158,9 +158,14 @@ impl<'a> Guaranteed<'a> {
             .collect()
     }
 
-    /// Returns sentences on the modes in which something is not guaranteed, which the shield does not see coming, and on
-    /// jobs that keep a core for a while.
+    /// Returns sentences on the modes in which something is not guaranteed, and on jobs that keep a core for a while.
     pub fn exceptions(&self) -> Vec<String> {
+        let stretches = self.role.guarantee().map(|guarantee| self.stretches(guarantee));
+        self.exceptions_by_modes().into_iter().chain(stretches.unwrap_or_default()).collect()
+    }
+
+    /// Returns sentences on the modes in which something is not guaranteed, which the shield does not see coming.
+    pub fn exceptions_by_modes(&self) -> Vec<String> {
         let named = |is_meant: &dyn Fn(&Mode) -> bool| {
             let modes: Vec<&str> =
                 self.set.modes().iter().filter(|mode| is_meant(mode)).map(|mode| mode.name.as_str()).collect();
@@ -181,7 +186,6 @@ impl<'a> Guaranteed<'a> {
                 if let Some(modes) = named(&other_rates).filter(|_| guarantee.needs_pattern()) {
                     sentences.push(format!("The other rates of {modes} end the guarantee of all tasks."));
                 }
-                sentences.extend(self.stretches(guarantee));
                 let pays_for_all = self.set.cores() == 1 && self.set.costs().decision > Time::ZERO;
                 if let Some(modes) = named(&is_faster).filter(|_| pays_for_all) {
                     sentences.push(format!("In {modes}, decisions can cost more than the guarantee provides for."));

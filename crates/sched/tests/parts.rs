@@ -16,6 +16,24 @@ fn ms(n: u64) -> Time {
     Time::from_ms(n)
 }
 
+#[test]
+fn no_time_is_kept_for_a_part_of_a_task_that_is_not_guaranteed() {
+    let mut rng = Pcg64::seed_from_u64(77);
+    let (mut kept, mut left_out) = (0, 0);
+    for round in 0..300 {
+        let mut set = drawn(&mut rng, [0.6, 1.0, 1.4][round % 3]);
+        set.system.tasks_mut().iter_mut().for_each(|task| task.criticality = 1);
+        let role = Role::on(&set.system);
+        let Some(guarantee) = role.guarantee() else { continue };
+        for whole in set.system.whole_tasks() {
+            let parts: Vec<bool> = set.system.parts(whole).map(|part| guarantee.core_of(part).is_some()).collect();
+            assert!(parts.iter().all(|part| *part == parts[0]), "{whole:?} {parts:?}: {set:?}");
+            *(if parts[0] { &mut kept } else { &mut left_out }) += usize::from(parts.len() > 1);
+        }
+    }
+    assert!(kept > 20 && left_out > 20, "{kept} {left_out}");
+}
+
 /// A random set in which each part may use a single core, at about this load of each of the three cores.
 fn drawn(rng: &mut Pcg64, load: f64) -> TaskSet {
     let (mut tasks, count) = (Vec::<Task>::new(), rng.random_range(2..6));

@@ -16,6 +16,7 @@ use temponet_task::{Costs, Goal, Measure, Scheduler, TaskSet, Time};
 
 use crate::advice::{Decider, Premise};
 use crate::clairvoyant::{Clairvoyant, OptimumRange, clairvoyant};
+use crate::guarantee::Guaranteed;
 use crate::horizon::expected_jobs;
 use crate::latency::{Timed, charged};
 use crate::progress::Progress;
@@ -300,7 +301,12 @@ impl Comparison {
         let is_network = behind.iter().all(|row| row.kind() == Kind::Learned);
         let inner = if is_network { "the network" } else { "the scheduler behind it" };
         let names: Vec<&str> = behind.iter().map(|row| row.scheduler.as_str()).collect();
-        (!names.is_empty()).then(|| format!("{}: the shield {}", names.join(", "), role.sentence(inner)))
+        let except = || Guaranteed::with(&self.plan.set, role.clone()).exceptions_by_modes();
+        (!names.is_empty()).then(|| {
+            let except: String =
+                except().iter().map(|sentence| format!(". {}", sentence.trim_end_matches('.'))).collect();
+            format!("{}: the shield {}{except}", names.join(", "), role.sentence(inner))
+        })
     }
 
     /// Returns the share of the clairvoyant optimum that a scheduler reached, by value if the goal has it, else by

@@ -238,18 +238,34 @@ impl<'a> ProvableTasks<'a> {
                 able.push(*task);
             }
         }
-        let (mut most, mut too_many) = (0, able.len() + 1);
+        let ends = self.ends(&mut able);
+        let (mut most, mut too_many) = (0, ends.len());
         let mut found = None;
         while most + 1 < too_many {
             // All of them at first, then bisection.
             let tried =
-                if found.is_none() && too_many > able.len() { able.len() } else { most + (too_many - most) / 2 };
-            match self.fit(&able[..tried]) {
+                if found.is_none() && too_many == ends.len() { ends.len() - 1 } else { most + (too_many - most) / 2 };
+            match self.fit(&able[..ends[tried]]) {
                 Some(fit) => (most, found) = (tried, Some(fit)),
                 None => too_many = tried,
             }
         }
-        Some(self.guarantee(&able[..most], &found?, wanted))
+        Some(self.guarantee(&able[..ends[most]], &found?, wanted))
+    }
+
+    /// Returns the numbers of tasks, from none to all, after which the list may end: where no task with parts is cut.
+    /// Tasks of which a part is not there are taken out, since a part alone is worth nothing.
+    fn ends(&self, able: &mut Vec<TaskId>) -> Vec<usize> {
+        if !self.system.has_parts() {
+            return (0..=able.len()).collect();
+        }
+        let is_whole = |tasks: &[TaskId], task: TaskId| {
+            self.system.parts(self.system.whole(task)).all(|part| tasks.contains(&part))
+        };
+        let all = able.clone();
+        able.retain(|task| is_whole(&all, *task));
+        let is_end = |count: &usize| able[..*count].iter().all(|task| is_whole(&able[..*count], *task));
+        (0..=able.len()).filter(is_end).collect()
     }
 
     /// The guarantee of tasks that fit.

@@ -14,7 +14,7 @@ mod tests;
 use std::cell::Cell;
 
 use temponet_analysis::{Outcome, WorstCase, qpa, refutations};
-use temponet_task::{CoreSet, System, Task, TaskId, TaskSet, Time};
+use temponet_task::{CoreId, CoreSet, System, Task, TaskId, TaskSet, Time};
 
 pub use change::Change;
 pub use search::Edge;
@@ -316,7 +316,9 @@ impl Search<'_> {
         if now.is_all() {
             return None;
         }
-        let single = self.set.core_ids().map(|core| CoreSet::of([core])).filter(|cores| cores != now);
+        // A core that is only for tasks that name it is of another kind: not every task can run there.
+        let is_open = |core: &CoreId| self.set.machine().cores().get(core.index()).is_none_or(|core| !core.only);
+        let single = self.set.core_ids().filter(is_open).map(|core| CoreSet::of([core])).filter(|cores| cores != now);
         let changes = single.chain([CoreSet::ALL]).map(|cores| Change::Move(task, cores));
         let change = changes.into_iter().find(|change| self.reaches(target, change))?;
         self.sized(change, None, 0.0)

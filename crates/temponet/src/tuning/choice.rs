@@ -122,7 +122,10 @@ impl fmt::Display for Choice {
             Why::Unknown => write!(out, "{name} is followed at first: the jobs are not known beforehand"),
             Why::TooLong => write!(out, "{name} is followed: a simulation of the candidates would take too long"),
             Why::Guaranteed => {
-                write!(out, "{name} is followed: every deadline is guaranteed, whichever candidate chooses")
+                write!(
+                    out,
+                    "{name} is followed: every deadline is guaranteed if tasks do as they say, whichever candidate chooses"
+                )
             }
             Why::NothingLost => write!(
                 out,
