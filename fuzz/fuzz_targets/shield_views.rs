@@ -50,7 +50,7 @@ fn set(shape: &[u8; 12]) -> TaskSet {
     set.system.set_cores(usize::from(shape[8] % 4) + 1);
     if shape[8] & 8 > 0 {
         let speed = |core: usize| Speed([400, 1000, 2500][core % 3]);
-        set.system.set_machine((0..set.cores()).map(|core| Core { name: "core".into(), speed: speed(core) }).collect());
+        set.system.set_machine((0..set.cores()).map(|core| Core::new("core", speed(core))).collect());
     }
     if shape[8] & 16 > 0 {
         set.system.tasks_mut()[0].cores = CoreSet::of([CoreId::new(usize::from(shape[8] >> 5) % set.cores())]);
