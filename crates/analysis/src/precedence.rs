@@ -12,8 +12,8 @@
 //! independent tasks with the due dates as deadlines (Chetto, Silly and Bouchentouf, Real-Time Systems 2, 1990). Where
 //! sources have release jitter, those that follow them have at most the same one.
 //!
-//! Where a task may use several cores neither argument holds: independent jobs run in parallel there. Nothing is claimed
-//! then.
+//! Where a task may use several cores neither argument holds: independent jobs run in parallel there. Nothing is
+//! claimed then.
 
 use temponet_task::{CoreId, OnMiss, Precedence, TaskId, TaskSet, Time};
 
@@ -26,13 +26,13 @@ use super::worst_case::{NotAnalyzable, WorstCase};
 /// Largest number of times that response times and jitters are found from each other.
 const MOST_ROUNDS: usize = 1_000;
 
-/// Greatest jitter of a follower on several cores, as a multiple of its deadline or, if that is longer, of its period. Where
-/// a job comes back to a core, jitters beyond that hardly ever stop growing, and nothing is proved with them.
+/// Greatest jitter of a follower on several cores, as a multiple of its deadline or, if that is longer, of its period.
+/// Where a job comes back to a core, jitters beyond that hardly ever stop growing, and nothing is proved with them.
 const MOST_JITTER: u64 = 4;
 
-/// Computes bounds on the response times of a set under `rule`, from the arrivals of the jobs, on one core, or on several
-/// if each task may use a single one of them. Tasks may follow each other or, on one core, share resources. Where jobs are aborted at their deadlines, those that follow a task which may
-/// miss them have no bound.
+/// Computes bounds on the response times of a set under `rule`, from the arrivals of the jobs, on one core, or on
+/// several if each task may use a single one of them. Tasks may follow each other or, on one core, share resources.
+/// Where jobs are aborted at their deadlines, those that follow a task which may miss them have no bound.
 pub fn dependent_response_times(set: &TaskSet, rule: PriorityRule) -> Result<ResponseTimes, NotAnalyzable> {
     if set.has_sections() {
         return sharing_response_times(set, rule);
@@ -89,8 +89,8 @@ pub fn dependent_response_times(set: &TaskSet, rule: PriorityRule) -> Result<Res
     Ok(unknown(Outcome::Undecided))
 }
 
-/// Whether [`dependent_response_times`] covers the tasks of a set that follow each other on several cores: no task may use
-/// more than one of them, and none limits preemption.
+/// Whether [`dependent_response_times`] covers the tasks of a set that follow each other on several cores: no task may
+/// use more than one of them, and none limits preemption.
 pub fn covers_followers(set: &TaskSet) -> bool {
     WorstCase::ignoring_precedence(set).is_ok_and(|worst| Cores::of(&worst).is_some() && !worst.is_limited())
 }

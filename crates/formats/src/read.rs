@@ -148,8 +148,8 @@ pub(super) fn hopeless(line: usize, task: &Task, fastest: Speed) -> Option<Probl
     (time > *deadline).then(|| Problem::at(line, message()))
 }
 
-/// Returns the warning about a task whose parts take `needed` in the worst case, on their fastest cores, if that is more
-/// than its deadline.
+/// Returns the warning about a task whose parts take `needed` in the worst case, on their fastest cores, if that is
+/// more than its deadline.
 pub(super) fn hopeless_parts(line: usize, task: &Task, needed: Time) -> Option<Problem> {
     let Task { name, deadline, .. } = task;
     let message = || format!("warning: task {name:?} has parts that take {needed} in all > deadline {deadline}");

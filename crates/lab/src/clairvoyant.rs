@@ -192,8 +192,8 @@ pub fn optimum_of(set: &TaskSet, jobs: &[OracleJob], steps: u64) -> (Optimum, Op
 /// of true execution times before it could be done. No schedule releases it earlier, so the optimum of these jobs as
 /// independent ones is an upper bound. The other demands of precedence are left out.
 ///
-/// Of a job with parts, the longest part stands for all, between the parts before and behind it: the others are left out,
-/// too.
+/// Of a job with parts, the longest part stands for all, between the parts before and behind it: the others are left
+/// out, too.
 ///
 /// A job that no schedule can complete in time gets a window that is too short, so that jobs keep their places.
 pub fn counted(set: &TaskSet, seed: u64, horizon: Time) -> Vec<ReleasedJob> {

@@ -96,8 +96,8 @@ impl<'a> Guaranteed<'a> {
         self.why_not().into_iter().filter_map(named).collect()
     }
 
-    /// Returns for each task why it is not guaranteed, if it is not. Of a task with parts, this is why its first part is not
-    /// that is left out.
+    /// Returns for each task why it is not guaranteed, if it is not. Of a task with parts, this is the reason of its first
+    /// part that is left out.
     fn why_not(&self) -> Vec<(TaskId, Option<String>)> {
         let reasons = self.role.why_not(&self.set.system);
         let of_task = |whole: TaskId| {

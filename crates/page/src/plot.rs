@@ -51,8 +51,8 @@ const TOP: f64 = 46.0;
 const RIGHT: f64 = 24.0;
 const BOTTOM: f64 = 44.0;
 
-/// Draws the panels, `in_row` to a row, with the legend below. `names` are the names of the curves; the legend has those
-/// that have a point.
+/// Draws the panels, `in_row` to a row, with the legend below. `names` are the names of the curves; the legend has
+/// those that have a point.
 pub fn picture(panels: &[Panel], in_row: usize, names: &[String]) -> Svg {
     let width = WIDTH * in_row.min(panels.len().max(1)) as f64;
     let is_drawn = |curve: usize| panels.iter().any(|panel| panel.curves.get(curve).is_some_and(|own| !own.is_empty()));

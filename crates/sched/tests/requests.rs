@@ -1,5 +1,5 @@
-//! Contract of the rules that servers use: on lists of requests that are not preempted they do what a plain simulation of
-//! their definitions does, with and without cancellation of what is late.
+//! Contract of the rules that servers use: on lists of requests that are not preempted they do what a plain simulation
+//! of their definitions does, with and without cancellation of what is late.
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -144,8 +144,7 @@ fn rules_of_servers_are_their_definitions() {
     assert!(started > 20_000 && left_out > 20_000, "{started} and {left_out}");
 }
 
-/// Without estimates, `edf-shed` learns from completed requests how long they take, and meets more than the rules that know
-/// nothing.
+/// Without estimates, `edf-shed` learns from completed requests how long they take, and meets more than plain EDF.
 #[test]
 fn lengths_are_learned_where_nothing_is_known() {
     let mut rng = Pcg64::seed_from_u64(41);

@@ -92,8 +92,8 @@ pub fn cores_of(system: &System, task: TaskId) -> Option<String> {
     Some(if is_whole { names.join(", ") } else { format!("{numbered} {}", numbers.join(", ")) })
 }
 
-/// Returns where the parts of a task run in turn, with their limits on preemption: "any core → gpu (not preempted) → any
-/// core".
+/// Returns where the parts of a task run in turn, with their limits on preemption: "any core → gpu (not preempted) →
+/// any core".
 pub fn parts(system: &System, whole: TaskId) -> String {
     let part = |part: TaskId| {
         let cores = cores_of(system, part).unwrap_or_else(|| "any core".into());

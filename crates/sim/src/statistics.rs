@@ -115,8 +115,8 @@ pub fn paired_interval(a: &[f64], b: &[f64], units: Option<f64>, tests: usize) -
     (mean(&differences), half.map(|half| half.max(counted)))
 }
 
-/// Returns the 95% confidence interval of a share of which `part` of `whole` were seen, each by itself (binomial, mid-P:
-/// Lancaster, 1961). Without any it is the rule of three.
+/// Returns the 95% confidence interval of a share of which `part` of `whole` were seen, each by itself (binomial,
+/// mid-P: Lancaster, 1961). Without any it is the rule of three.
 pub fn count_interval(part: f64, whole: f64) -> Interval {
     Interval { low: 1.0 - largest_share(whole - part, whole), high: largest_share(part, whole) }
 }

@@ -1,9 +1,9 @@
 //! Jobs of tasks with parts, as observers see them: one job from the release of its first part to the end of its last.
 //!
 //! The engine runs the parts as jobs of their own. [`WholeJobs`] stands between it and an observer, and gives every
-//! event the task of the whole, the release of the first part, and the work of all parts so far. Only the release of the
-//! first part is reported, and of the ends only the one that ends the whole: that of the last part, or of the first part
-//! that does not complete.
+//! event the task of the whole, the release of the first part, and the work of all parts so far. Only the release of
+//! the first part is reported, and of the ends only the one that ends the whole: that of the last part, or of the first
+//! part that does not complete.
 
 use std::collections::HashMap;
 

@@ -132,8 +132,8 @@ impl JobStream {
 }
 
 impl Workload {
-    /// Returns every job of a run whose deadline is within the horizon. These are the jobs that metrics count: of a task
-    /// with parts, the last one.
+    /// Returns every job of a run whose deadline is within the horizon. These are the jobs that metrics count: of a
+    /// task with parts, the last one.
     pub fn counted(set: &TaskSet, seed: u64, horizon: Time) -> Vec<ReleasedJob> {
         let mut counted = Workload::with_parts(set, seed, horizon);
         counted.retain(|release| !set.tasks()[release.task].is_part);

@@ -1,5 +1,5 @@
-//! Tasks with parts in the engine: they run as tasks that follow each other, and count, are observed and are measured as
-//! one. Random sets are held against the same sets with the parts written out as tasks of their own.
+//! Tasks with parts in the engine: they run as tasks that follow each other, and count, are observed and are measured
+//! as one. Random sets are held against the same sets with the parts written out as tasks of their own.
 
 use std::collections::HashMap;
 

@@ -25,8 +25,8 @@ impl LogNormal {
         LogNormal { median: median.max(f64::MIN_POSITIVE), sigma, least, most: most.max(least) }
     }
 
-    /// Returns the number of standard deviations from the mean of a normal distribution that this share of it lies below,
-    /// 0 to 1; at most 40 in magnitude.
+    /// Returns the number of standard deviations from the mean of a normal distribution that this share of it lies
+    /// below, 0 to 1; at most 40 in magnitude.
     pub fn deviations_at(share: f64) -> f64 {
         let (mut below, mut above) = (-40.0, 40.0);
         for _ in 0..64 {

@@ -1,12 +1,12 @@
 //! Parts: a task that runs in turn on several cores, such as a processor, a GPU and the processor again.
 //!
 //! The parts of a task are tasks of their own, directly one after the other in the list of tasks. Each part but the
-//! first comes after the one before ([`Task::after`]), and each but the last is marked ([`Task::is_part`]). The last one
-//! has the name of the whole and stands for it: its jobs are those that count, and whatever names the whole names it.
-//! All parts have the deadline of the whole, counted from the arrival of the first.
+//! first comes after the one before ([`Task::after`]), and each but the last is marked ([`Task::is_part`]). The last
+//! one has the name of the whole and stands for it: its jobs are those that count, and whatever names the whole names
+//! it. All parts have the deadline of the whole, counted from the arrival of the first.
 //!
-//! So schedulers, analysis and engine see tasks that follow each other, and whoever counts or draws jobs asks here which
-//! of them belong together.
+//! So schedulers, analysis and engine see tasks that follow each other, and whoever counts or draws jobs asks here
+//! which of them belong together.
 
 use crate::{System, Task, TaskId};
 
@@ -40,8 +40,8 @@ impl System {
         TaskId::new((task.index() + behind).min(self.tasks().len().saturating_sub(1)))
     }
 
-    /// Returns the first part of the whole that a task belongs to: the one that says what the whole comes after and what
-    /// it reads. A task without parts is its own first part.
+    /// Returns the first part of the whole that a task belongs to: the one that says what the whole comes after and
+    /// what it reads. A task without parts is its own first part.
     pub fn first_part(&self, task: TaskId) -> TaskId {
         first_part(self.tasks(), task)
     }

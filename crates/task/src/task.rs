@@ -70,8 +70,8 @@ const MOST_POINTS: u64 = 1_000_000;
 /// Limits on the preemption of a task's jobs.
 ///
 /// A job with a limit *holds* its core from its dispatch to its next preemption point or to its completion: no other
-/// job takes the core, and the job does not migrate and cannot be removed, unless it can be cancelled. Preemption points
-/// are counted in the job's own work, overhead not included.
+/// job takes the core, and the job does not migrate and cannot be removed, unless it can be cancelled. Preemption
+/// points are counted in the job's own work, overhead not included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Preemption {
     /// A job can be preempted at any time. This is the default.
@@ -79,7 +79,8 @@ pub enum Preemption {
     Free,
     /// A job runs to completion once it has started.
     None,
-    /// Like [`Preemption::None`], but a job can be removed at any time: if late jobs are aborted, it leaves at its deadline.
+    /// Like [`Preemption::None`], but a job can be removed at any time: if late jobs are aborted, it leaves at its
+    /// deadline.
     Cancel,
     /// A job can be preempted whenever its work reaches a multiple of this time, which is greater than zero.
     Every(Time),

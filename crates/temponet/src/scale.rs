@@ -179,7 +179,8 @@ fn idle_value(feature: IdleFeature, system: &System, load: f64) -> u16 {
     }
 }
 
-/// Computes the load per core of the tasks whose mean execution time per value is no greater than that of each task, where `loads` are the tasks' mean utilizations.
+/// Computes the load per core of the tasks whose mean execution time per value is no greater than that of each task,
+/// where `loads` are the tasks' mean utilizations.
 fn ranks(system: &System, loads: &[f64]) -> Vec<f64> {
     let price = |place: &usize| system.tasks()[*place].mean_execution() / system.tasks()[*place].value;
     let mut order: Vec<usize> = (0..system.tasks().len()).collect();

@@ -248,8 +248,8 @@ impl Tokenizer {
         Some(TokenizerError::SeveralJobs { task: task.name.clone() })
     }
 
-    /// Appends the token of a ready job to `out` and, where slack is continuous, its real numbers to `real`. `advice` is
-    /// the simple schedulers' advice about the job.
+    /// Appends the token of a ready job to `out` and, where slack is continuous, its real numbers to `real`. `advice`
+    /// is the simple schedulers' advice about the job.
     pub fn token(
         &self,
         job: &Job,
@@ -337,8 +337,8 @@ impl Tokenizer {
         }
     }
 
-    /// Returns the slack bin of a row with the given token and real numbers. With numbers in place of the bin, it is one
-    /// that is neither urgent nor long.
+    /// Returns the slack bin of a row with the given token and real numbers. With numbers in place of the bin, it is
+    /// one that is neither urgent nor long.
     pub fn bin(&self, token: &[u16], real: &[f32], scale: &Scale) -> u16 {
         match &self.continuous {
             None if self.has_slack_bin() => token[0],

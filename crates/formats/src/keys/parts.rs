@@ -74,9 +74,5 @@ pub(super) fn has_parts(set: &TaskSet, task: &Task) -> bool {
 
 /// Returns the first part of a task, which says how the whole arrives; the task itself without parts.
 pub(super) fn first<'a>(set: &'a TaskSet, task: &'a Task) -> &'a Task {
-    let mut first = task;
-    while let Some(before) = part_before(set, first) {
-        first = &set.tasks()[before];
-    }
-    first
+    part_before(set, task).map_or(task, |before| &set.tasks()[set.first_part(before)])
 }

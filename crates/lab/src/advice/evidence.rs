@@ -84,7 +84,7 @@ impl Evidence {
         };
         // The differences of such runs are skewed; docs/metrics.md has the measured coverage.
         let skewed = match self.has_backlog && self.is_random && self.runs > 1 {
-            true => "; a backlog grows, so that intervals of differences are too narrow: 91 to 93% for 95%",
+            true => "; a backlog grows, so that intervals of differences are too narrow: more runs help",
             false => "",
         };
         format!("This rests on {runs} with {}{}{skewed}.", counted(self.jobs, "job"), self.at_wcet())

@@ -1,5 +1,5 @@
-//! Highest response ratio next: the job with the greatest ratio of waiting time and length to length. A job that has begun
-//! is not preempted. Short jobs go first, and long ones are not forgotten.
+//! Highest response ratio next: the job with the greatest ratio of waiting time and length to length. A job that has
+//! begun is not preempted. Short jobs go first, and long ones are not forgotten.
 //!
 //! Lengths are what [`Job::expected_time_to_finish`] says at the time.
 //!

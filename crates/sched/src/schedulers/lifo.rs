@@ -1,5 +1,5 @@
-//! Last come, first served, by jobs that are not past their deadlines: in overload the newest job has the most time left,
-//! and nothing need be known of lengths.
+//! Last come, first served, by jobs that are not past their deadlines: in overload the newest job has the most time
+//! left, and nothing need be known of lengths.
 //!
 //! Reference: adaptive LIFO, as in Maurer, "Fail at Scale" (ACM Queue 13(8), 2015), at all times.
 //! Ties: lower task index. Where late jobs continue, they go last.

@@ -1,10 +1,10 @@
-//! Rejects jobs that come while all cores are taken; those that are admitted run in the order in which they came. A queue
-//! admits some more, which wait.
+//! Rejects jobs that come while all cores are taken; those that are admitted run in the order in which they came. A
+//! queue admits some more, which wait.
 //!
 //! Reference: a limit of concurrency that sheds load, the usual stack of RPC servers (tower's `ConcurrencyLimit` with
 //! `LoadShed`); the Erlang loss system M/G/m/m, with a queue M/G/m/m+k.
-//! Ties: jobs that come together are admitted in the order of their tasks. A job that was rejected never runs. Where late
-//! jobs continue, it would stay for ever, so nothing is rejected there.
+//! Ties: jobs that come together are admitted in the order of their tasks. A job that was rejected never runs. Where
+//! late jobs continue, it would stay for ever, so nothing is rejected there.
 
 use temponet_task::{Assignment, Event, NotApplicable, OnMiss, Scheduler, System, SystemView};
 

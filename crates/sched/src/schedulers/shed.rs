@@ -1,9 +1,9 @@
 //! Shedding: a job that has not begun and would be late by a quantile of its length never begins. Of the others the
-//! earliest deadline runs (`edf-shed`) or the shortest (`sjf-shed`). With the median, that is what servers do that compare
-//! the time left of a request with the usual time of its kind.
+//! earliest deadline runs (`edf-shed`) or the shortest (`sjf-shed`). With the median, that is what servers do that
+//! compare the time left of a request with the usual time of its kind.
 //!
-//! Lengths are those of estimates, of completed jobs of the same task, or of the bounds; see [`Lengths`]. Where late jobs
-//! continue, nothing is shed, and jobs that would be late go last.
+//! Lengths are those of estimates, of completed jobs of the same task, or of the bounds; see [`Lengths`]. Where late
+//! jobs continue, nothing is shed, and jobs that would be late go last.
 //!
 //! Reference: admission by deadline in servers, as in Welsh and Culler, "Adaptive overload control for busy Internet
 //! servers" (USITS 2003), with a given quantile in place of a controlled rate.
@@ -43,9 +43,14 @@ impl Scheduler for Shed {
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         self.lengths.follow(view);
         let Shed { lengths, by_length, selection, chosen } = self;
-        let is_shed = |job: &Job| job.last_core.is_none() && lengths.is_late(job, view.now);
-        let order = |job: &Job| if *by_length { lengths.time_to_finish(job) } else { job.deadline };
-        let best = selection.select(view, view.system.most_offered(), |job| (is_shed(job), order(job)));
+        let is_late =
+            |job: &Job, length: Time| job.last_core.is_none() && view.now.0.saturating_add(length.0) > job.deadline.0;
+        let is_shed = |job: &Job| is_late(job, lengths.time_to_finish(job));
+        let key = |job: &Job| {
+            let length = lengths.time_to_finish(job);
+            (is_late(job, length), if *by_length { length } else { job.deadline })
+        };
+        let best = selection.select(view, view.system.most_offered(), key);
         let sheds = view.system.on_miss() == OnMiss::Abort;
         chosen.clear();
         chosen.extend(best.iter().filter(|id| !sheds || !is_shed(view.job(**id))));

@@ -1,8 +1,8 @@
-//! How long jobs take, as far as a scheduler can know: what the estimate of a job says; for a job of a list without one,
-//! what completed jobs of its task took; else the bounds of its task.
+//! How long jobs take, as far as a scheduler can know: what the estimate of a job says; for a job of a list without
+//! one, what completed jobs of its task took; else the bounds of its task.
 //!
-//! Jobs that did not complete are counted up to where they came (the product-limit estimator of Kaplan and Meier, 1958):
-//! leaving them out would forget the longest ones.
+//! Jobs that did not complete are counted up to where they came (the product-limit estimator of Kaplan and Meier,
+//! 1958): leaving them out would forget the longest ones.
 
 use temponet_task::{Arrival, Event, Job, LogNormal, System, SystemView, Time};
 
@@ -62,11 +62,6 @@ impl Lengths {
             false => job.remaining(),
         };
         job.fastest.time_for(remaining)
-    }
-
-    /// Whether a job is late if it takes its length from now on.
-    pub fn is_late(&self, job: &Job, now: Time) -> bool {
-        now.0.saturating_add(self.time_to_finish(job).0) > job.deadline.0
     }
 }
 

@@ -64,8 +64,8 @@ fn is_overloaded(set: &TaskSet) -> bool {
     WorstCase::ignoring_sections(set).is_ok_and(|worst_case| worst_case.is_overloaded() == Some(true))
 }
 
-/// Whether no scheduler can meet every deadline: a necessary condition fails, or the exact test of EDF on one core, where
-/// EDF is optimal.
+/// Whether no scheduler can meet every deadline: a necessary condition fails, or the exact test of EDF on one core,
+/// where EDF is optimal.
 pub fn is_impossible(set: &TaskSet) -> bool {
     let edf_fails = || {
         let fails = |worst_case: WorstCase| !worst_case.is_limited() && qpa(&worst_case) == Outcome::NotSchedulable;

@@ -13,12 +13,10 @@ use crate::stats::percent;
 pub(super) fn numbers(comparison: &Comparison) -> Vec<(String, String)> {
     let Some(best) = comparison.rows.first() else { return Vec::new() };
     let share = |row: &ComparisonRow| percent(row.metrics.jobs.compliance());
-    let interval = match best.interval_in_words() {
-        words if words == "–" => String::new(),
-        words if words == "too few runs" => format!("; {words} for an interval"),
-        words if best.is_counted() => format!("; 95% interval: {words}"),
-        half => format!("; 95% interval: ± {half}"),
-    };
+    let words = best.interval_in_words();
+    let is_half = !best.is_counted() && words.starts_with(|first: char| first.is_ascii_digit());
+    let sign = if is_half { "± " } else { "" };
+    let interval = best.interval().map_or(String::new(), |_| format!("; 95% interval: {sign}{words}"));
     let mut numbers = vec![(share(best), format!("of the jobs in time under {}{interval}", best.shown()))];
     if let Some(other) = other_than(comparison, 0).map(|place| &comparison.rows[place]) {
         numbers.push((share(other), format!("under {}", other.shown())));

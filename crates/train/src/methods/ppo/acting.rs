@@ -155,8 +155,8 @@ impl<'a> Group<'a> {
     }
 }
 
-/// Fills in the advantages and targets of one environment's choices, where `reached` is the value of the state after the
-/// last choice, and `ends` are those of the states at the ends of episodes.
+/// Fills in the advantages and targets of one environment's choices, where `reached` is the value of the state after
+/// the last choice, and `ends` are those of the states at the ends of episodes.
 fn estimate_advantages(choices: &mut [Choice], reached: f64, ends: &[f64], lambda: f64) {
     let mut ends = ends.iter().rev();
     let (mut next_value, mut next_advantage) = (reached, 0.0);
