@@ -7,6 +7,7 @@ mod costs;
 mod estimates;
 mod extra;
 mod guarantee;
+mod left_out;
 mod limited_preemption;
 mod panel;
 mod parts;

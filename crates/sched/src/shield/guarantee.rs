@@ -2,8 +2,7 @@
 //! before a run.
 //!
 //! - If everything fits, every task is guaranteed.
-//! - Otherwise the tasks that ask for it are, or, if none does, the critical ones: as many as fit, the most critical
-//!   first and the lighter first among equally critical ones.
+//! - Otherwise the tasks that ask for it are, or, if none does, the critical ones: as many as fit ([`super::choice`]).
 //!
 //! A guaranteed task belongs to one core, and the tasks of each core pass the exact demand test of EDF
 //! ([`super::provable`]).
@@ -13,6 +12,7 @@ use temponet_task::{
     CoreId, Costs, ExecutionModel, Job, Protocol, ResourceId, Speed, System, Task, TaskId, TaskSet, Time,
 };
 
+use super::choice::{Choice, Wanted};
 use super::no_guarantee::{NoGuarantee, WhyNot};
 use super::provable::{Fit, ProvableTasks, not_reservable};
 use super::stand_in::{self, StandIn};
@@ -112,9 +112,9 @@ impl Guarantee {
 
     /// Iterates over all tasks of the system: the name, and the core that keeps time for the task or why none does.
     pub fn tasks(&self) -> impl Iterator<Item = (&str, Result<CoreId, WhyNot>)> {
-        let of_task = |task: TaskId| match (self.core_of(task), self.why_not[task]) {
+        let of_task = |task: TaskId| match (self.core_of(task), &self.why_not[task]) {
             (Some(core), _) => Ok(core),
-            (None, why) => Err(why.unwrap_or(WhyNot::OthersComeFirst)),
+            (None, why) => Err(why.clone().unwrap_or(WhyNot::OthersComeFirst)),
         };
         TaskId::all(self.names.len()).zip(&self.names).map(move |(task, name)| (name.as_str(), of_task(task)))
     }
@@ -230,7 +230,7 @@ pub(super) fn prove(system: &System) -> Result<Premise, NoGuarantee> {
         return Err(why);
     }
     let may_overrun = system.tasks().iter().any(|task| matches!(task.execution, ExecutionModel::Overrun { .. }));
-    let wanted = wanted(system);
+    let wanted = Wanted::of(system);
     let all: Vec<TaskId> = system.task_ids().collect();
     // A proof that covers overruns if there is one, else a proof that holds for each job until it overruns.
     for covers_overruns in [true, false].into_iter().take(1 + usize::from(may_overrun)) {
@@ -239,11 +239,12 @@ pub(super) fn prove(system: &System) -> Result<Premise, NoGuarantee> {
         let whole = sliced.as_ref().unwrap_or(&plain);
         if whole.covers_all() {
             if let Some(found) = whole.fit(&all) {
-                return Ok(Premise::Reserved(whole.guarantee(&all, &found, &all)));
+                return Ok(Premise::Reserved(whole.guarantee(&all, &found, vec![None; all.len()])));
             }
             // A job that overruns costs others their deadlines under a stand-in, which keeps no time for them.
             if covers_overruns && let Some((name, is_exact)) = stand_in::proved(system) {
-                let promised = whole.guarantee(&all, &Fit { core_of: vec![CoreId(0); all.len()], is_exact }, &all);
+                let anywhere = Fit { core_of: vec![CoreId(0); all.len()], is_exact };
+                let promised = whole.guarantee(&all, &anywhere, vec![None; all.len()]);
                 if let Some(found) = StandIn::new(name, promised) {
                     return Ok(Premise::StandIn(Box::new(found), part(&plain, &wanted)));
                 }
@@ -258,25 +259,29 @@ pub(super) fn prove(system: &System) -> Result<Premise, NoGuarantee> {
 
 /// Returns why each task is not guaranteed where nothing is, for the reason `why`.
 pub(super) fn reasons(system: &System, why: &NoGuarantee) -> Vec<String> {
-    let wanted = wanted(system);
     let plain = if uncovered(system).is_some() { None } else { ProvableTasks::of(system, false).ok() };
     let Some(plain) = plain else { return vec![why.to_string(); system.tasks().len()] };
-    let sliced = plain.sliced(|task| wanted.is_empty() || wanted.contains(&task));
-    let in_task = sliced.unwrap_or(plain);
-    let reason = |(id, in_task): (TaskId, Option<WhyNot>)| match in_task {
-        Some(in_task) => in_task.to_string(),
-        None if wanted.contains(&id) => WhyNot::DoesNotFitAlone.to_string(),
-        None if wanted.is_empty() => why.to_string(),
-        None => WhyNot::OthersComeFirst.to_string(),
+    let wanted = Wanted::of(system);
+    let why_not = match wanted.tasks.is_empty() {
+        true => plain.sliced(|_| true).unwrap_or(plain).why_not(),
+        false => choice_of_nothing(plain, &wanted).why_not,
     };
-    system.task_ids().zip(in_task.why_not()).map(reason).collect()
+    let reason = |in_task: Option<WhyNot>| in_task.map_or_else(|| why.to_string(), |in_task| in_task.to_string());
+    why_not.into_iter().map(reason).collect()
+}
+
+/// Returns the choice where nothing can be guaranteed, for its reasons.
+fn choice_of_nothing(plain: ProvableTasks<'_>, wanted: &Wanted) -> Choice {
+    let sliced = plain.sliced(|task| wanted.tasks.contains(&task));
+    Choice::of(&sliced.unwrap_or(plain), wanted)
 }
 
 /// Guarantees the most of the wanted tasks. Followers are among them if that costs no other task its guarantee.
-fn part(plain: &ProvableTasks<'_>, wanted: &[TaskId]) -> Option<Guarantee> {
-    let without = plain.largest_prefix(wanted);
-    let sliced = plain.sliced(|task| wanted.contains(&task));
-    let Some(with) = sliced.and_then(|sliced| sliced.largest_prefix(wanted)) else { return without };
+fn part(plain: &ProvableTasks<'_>, wanted: &Wanted) -> Option<Guarantee> {
+    let without = Choice::of(plain, wanted).guarantee(plain);
+    let sliced = plain.sliced(|task| wanted.tasks.contains(&task));
+    let with = sliced.and_then(|sliced| Choice::of(&sliced, wanted).guarantee(&sliced));
+    let Some(with) = with else { return without };
     let keeps = |without: &Guarantee| {
         without.reserved.iter().zip(&with.reserved).all(|(without, with)| without.is_none() || with.is_some())
     };
@@ -307,44 +312,13 @@ fn uncovered(system: &System) -> Option<NoGuarantee> {
     None
 }
 
-/// Returns the tasks that should be guaranteed where not all can be, in the order in which they are added.
-fn wanted(system: &System) -> Vec<TaskId> {
-    let asks = system.tasks().iter().any(|task| task.guarantee);
-    let is_wanted = |task: &Task| if asks { task.guarantee } else { task.criticality > 0 };
-    let mut wanted: Vec<TaskId> = system.task_ids().filter(|task| is_wanted(&system.tasks()[*task])).collect();
-    wanted.sort_by(|a, b| {
-        let (a, b) = (&system.tasks()[*a], &system.tasks()[*b]);
-        b.criticality.cmp(&a.criticality).then(a.utilization().total_cmp(&b.utilization()))
-    });
-    if !system.has_precedence() {
-        return wanted;
-    }
-    // A task that comes after others needs their guarantees. Tasks that come after each other in a circle are no system.
-    let mut is_missing = vec![false; system.tasks().len()];
-    wanted.iter().for_each(|task| is_missing[*task] = true);
-    let mut ordered = Vec::with_capacity(wanted.len());
-    for task in &wanted {
-        let mut open = vec![*task];
-        while let Some(task) = open.last().copied() {
-            let before = system.tasks()[task].after.iter().find(|before| is_missing[**before]);
-            match before.filter(|_| open.len() <= wanted.len()) {
-                Some(before) => open.push(*before),
-                None => {
-                    open.pop();
-                    if std::mem::replace(&mut is_missing[task], false) {
-                        ordered.push(task);
-                    }
-                }
-            }
-        }
-    }
-    ordered
-}
-
-fn why_nothing(system: &System, wanted: &[TaskId]) -> NoGuarantee {
+fn why_nothing(system: &System, wanted: &Wanted) -> NoGuarantee {
     let stretches = Stretches::of(system);
     let problem = |task: &Task| not_reservable(task).or_else(|| stretches.problem(task));
-    let wanted = wanted.iter().map(|task| &system.tasks()[*task]);
+    let why_not = ProvableTasks::of(system, false).map(|plain| choice_of_nothing(plain, wanted).why_not);
+    let waits_for_higher =
+        |task: TaskId| why_not.as_ref().is_ok_and(|why_not| matches!(why_not[task], Some(WhyNot::HigherLeftOut(_))));
+    let wanted = wanted.tasks.iter().filter(|task| !waits_for_higher(**task)).map(|task| &system.tasks()[*task]);
     if wanted.clone().any(|task| problem(task).is_none() && task.after.is_empty()) {
         return NoGuarantee::CriticalDoNotFit;
     }

@@ -15,6 +15,7 @@
 //! Ties: those of the inner scheduler; where EDF runs, earlier release, then lower task index.
 
 mod arrivals;
+mod choice;
 mod costs;
 mod guarantee;
 mod interrupts;

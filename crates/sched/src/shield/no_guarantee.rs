@@ -55,12 +55,15 @@ pub enum NoGuarantee {
 }
 
 /// Reason why a task is not guaranteed where others are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WhyNot {
     /// It is less critical than the guaranteed tasks, or other tasks ask for the guarantee.
     #[error("others come first")]
     OthersComeFirst,
+    /// The task with this name, of a higher criticality, is left out, and this one could cost it time.
+    #[error("a task of a higher criticality, {0:?}, is not guaranteed")]
+    HigherLeftOut(String),
     /// It does not fit beside the guaranteed tasks, which are more critical or lighter.
     #[error("it does not fit beside them")]
     DoesNotFit,

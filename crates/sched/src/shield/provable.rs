@@ -33,7 +33,7 @@ fn slowest(system: &System, task: &Task) -> Speed {
 
 /// The tasks of a system as the proof of a guarantee sees them.
 pub(super) struct ProvableTasks<'a> {
-    system: &'a System,
+    pub system: &'a System,
     stretches: Stretches<'a>,
     slices: Slices,
     /// Worst case of the tasks that can be guaranteed.
@@ -136,13 +136,18 @@ impl<'a> ProvableTasks<'a> {
     }
 
     /// Why each task cannot be guaranteed, whether or not it would fit.
-    pub fn why_not(&self) -> impl Iterator<Item = Option<WhyNot>> + '_ {
-        self.sporadic.iter().map(|place| place.err())
+    pub fn why_not(&self) -> Vec<Option<WhyNot>> {
+        self.sporadic.iter().map(|place| place.as_ref().err().cloned()).collect()
+    }
+
+    /// Place of a task in the worst case; none if it cannot be guaranteed.
+    fn place(&self, task: TaskId) -> Option<usize> {
+        self.sporadic[task].as_ref().ok().copied()
     }
 
     /// Places of tasks in the worst case; none if one of them cannot be guaranteed.
     fn places(&self, tasks: &[TaskId]) -> Option<Vec<usize>> {
-        tasks.iter().map(|task| self.sporadic[*task].ok()).collect()
+        tasks.iter().map(|task| self.place(*task)).collect()
     }
 
     /// Returns a core for each of the tasks; none if they do not fit.
@@ -228,51 +233,11 @@ impl<'a> ProvableTasks<'a> {
         fits.checked_sub(1).map_or(Time::ZERO, |last| stretches[last])
     }
 
-    /// Guarantees the most of the `wanted` tasks, which are in order of precedence. Tasks that do not even fit alone
-    /// are passed over, and so are those that come after them. Returns none if no task is left.
-    pub fn largest_prefix(&self, wanted: &[TaskId]) -> Option<Guarantee> {
-        let mut able: Vec<TaskId> = Vec::new();
-        for task in wanted {
-            let follows_able = self.system.tasks()[*task].after.iter().all(|before| able.contains(before));
-            if follows_able && self.fit(&[*task]).is_some() {
-                able.push(*task);
-            }
-        }
-        let ends = self.ends(&mut able);
-        let (mut most, mut too_many) = (0, ends.len());
-        let mut found = None;
-        while most + 1 < too_many {
-            // All of them at first, then bisection.
-            let tried =
-                if found.is_none() && too_many == ends.len() { ends.len() - 1 } else { most + (too_many - most) / 2 };
-            match self.fit(&able[..ends[tried]]) {
-                Some(fit) => (most, found) = (tried, Some(fit)),
-                None => too_many = tried,
-            }
-        }
-        Some(self.guarantee(&able[..ends[most]], &found?, wanted))
-    }
-
-    /// Returns the numbers of tasks, from none to all, after which the list may end: where no task with parts is cut.
-    /// Tasks of which a part is not there are taken out, since a part alone is worth nothing.
-    fn ends(&self, able: &mut Vec<TaskId>) -> Vec<usize> {
-        if !self.system.has_parts() {
-            return (0..=able.len()).collect();
-        }
-        let is_whole = |tasks: &[TaskId], task: TaskId| {
-            self.system.parts(self.system.whole(task)).all(|part| tasks.contains(&part))
-        };
-        let all = able.clone();
-        able.retain(|task| is_whole(&all, *task));
-        let is_end = |count: &usize| able[..*count].iter().all(|task| is_whole(&able[..*count], *task));
-        (0..=able.len()).filter(is_end).collect()
-    }
-
-    /// The guarantee of tasks that fit.
-    pub fn guarantee(&self, tasks: &[TaskId], fit: &Fit, wanted: &[TaskId]) -> Guarantee {
+    /// The guarantee of tasks that fit. `why_not` says for each task of the system why it is not among them.
+    pub fn guarantee(&self, tasks: &[TaskId], fit: &Fit, why_not: Vec<Option<WhyNot>>) -> Guarantee {
         let mut reserved = vec![None; self.system.tasks().len()];
         for (task, core) in tasks.iter().zip(&fit.core_of) {
-            reserved[*task] = self.sporadic[*task].ok().map(|place| {
+            reserved[*task] = self.place(*task).map(|place| {
                 let Sporadic { jobs, deadline, period, jitter, .. } = self.worst_case.tasks[place];
                 let (budget, work) = (self.budgets[place], self.worst_case.tasks[place].work());
                 let slowest = slowest(self.system, &self.system.tasks()[*task]);
@@ -286,18 +251,6 @@ impl<'a> ProvableTasks<'a> {
             of_core.map(|(task, _)| *task).collect()
         };
         let patience = self.system.core_ids().map(|core| self.patience(core, &own(core), &rules)).collect();
-        let mut is_wanted = vec![false; reserved.len()];
-        wanted.iter().for_each(|task| is_wanted[*task] = true);
-        let why_not = |task: TaskId| match self.sporadic[task] {
-            _ if reserved[task].is_some() => None,
-            Err(why) => Some(why),
-            _ if !is_wanted[task] => Some(WhyNot::OthersComeFirst),
-            _ if self.system.tasks()[task].after.iter().any(|before| reserved[*before].is_none()) => {
-                Some(WhyNot::Follows)
-            }
-            Ok(_) => Some(WhyNot::DoesNotFit),
-        };
-        let why_not = self.system.task_ids().map(why_not).collect();
         let names = self.system.tasks().iter().map(|task| task.name.clone()).collect();
         let (is_exact, covers_overruns) = (fit.is_exact, self.covers_overruns);
         let is_part = self.system.tasks().iter().map(|task| task.is_part).collect();
@@ -306,7 +259,7 @@ impl<'a> ProvableTasks<'a> {
 
     /// The resources that the shield rules: those that guaranteed tasks use. Under the ceiling protocol they are all
     /// resources, because there any section can keep a job from starting.
-    fn rules(&self, guaranteed: &[TaskId]) -> Vec<Option<Ruled>> {
+    pub fn rules(&self, guaranteed: &[TaskId]) -> Vec<Option<Ruled>> {
         let uses = |task: &TaskId, resource: ResourceId| {
             self.system.tasks()[*task].sections.iter().any(|section| section.resource == resource)
         };

@@ -43,7 +43,8 @@ impl<'a> Stretches<'a> {
                     false if !task.sections.iter().enumerate().all(is_apart) => Some(WhyNot::SharesNested),
                     false => None,
                 };
-                found.problems[section.resource] = found.problems[section.resource].or(problem);
+                let known = &mut found.problems[section.resource];
+                *known = known.take().or(problem);
                 let longest = &mut found.longest[section.resource];
                 *longest = (*longest).max(longest_work(system, task, section.length));
             }
@@ -74,7 +75,7 @@ impl<'a> Stretches<'a> {
 
     /// Returns why the waits of a task have no bound.
     pub fn problem(&self, task: &Task) -> Option<WhyNot> {
-        task.sections.iter().find_map(|section| *self.problems.get(section.resource.index())?)
+        task.sections.iter().find_map(|section| self.problems.get(section.resource.index())?.clone())
     }
 
     /// Returns the first resource without a bound.

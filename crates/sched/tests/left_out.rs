@@ -1,0 +1,169 @@
+//! Contract on what is left out: a guarantee costs no task of a higher criticality that has none, unless it is asked for
+//! by name, and the reason that each task is given is the one that keeps it out.
+
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+use temponet_sched::build;
+use temponet_sched::shield::Role;
+use temponet_task::{Core, CoreId, CoreSet, Preemption, ResourceId, Section, Speed, Task, TaskId, TaskSet, Time};
+
+use crate::bad::{bare, shielded};
+use crate::guarantee::{guarantee, overloaded};
+
+fn ms(n: u64) -> Time {
+    Time::from_ms(n)
+}
+
+fn task(name: &str, period: u64, wcet: u64, criticality: u8) -> Task {
+    Task::periodic(name, ms(period), ms(wcet)).with_criticality(criticality)
+}
+
+/// A task that cannot be guaranteed, because its releases can overtake each other.
+fn erratic(name: &str, period: u64, wcet: u64, criticality: u8) -> Task {
+    task(name, period, wcet, criticality).with_jitter(ms(period + 1))
+}
+
+fn on_core(task: Task, core: u32) -> Task {
+    task.with_cores(CoreSet::of([CoreId(core)]))
+}
+
+/// Why each task of these is not guaranteed, in the words of the shield.
+fn why(set: &TaskSet) -> Vec<Option<String>> {
+    assert_eq!(set.system.validate(), Ok(()));
+    Role::on(&set.system).why_not(&set.system)
+}
+
+fn is_guaranteed(set: &TaskSet) -> Vec<bool> {
+    why(set).iter().map(Option::is_none).collect()
+}
+
+fn higher(name: &str) -> Option<String> {
+    Some(format!("a task of a higher criticality, {name:?}, is not guaranteed"))
+}
+
+const OVERTAKES: &str = "its releases can overtake each other";
+
+#[test]
+fn a_low_guarantee_does_not_starve_a_higher_level_without_one() {
+    let hi = erratic("hi", 40, 21, 3).with_preemption(Preemption::None);
+    let mut set = TaskSet::new("inversion", vec![hi, task("lo", 10, 6, 1)], 1);
+    assert_eq!(why(&set), [Some(OVERTAKES.into()), higher("hi")]);
+    let role = Role::on(&set.system);
+    assert_eq!(role.sentence("it"), "guarantees nothing: releases of task \"hi\" can overtake each other");
+    let met = |set: &TaskSet| shielded(build("muf").unwrap(), set, 1, ms(40_000)).0.tasks[0].jobs.met;
+    let without = bare(build("muf").unwrap(), &set, 1, ms(40_000)).tasks[0].jobs.met;
+    assert!(without > 300 && met(&set) >= without, "{} {without}", met(&set));
+    // Whoever asks for it by name gets it, at whatever cost.
+    set.system.tasks_mut()[1].guarantee = true;
+    assert_eq!(why(&set), [Some(OVERTAKES.into()), None]);
+    assert_eq!(met(&set), 0);
+    // Equals cost each other what they cost.
+    set.system.tasks_mut().iter_mut().for_each(|task| (task.criticality, task.guarantee) = (2, false));
+    assert_eq!(is_guaranteed(&set), [false, true]);
+}
+
+#[test]
+fn of_three_levels_the_lower_ones_wait_for_the_one_that_is_left_out() {
+    let levels = |of: fn(&str, u64, u64, u8) -> Task| {
+        let tasks =
+            vec![task("low", 20, 2, 1), of("middle", 20, 2, 2), task("high", 20, 2, 3), task("none", 20, 20, 0)];
+        TaskSet::new("levels", tasks, 1)
+    };
+    let others_first = || Some("others come first".to_string());
+    assert_eq!(why(&levels(task)), [None, None, None, others_first()]);
+    // The highest level keeps its guarantee.
+    assert_eq!(why(&levels(erratic)), [higher("middle"), Some(OVERTAKES.into()), None, others_first()]);
+    // What is left out for a higher level is a level that is left out, too.
+    let on_cores = vec![
+        on_core(erratic("high", 20, 2, 3), 0),
+        task("middle", 20, 2, 2).with_cores(CoreSet::of([CoreId(0), CoreId(1)])),
+        on_core(task("low", 20, 2, 1), 1),
+        on_core(task("apart", 20, 2, 1), 2),
+    ];
+    let mut set = TaskSet::new("cores", on_cores, 3);
+    assert_eq!(why(&set), [Some(OVERTAKES.into()), higher("high"), higher("middle"), None]);
+    // The middle on a core of its own costs nobody anything.
+    set.system.tasks_mut()[1].cores = CoreSet::of([CoreId(1)]);
+    assert_eq!(is_guaranteed(&set), [false, true, true, true]);
+    // The order stops at the first that does not fit beside others; below its level that is the reason.
+    let full = vec![task("a", 10, 4, 2), task("b", 10, 7, 2), task("c", 10, 1, 1)];
+    let beside = Some("it does not fit beside them".to_string());
+    assert_eq!(why(&TaskSet::new("full", full, 1)), [None, beside, higher("b")]);
+}
+
+#[test]
+fn a_task_costs_those_behind_it_and_those_that_share_a_resource() {
+    // The high one waits for its predecessor, whose core the low one would take.
+    let first = on_core(task("first", 20, 2, 0), 0);
+    let high = on_core(task("high", 20, 2, 3), 1).with_after(vec![TaskId(0)]);
+    let (low, filler) = (on_core(task("low", 20, 2, 1), 0), on_core(task("filler", 20, 20, 0), 0));
+    let set = TaskSet::new("behind", vec![first, high, low, filler], 2);
+    let follows = Some("it comes after a task that is not guaranteed".to_string());
+    assert_eq!(why(&set)[1..3], [follows, higher("high")]);
+    // A guarantee of the low one would change how the high one gets the bus.
+    let section = Section { resource: ResourceId(0), at: Time::ZERO, length: ms(1) };
+    let shared = |task: Task| task.with_sections(vec![section]);
+    let tasks = vec![on_core(shared(erratic("high", 20, 2, 3)), 0), on_core(shared(task("low", 20, 2, 1)), 1)];
+    let mut set = TaskSet::new("bus", tasks, 2);
+    set.system.set_resources(vec!["bus".into()]);
+    assert_eq!(why(&set)[1], higher("high"));
+    set.system.tasks_mut()[1].sections.clear();
+    assert_eq!(is_guaranteed(&set), [false, true]);
+    // A task is as critical as those that come after it: it costs them nothing.
+    let chain =
+        vec![task("sensor", 20, 2, 1), erratic("motor", 20, 2, 3), task("stop", 20, 2, 3).with_after(vec![TaskId(0)])];
+    assert_eq!(is_guaranteed(&TaskSet::new("chain", chain, 1)), [true, false, true]);
+}
+
+#[test]
+fn a_part_that_is_left_out_keeps_lower_tasks_from_every_core_of_its_task() {
+    let part = on_core(task("high (part 1)", 20, 2, 3), 0).with_is_part(true);
+    let last = on_core(task("high", 20, 19, 3), 1).with_after(vec![TaskId(0)]);
+    let tasks = vec![part, last, on_core(task("low", 20, 2, 1), 0), on_core(task("apart", 20, 2, 1), 2)];
+    let mut set = TaskSet::new("parts", tasks, 3);
+    assert_eq!(is_guaranteed(&set), [false, false, false, true]);
+    assert_eq!(why(&set)[2], higher("high"));
+    (set.system.tasks_mut()[1].wcet, set.system.tasks_mut()[1].bcet) = (ms(4), ms(4));
+    assert_eq!(is_guaranteed(&set), [true, true, true, true]);
+}
+
+#[test]
+fn a_task_that_never_meets_a_deadline_has_nothing_to_lose() {
+    let tasks = vec![task("broken", 10, 12, 2), task("brake", 10, 2, 1)];
+    let mut set = TaskSet::new("broken", tasks, 1);
+    assert_eq!(is_guaranteed(&set), [false, true]);
+    // Its jobs may take less.
+    set.system.tasks_mut()[0].bcet = ms(10);
+    assert_eq!(is_guaranteed(&set), [false, false]);
+    // What counts is the speed of the core.
+    set.system.tasks_mut()[0].bcet = ms(12);
+    let at = |speed: f64| set.clone().with_machine(vec![Core::new("core", Speed::of(speed).unwrap())]);
+    assert_eq!((is_guaranteed(&at(1.1)), is_guaranteed(&at(1.3))), (vec![false, true], vec![true, false]));
+}
+
+#[test]
+fn no_guarantee_of_random_sets_is_at_the_cost_of_a_higher_level() {
+    let (mut checked, mut left_out) = (0, 0);
+    for round in 0..1_000 {
+        let mut rng = Pcg64::seed_from_u64(round);
+        let mut set = overloaded(&mut rng);
+        let (count, is_erratic) = (set.tasks().len(), rng.random_bool(0.5));
+        if let Some(task) = set.system.tasks_mut().get_mut(rng.random_range(0..count)).filter(|_| is_erratic) {
+            task.jitter = task.period().map_or(Time::ZERO, |period| period + Time(1));
+        }
+        let Some(found) = guarantee(&set).filter(|found| !found.is_for_all()) else { continue };
+        if set.tasks().iter().any(|task| task.guarantee) {
+            continue;
+        }
+        let level = |task: TaskId| set.tasks()[task.index()].criticality;
+        let kept = || set.task_ids().filter(|task| found.core_of(*task).is_some());
+        let lowest = kept().map(level).min().unwrap_or_default();
+        let can_meet =
+            |task: TaskId| set.tasks()[task].period().is_none() || set.tasks()[task].bcet <= set.tasks()[task].deadline;
+        let out =
+            || set.task_ids().filter(|task| found.core_of(*task).is_none() && level(*task) > 0 && can_meet(*task));
+        assert!(out().all(|task| level(task) <= lowest), "{round}");
+        (checked, left_out) = (checked + 1, left_out + out().count());
+    }
+    assert!(checked > 300 && left_out > 300, "{checked} {left_out}");
+}
