@@ -64,11 +64,13 @@ pub enum Number {
     Cost,
     /// Load per core of all tasks whose jobs take no longer, relative to their value, than this job.
     Rank,
+    /// Number of ready jobs with more worth for their expected remaining time, per core.
+    Denser,
 }
 
 impl Number {
     /// Every number, in the order of [`crate::stages::Tokenizer::ahead`].
-    pub const ALL: [Number; 27] = [
+    pub const ALL: [Number; 28] = [
         Number::Due,
         Number::Gap,
         Number::Wcet,
@@ -96,6 +98,7 @@ impl Number {
         Number::Level,
         Number::Cost,
         Number::Rank,
+        Number::Denser,
     ];
 }
 
@@ -115,8 +118,8 @@ pub(crate) struct RowFacts {
     pub chance: f64,
     /// Work before the deadline: ready by wcet, ready as expected, the same with coming jobs, and all that is released.
     pub work: [f64; 4],
-    /// Ready jobs that are due earlier, those with less remaining work, and all.
-    pub jobs: [f64; 3],
+    /// Ready jobs that are due earlier, those with less remaining work, all, and those with more worth for their time.
+    pub jobs: [f64; 4],
     /// Number of cores, each counted by its speed.
     pub capacity: f64,
     pub is_running: bool,
@@ -151,10 +154,10 @@ impl RowFacts {
             start,
             jobs[2] / capacity,
             self.cost,
-            0.0,
+            jobs[3] / capacity,
         ]);
         let [due, gap, wcet, most, expected, least, slack, expected_slack, least_slack, ..] = times;
-        let [.., earlier, shorter, next_due, start, ready, cost, _] = times;
+        let [.., earlier, shorter, next_due, start, ready, cost, denser] = times;
         let [work_before, expected_before, coming_before, inflow] =
             work.map(|work| (work * share_of_time).min(4.0) as f32);
         let mut numbers = [0.0; Number::ALL.len()];
@@ -186,6 +189,7 @@ impl RowFacts {
         set(Number::Level, if self.level == 0 { 0.0 } else { 1.0 / f32::from(self.level) });
         set(Number::Cost, cost);
         set(Number::Rank, self.rank.min(4.0) as f32);
+        set(Number::Denser, denser);
         numbers
     }
 }

@@ -25,6 +25,8 @@ pub(crate) struct Outlook {
     ready: Vec<ReadyWork>,
     /// Remaining times of these jobs, the shortest first.
     remaining: Vec<Time>,
+    /// Worth of these jobs for each unit of their expected remaining time, the least first.
+    densities: Vec<f64>,
     /// Next arrivals, the earliest first.
     arrivals: Vec<(TaskId, FutureArrivals)>,
     released: Inflow,
@@ -60,11 +62,14 @@ impl Outlook {
                 continue;
             }
             wcet += job.expected_time_to_finish().0 as f64 * self.per_unit;
-            expected += expected_time(job, now, prediction) * self.per_unit;
+            let own = expected_time(job, now, prediction) * self.per_unit;
+            expected += own;
+            self.densities.push(density(job, scale, own));
             self.ready.push(ReadyWork { deadline: job.deadline, wcet, expected });
             self.remaining.push(job.expected_time_to_finish());
         }
         self.remaining.sort_unstable();
+        self.densities.sort_unstable_by(f64::total_cmp);
         self.arrivals.extend(arrivals);
         self.arrivals.sort_unstable_by_key(|(task, arrivals)| (arrivals.first, *task));
         for (task, arrivals) in &self.arrivals {
@@ -86,12 +91,14 @@ impl Outlook {
         self.predictions.clear();
         self.ready.clear();
         self.remaining.clear();
+        self.densities.clear();
         self.arrivals.clear();
         self.released.parts.clear();
         self.due.parts.clear();
         self.predictions.reserve(ready);
         self.ready.reserve(ready);
         self.remaining.reserve(ready);
+        self.densities.reserve(ready);
         self.arrivals.reserve(tasks);
         self.released.parts.reserve(tasks);
         self.due.parts.reserve(tasks);
@@ -119,20 +126,19 @@ impl Outlook {
         let before = until.checked_sub(1).map_or((0.0, 0.0), |last| (self.ready[last].wcet, self.ready[last].expected));
         let remaining = job.expected_time_to_finish();
         let shorter = self.remaining.partition_point(|other| *other < remaining);
+        let expected = expected_time(job, at, prediction) * self.per_unit;
+        let own_density = density(job, scale, expected);
+        let denser = self.densities.len() - self.densities.partition_point(|other| *other <= own_density);
         RowFacts {
             start: units(at.saturating_sub(self.now)),
             span: job.deadline.signed_sub(at) as f64 * self.per_unit,
             gap: scale.gap(job.task) * self.per_unit,
             wcet: units(job.wcet),
-            remaining: [
-                units(remaining),
-                expected_time(job, at, prediction) * self.per_unit,
-                units(job.least_time_to_finish()),
-            ],
+            remaining: [units(remaining), expected, units(job.least_time_to_finish())],
             executed: job.executed.0 as f64 / job.wcet.0.max(1) as f64,
             chance: prediction.chance,
             work: [before.0, before.1, before.1 + self.due.until(due), self.released.until(due)],
-            jobs: [earlier as f64, shorter as f64, self.ready.len() as f64],
+            jobs: [earlier as f64, shorter as f64, self.ready.len() as f64, denser as f64],
             capacity: self.capacity,
             is_running: job.running,
             has_run: job.last_core.is_some(),
@@ -142,6 +148,11 @@ impl Outlook {
             rank: scale.rank(job.task),
         }
     }
+}
+
+/// Returns the worth of a job for each unit of its expected remaining time.
+fn density(job: &Job, scale: &Scale, expected: f64) -> f64 {
+    scale.relative_worth(job) / expected.max(f64::MIN_POSITIVE)
 }
 
 /// Returns the expected remaining time of a job that can begin at a date, in nanoseconds.

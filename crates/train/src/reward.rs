@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use temponet_sim::{End, Observer};
-use temponet_task::{CoreId, Job, Speed, TaskId, TaskSet, Time, Worths};
+use temponet_task::{Arrival, CoreId, Job, Speed, TaskId, TaskSet, Time, Worths};
 
 /// Reward for meeting and missing deadlines, and for other things. A job's worth is 1 or what [`Reward`] says; the
 /// amounts below are for a worth of 1. All weights are 0 or more.
@@ -63,6 +63,11 @@ pub struct Reward {
     /// Additional worth of a job for each level of criticality, 0 or more, as a share of its worth at level 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by_criticality: Option<f64>,
+    /// Whether the rewards of a set are divided by the root of the squared worth of the jobs that it releases in a unit
+    /// of time. The returns of all sets then vary alike; otherwise those with many cores or dear jobs drown the others'
+    /// in the loss. Default `false`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub standardized: bool,
 }
 
 /// Worth of a job that meets its deadline.
@@ -79,7 +84,7 @@ enum JobWorth {
 }
 
 impl JobWorth {
-    fn of(reward: &Reward, set: &TaskSet) -> JobWorth {
+    fn new(reward: &Reward, set: &TaskSet) -> JobWorth {
         if reward.by_value.is_none() && reward.by_criticality.is_none() {
             return JobWorth::Goal(set.goal().worths(set.tasks()));
         }
@@ -89,12 +94,12 @@ impl JobWorth {
         JobWorth::Stated { mean_value, by_criticality: reward.by_criticality.unwrap_or(0.0) }
     }
 
-    fn worth(&self, job: &Job) -> f64 {
+    fn of_job(&self, criticality: u8, value: f64) -> f64 {
         match self {
-            JobWorth::Goal(worths) => worths.of(job.criticality, job.value),
+            JobWorth::Goal(worths) => worths.of(criticality, value),
             JobWorth::Stated { mean_value, by_criticality } => {
-                let value = mean_value.map_or(1.0, |mean| job.value / mean);
-                value * (1.0 + by_criticality * f64::from(job.criticality))
+                let value = mean_value.map_or(1.0, |mean| value / mean);
+                value * (1.0 + by_criticality * f64::from(criticality))
             }
         }
     }
@@ -117,14 +122,19 @@ pub struct RewardAccumulator {
     energy: f64,
     /// Execution times of each task so far: their number, their mean and the sum of their squared differences from it.
     history: Vec<(f64, f64, f64)>,
+    /// Factor on the reward when it is taken.
+    factor: f64,
 }
 
 impl RewardAccumulator {
     /// No reward so far, for a set whose scale has this unit in nanoseconds.
     pub fn new(reward: Reward, unit: f64, set: &TaskSet) -> RewardAccumulator {
-        let (job_worth, history) = (JobWorth::of(&reward, set), vec![(0.0, 0.0, 0.0); set.tasks().len()]);
+        let (job_worth, history) = (JobWorth::new(&reward, set), vec![(0.0, 0.0, 0.0); set.tasks().len()]);
         let energy = if let RewardShape::Energy { weight } = reward.shape { weight } else { 0.0 };
-        RewardAccumulator { reward, unit, job_worth, total: 0.0, possible: 0.0, due_by: Time::NEVER, energy, history }
+        let variance = if reward.standardized { unit * squared_worth_per_time(&job_worth, set) } else { 1.0 };
+        let factor = if variance.is_normal() { variance.sqrt().recip() } else { 1.0 };
+        let (total, possible, due_by) = (0.0, 0.0, Time::NEVER);
+        RewardAccumulator { reward, unit, job_worth, total, possible, due_by, energy, history, factor }
     }
 
     /// Returns an empty accumulator for the same set that scores a model: as [`RewardAccumulator::on_time_only`], less
@@ -152,12 +162,13 @@ impl RewardAccumulator {
             due_by,
             energy: 0.0,
             history,
+            factor: 1.0,
         }
     }
 
     /// Returns the reward since the last call.
     pub fn take(&mut self) -> f64 {
-        std::mem::take(&mut self.total)
+        self.factor * std::mem::take(&mut self.total)
     }
 
     /// Returns the reward as a share of the worth of all jobs that have left; 1 if none has.
@@ -190,6 +201,21 @@ impl RewardAccumulator {
     }
 }
 
+/// Returns the sum of the squared worths of the jobs that a set releases per nanosecond in the mean.
+fn squared_worth_per_time(worth: &JobWorth, set: &TaskSet) -> f64 {
+    let square = |criticality: u8, value: f64| worth.of_job(criticality, value).powi(2);
+    let each = set.tasks().iter().zip(set.system.mean_utilizations()).map(|(task, utilization)| {
+        let squared = match &task.arrival {
+            Arrival::Listed(jobs) => {
+                jobs.iter().map(|job| square(job.criticality, job.value)).sum::<f64>() / jobs.len().max(1) as f64
+            }
+            _ => square(task.criticality, task.value),
+        };
+        squared * utilization / task.mean_execution().max(1.0)
+    });
+    each.sum()
+}
+
 impl Observer for RewardAccumulator {
     fn ran(&mut self, _core: CoreId, _job: &Job, start: Time, end: Time, speed: Speed) {
         if self.energy > 0.0 {
@@ -199,8 +225,10 @@ impl Observer for RewardAccumulator {
     }
 
     fn left(&mut self, job: &Job, _first_start: Option<Time>, end: End, now: Time) {
-        let (mut worth, relative) =
-            (self.job_worth.worth(job), job.deadline.saturating_sub(job.release).0.max(1) as f64);
+        let (mut worth, relative) = (
+            self.job_worth.of_job(job.criticality, job.value),
+            job.deadline.saturating_sub(job.release).0.max(1) as f64,
+        );
         if let RewardShape::Risk { weight } = self.reward.shape {
             worth *= 1.0 + weight * self.variation(job.task);
         }
@@ -285,6 +313,16 @@ mod tests {
         let missed = end_job(&mut rewards, TaskId(0), 3, End::Aborted);
         assert!(missed < -1.5, "a miss costs more, too: {missed}");
         assert_eq!(end_job(&mut rewards, TaskId(1), 3, End::Aborted), -1.0);
+    }
+
+    #[test]
+    fn standardized_rewards_fall_with_the_root_of_the_jobs_that_come() {
+        let reward = Reward { by_value: Some(false), standardized: true, ..Reward::default() };
+        // Two tasks with a period of 10 ms release 1.6 jobs in 8 ms.
+        let mut rewards = RewardAccumulator::new(reward, 8e6, &set());
+        let missed = end_job(&mut rewards, TaskId(0), 3, End::Aborted);
+        assert!((missed + 1.6f64.sqrt().recip()).abs() < 1e-12, "{missed}");
+        assert_eq!(share(reward, 0), 0.5, "a share is one of whole jobs");
     }
 
     #[test]

@@ -89,7 +89,7 @@ impl<D: LearningLosses> Algorithm<D> for A2c {
         let mut fleet = Fleet::new(phase.episodes.clone(), self.settings.environments, phase.seed)?;
         for update in 0..self.settings.updates {
             let seed = training_seed(phase.seed, 100 + update);
-            let round = self.policy.collect(learner, &mut fleet, seed)?;
+            let round = self.policy.collect(std::slice::from_mut(learner), &mut fleet, seed)?;
             let figures = self.policy.learn(learner, round, seed, &mut phase.updates);
             figures.into_iter().try_for_each(|figures| phase.updates.report(learner, figures))?;
         }

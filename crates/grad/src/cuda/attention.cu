@@ -1,5 +1,5 @@
-// Softmax attention within each sample. A block has 32 queries (or keys) of one head of one sample, 4 for each of its 8 warps, and loads the keys (or
-// queries) into shared memory 32 at a time. A head's columns are padded to 32 · R there, so that the inner loops have constant lengths.
+// Softmax attention within each sample. Of long samples a block has 32 queries (or keys) of one head, 4 for each of its 8 warps, and loads the keys (or
+// queries) into shared memory 32 at a time. A head's columns are padded to W there, so that the inner loops have constant lengths.
 
 #define TILE 32
 #define EACH 4
@@ -12,8 +12,7 @@ struct Part {
 };
 
 // `layout` holds the first query of each sample, the first key of each sample, and the running sum of queries × keys.
-__device__ Part part_of(int number, int samples, const u32 *layout, int heads, int size) {
-    int sample = number / heads, head = number % heads;
+__device__ Part part_of(int sample, int head, int samples, const u32 *layout, int heads, int size) {
     const u32 *q = layout + sample, *k = q + samples + 1, *offset = k + samples + 1;
     Part part;
     part.query = q[0];
@@ -26,44 +25,52 @@ __device__ Part part_of(int number, int samples, const u32 *layout, int heads, i
 }
 
 // Distance of rows in shared memory: the padded columns plus four, which keep the lanes' rows in different banks.
-template <int R> __device__ constexpr int stride() { return 32 * R + 4; }
+template <int W> __device__ constexpr int stride() { return W + 4; }
+
+// Columns of a lane: every 32nd. If there are 16 columns, two lanes share one, and each of them adds up every other part.
+template <int W> __device__ constexpr int each() { return W < 32 ? 1 : W / 32; }
+template <int W> __device__ constexpr int sharing() { return W < 32 ? 32 / W : 1; }
+template <int W> __device__ __forceinline__ int column_of_lane() { return threadIdx.x % (W < 32 ? W : 32); }
+template <int W> __device__ __forceinline__ int part_of_lane() { return threadIdx.x % 32 / (32 / sharing<W>()); }
+template <int W> __device__ __forceinline__ float together(float sum) {
+    return W < 32 ? sum + __shfl_xor_sync(0xffffffffu, sum, 16) : sum;
+}
 
 // Loads a head's columns of up to 32 rows into shared memory, padded with zeros.
-template <int R>
+template <int W>
 __device__ void load(float *to, const float *data, int row, int count, int columns, int first, int size) {
-    for (int k = threadIdx.x; k < TILE * 32 * R; k += THREADS) {
-        int r = k / (32 * R), c = k % (32 * R);
-        to[r * stride<R>() + c] = r < count && c < size ? data[(size_t)(row + r) * columns + first + c] : 0.0f;
+    for (int k = threadIdx.x; k < TILE * W; k += THREADS) {
+        int r = k / W, c = k % W;
+        to[r * stride<W>() + c] = r < count && c < size ? data[(size_t)(row + r) * columns + first + c] : 0.0f;
     }
 }
 
 // Dot products of the warp's own rows with the lane's row.
-template <int R> __device__ void dots(const float *own, const float *others, float sums[EACH]) {
-    const float4 *other = (const float4 *)(others + threadIdx.x % 32 * stride<R>());
+template <int W> __device__ void dots(const float *own, const float *others, float sums[EACH]) {
+    const float4 *other = (const float4 *)(others + threadIdx.x % 32 * stride<W>());
     for (int e = 0; e < EACH; e++) sums[e] = 0.0f;
 #pragma unroll
-    for (int c = 0; c < 8 * R; c++) {
+    for (int c = 0; c < W / 4; c++) {
         float4 b = other[c];
 #pragma unroll
         for (int e = 0; e < EACH; e++) {
-            float4 a = ((const float4 *)(own + e * stride<R>()))[c];
+            float4 a = ((const float4 *)(own + e * stride<W>()))[c];
             sums[e] += a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w;
         }
     }
 }
 
 // For each of the warp's own rows, adds the rows in shared memory, each times its factor in the tile.
-template <int R> __device__ void mix(const float *tile, const float *rows, float sums[EACH][R]) {
-    int lane = threadIdx.x % 32;
+template <int W> __device__ void mix(const float *tile, const float *rows, float sums[EACH][each<W>()]) {
 #pragma unroll 2
-    for (int j = 0; j < TILE; j += 4) {
+    for (int j = 4 * part_of_lane<W>(); j < TILE; j += 4 * sharing<W>()) {
         float4 shares[EACH];
 #pragma unroll
         for (int e = 0; e < EACH; e++) shares[e] = *(const float4 *)(tile + e * TILE + j);
 #pragma unroll
-        for (int r = 0; r < R; r++) {
-            const float *row = rows + j * stride<R>() + 32 * r + lane;
-            float x = row[0], y = row[stride<R>()], z = row[2 * stride<R>()], w = row[3 * stride<R>()];
+        for (int r = 0; r < each<W>(); r++) {
+            const float *row = rows + j * stride<W>() + 32 * r + column_of_lane<W>();
+            float x = row[0], y = row[stride<W>()], z = row[2 * stride<W>()], w = row[3 * stride<W>()];
 #pragma unroll
             for (int e = 0; e < EACH; e++)
                 sums[e][r] += shares[e].x * x + shares[e].y * y + shares[e].z * z + shares[e].w * w;
@@ -72,14 +79,13 @@ template <int R> __device__ void mix(const float *tile, const float *rows, float
 }
 
 // The same with a transposed tile: one column for each of the warp's own rows.
-template <int R> __device__ void mix_columns(const float *tile, const float *rows, float sums[EACH][R]) {
-    int lane = threadIdx.x % 32;
+template <int W> __device__ void mix_columns(const float *tile, const float *rows, float sums[EACH][each<W>()]) {
 #pragma unroll 4
-    for (int i = 0; i < TILE; i++) {
+    for (int i = part_of_lane<W>(); i < TILE; i += sharing<W>()) {
         float4 share = *(const float4 *)(tile + i * TILE);
 #pragma unroll
-        for (int r = 0; r < R; r++) {
-            float value = rows[i * stride<R>() + 32 * r + lane];
+        for (int r = 0; r < each<W>(); r++) {
+            float value = rows[i * stride<W>() + 32 * r + column_of_lane<W>()];
             sums[0][r] += share.x * value;
             sums[1][r] += share.y * value;
             sums[2][r] += share.z * value;
@@ -88,23 +94,23 @@ template <int R> __device__ void mix_columns(const float *tile, const float *row
     }
 }
 
-template <int R>
-__device__ void forward(Part part, int columns, int size, float scale, const float *q, const float *k, const float *v,
+template <int W>
+__device__ void forward(Part part, int begin, int columns, int size, float scale, const float *q, const float *k, const float *v,
                         const float *bias, float *weights, float *out) {
     extern __shared__ float4 shared[];
-    float *queries = (float *)shared, *rows = queries + TILE * stride<R>(), *tile = rows + TILE * stride<R>();
-    int begin = blockIdx.y * TILE, lane = threadIdx.x % 32, own = threadIdx.x / 32 * EACH;
-    load<R>(queries, q, part.query + begin, part.queries - begin, columns, part.first, size);
+    float *queries = (float *)shared, *rows = queries + TILE * stride<W>(), *tile = rows + TILE * stride<W>();
+    int lane = threadIdx.x % 32, own = threadIdx.x / 32 * EACH;
+    load<W>(queries, q, part.query + begin, part.queries - begin, columns, part.first, size);
     int here = max(0, min(EACH, part.queries - begin - own));
     float *mine = weights + part.weights + (size_t)(begin + own) * part.keys;
-    float most[EACH], factor[EACH], mixed[EACH][R];
+    float most[EACH], factor[EACH], mixed[EACH][each<W>()];
     for (int e = 0; e < EACH; e++) most[e] = -1e30f;
     for (int start = 0; start < part.keys; start += TILE) {
         __syncthreads();
-        load<R>(rows, k, part.key + start, part.keys - start, columns, part.first, size);
+        load<W>(rows, k, part.key + start, part.keys - start, columns, part.first, size);
         __syncthreads();
         float sums[EACH];
-        dots<R>(queries + own * stride<R>(), rows, sums);
+        dots<W>(queries + own * stride<W>(), rows, sums);
         int j = start + lane;
         if (j >= part.keys) continue;
         float added = bias ? bias[part.key + j] : 0.0f;
@@ -127,11 +133,11 @@ __device__ void forward(Part part, int columns, int size, float scale, const flo
             }
         }
         factor[e] = 1.0f / warp_sum(sum);
-        for (int r = 0; r < R; r++) mixed[e][r] = 0.0f;
+        for (int r = 0; r < each<W>(); r++) mixed[e][r] = 0.0f;
     }
     for (int start = 0; start < part.keys; start += TILE) {
         __syncthreads();
-        load<R>(rows, v, part.key + start, part.keys - start, columns, part.first, size);
+        load<W>(rows, v, part.key + start, part.keys - start, columns, part.first, size);
         int j = start + lane;
 #pragma unroll
         for (int e = 0; e < EACH; e++) {
@@ -143,34 +149,36 @@ __device__ void forward(Part part, int columns, int size, float scale, const flo
             tile[(own + e) * TILE + lane] = weight;
         }
         __syncthreads();
-        mix<R>(tile + own * TILE, rows, mixed);
+        mix<W>(tile + own * TILE, rows, mixed);
     }
 #pragma unroll
     for (int e = 0; e < EACH; e++)
 #pragma unroll
-        for (int r = 0; r < R; r++)
+        for (int r = 0; r < each<W>(); r++) {
+            float sum = together<W>(mixed[e][r]);
             if (e < here && 32 * r + lane < size)
-                out[(size_t)(part.query + begin + own + e) * columns + part.first + 32 * r + lane] = mixed[e][r];
+                out[(size_t)(part.query + begin + own + e) * columns + part.first + 32 * r + lane] = sum;
+        }
 }
 
 // Adds to the gradients of the queries, and writes the gradients of the logits, times the scale, to `dlogits`.
-template <int R>
-__device__ void backward_queries(Part part, int columns, int size, float scale, const float *k, const float *v,
+template <int W>
+__device__ void backward_queries(Part part, int begin, int columns, int size, float scale, const float *k, const float *v,
                                  const float *weights, const float *dy, float *dlogits, float *dq) {
     extern __shared__ float4 shared[];
-    float *changes = (float *)shared, *rows = changes + TILE * stride<R>(), *tile = rows + TILE * stride<R>();
-    int begin = blockIdx.y * TILE, lane = threadIdx.x % 32, own = threadIdx.x / 32 * EACH;
-    load<R>(changes, dy, part.query + begin, part.queries - begin, columns, part.first, size);
+    float *changes = (float *)shared, *rows = changes + TILE * stride<W>(), *tile = rows + TILE * stride<W>();
+    int lane = threadIdx.x % 32, own = threadIdx.x / 32 * EACH;
+    load<W>(changes, dy, part.query + begin, part.queries - begin, columns, part.first, size);
     int here = max(0, min(EACH, part.queries - begin - own));
     size_t first = part.weights + (size_t)(begin + own) * part.keys;
-    float mean[EACH], mixed[EACH][R];
+    float mean[EACH], mixed[EACH][each<W>()];
     for (int e = 0; e < EACH; e++) mean[e] = 0.0f;
     for (int start = 0; start < part.keys; start += TILE) {
         __syncthreads();
-        load<R>(rows, v, part.key + start, part.keys - start, columns, part.first, size);
+        load<W>(rows, v, part.key + start, part.keys - start, columns, part.first, size);
         __syncthreads();
         float sums[EACH];
-        dots<R>(changes + own * stride<R>(), rows, sums);
+        dots<W>(changes + own * stride<W>(), rows, sums);
         int j = start + lane;
 #pragma unroll
         for (int e = 0; e < EACH; e++) {
@@ -184,11 +192,11 @@ __device__ void backward_queries(Part part, int columns, int size, float scale, 
 #pragma unroll
     for (int e = 0; e < EACH; e++) {
         mean[e] = warp_sum(mean[e]);
-        for (int r = 0; r < R; r++) mixed[e][r] = 0.0f;
+        for (int r = 0; r < each<W>(); r++) mixed[e][r] = 0.0f;
     }
     for (int start = 0; start < part.keys; start += TILE) {
         __syncthreads();
-        load<R>(rows, k, part.key + start, part.keys - start, columns, part.first, size);
+        load<W>(rows, k, part.key + start, part.keys - start, columns, part.first, size);
         int j = start + lane;
 #pragma unroll
         for (int e = 0; e < EACH; e++) {
@@ -201,14 +209,16 @@ __device__ void backward_queries(Part part, int columns, int size, float scale, 
             tile[(own + e) * TILE + lane] = change;
         }
         __syncthreads();
-        mix<R>(tile + own * TILE, rows, mixed);
+        mix<W>(tile + own * TILE, rows, mixed);
     }
 #pragma unroll
     for (int e = 0; e < EACH; e++)
 #pragma unroll
-        for (int r = 0; r < R; r++)
+        for (int r = 0; r < each<W>(); r++) {
+            float sum = together<W>(mixed[e][r]);
             if (e < here && 32 * r + lane < size)
-                dq[(size_t)(part.query + begin + own + e) * columns + part.first + 32 * r + lane] += mixed[e][r];
+                dq[(size_t)(part.query + begin + own + e) * columns + part.first + 32 * r + lane] += sum;
+        }
 }
 
 // Loads a 32 × 32 tile of a matrix with one row per query and one column per key, padded with zeros.
@@ -220,71 +230,72 @@ __device__ void load_tile(float *tile, const float *matrix, int query, int queri
 }
 
 // Adds to the gradients of the keys and the values.
-template <int R>
-__device__ void backward_keys(Part part, int columns, int size, const float *q, const float *weights, const float *dy,
+template <int W>
+__device__ void backward_keys(Part part, int begin, int columns, int size, const float *q, const float *weights, const float *dy,
                               const float *dlogits, float *dk, float *dv) {
     extern __shared__ float4 shared[];
-    float *changes = (float *)shared, *queries = changes + TILE * stride<R>();
-    float *shares = queries + TILE * stride<R>(), *slopes = shares + TILE * TILE;
-    int begin = blockIdx.y * TILE, lane = threadIdx.x % 32, own = threadIdx.x / 32 * EACH;
-    float for_key[EACH][R], for_value[EACH][R];
+    float *changes = (float *)shared, *queries = changes + TILE * stride<W>();
+    float *shares = queries + TILE * stride<W>(), *slopes = shares + TILE * TILE;
+    int lane = threadIdx.x % 32, own = threadIdx.x / 32 * EACH;
+    float for_key[EACH][each<W>()], for_value[EACH][each<W>()];
 #pragma unroll
     for (int e = 0; e < EACH; e++)
-        for (int r = 0; r < R; r++) for_key[e][r] = for_value[e][r] = 0.0f;
+        for (int r = 0; r < each<W>(); r++) for_key[e][r] = for_value[e][r] = 0.0f;
     for (int start = 0; start < part.queries; start += TILE) {
         __syncthreads();
-        load<R>(changes, dy, part.query + start, part.queries - start, columns, part.first, size);
-        load<R>(queries, q, part.query + start, part.queries - start, columns, part.first, size);
+        load<W>(changes, dy, part.query + start, part.queries - start, columns, part.first, size);
+        load<W>(queries, q, part.query + start, part.queries - start, columns, part.first, size);
         load_tile(shares, weights + part.weights, start, part.queries, begin, part.keys);
         load_tile(slopes, dlogits + part.weights, start, part.queries, begin, part.keys);
         __syncthreads();
-        mix_columns<R>(shares + own, changes, for_value);
-        mix_columns<R>(slopes + own, queries, for_key);
+        mix_columns<W>(shares + own, changes, for_value);
+        mix_columns<W>(slopes + own, queries, for_key);
     }
 #pragma unroll
     for (int e = 0; e < EACH; e++)
 #pragma unroll
-        for (int r = 0; r < R; r++)
+        for (int r = 0; r < each<W>(); r++) {
+            float key = together<W>(for_key[e][r]), value = together<W>(for_value[e][r]);
             if (begin + own + e < part.keys && 32 * r + lane < size) {
                 size_t place = (size_t)(part.key + begin + own + e) * columns + part.first + 32 * r + lane;
-                dk[place] += for_key[e][r];
-                dv[place] += for_value[e][r];
+                dk[place] += key;
+                dv[place] += value;
             }
+        }
 }
 
-// Calls the instance of a function for the head's width.
-#define BY_SIZE(function, ...)                      \
-    if (size <= 32) function<1>(__VA_ARGS__);       \
-    else if (size <= 64) function<2>(__VA_ARGS__);  \
-    else function<4>(__VA_ARGS__)
+// Kernels for heads of up to W columns: each width has its own, which takes only the registers that it needs. Each of `tiles` is a sample and the first of up
+// to 32 of its queries or keys.
+#define LONG_SAMPLES(W)                                                                                                          \
+    extern "C" __global__ void __launch_bounds__(THREADS) attention_##W(                                                         \
+        int samples, const u32 *layout, const u32 *tiles, int heads, int columns, float scale, const float *q, const float *k,   \
+        const float *v, const float *bias, float *weights, float *out) {                                                         \
+        int size = columns / heads, begin = tiles[2 * blockIdx.x + 1];                                                           \
+        Part part = part_of(tiles[2 * blockIdx.x], blockIdx.y, samples, layout, heads, size);                                    \
+        forward<W>(part, begin, columns, size, scale, q, k, v, bias, weights, out);                                              \
+    }                                                                                                                            \
+    extern "C" __global__ void __launch_bounds__(THREADS) attention_backward_queries_##W(                                        \
+        int samples, const u32 *layout, const u32 *tiles, int heads, int columns, float scale, const float *k, const float *v,   \
+        const float *weights, const float *dy, float *dlogits, float *dq) {                                                      \
+        int size = columns / heads, begin = tiles[2 * blockIdx.x + 1];                                                           \
+        Part part = part_of(tiles[2 * blockIdx.x], blockIdx.y, samples, layout, heads, size);                                    \
+        backward_queries<W>(part, begin, columns, size, scale, k, v, weights, dy, dlogits, dq);                                  \
+    }                                                                                                                            \
+    extern "C" __global__ void __launch_bounds__(THREADS) attention_backward_keys_##W(                                           \
+        int samples, const u32 *layout, const u32 *tiles, int heads, int columns, const float *q, const float *weights,          \
+        const float *dy, const float *dlogits, float *dk, float *dv) {                                                           \
+        int size = columns / heads, begin = tiles[2 * blockIdx.x + 1];                                                           \
+        Part part = part_of(tiles[2 * blockIdx.x], blockIdx.y, samples, layout, heads, size);                                    \
+        backward_keys<W>(part, begin, columns, size, q, weights, dy, dlogits, dk, dv);                                           \
+    }
 
-extern "C" __global__ void attention(int samples, const u32 *layout, int heads, int columns, float scale, const float *q,
-                                     const float *k, const float *v, const float *bias, float *weights, float *out) {
-    int size = columns / heads;
-    Part part = part_of(blockIdx.x, samples, layout, heads, size);
-    if (blockIdx.y * TILE >= part.queries) return;
-    BY_SIZE(forward, part, columns, size, scale, q, k, v, bias, weights, out);
-}
+LONG_SAMPLES(16)
+LONG_SAMPLES(32)
+LONG_SAMPLES(64)
+LONG_SAMPLES(128)
 
-extern "C" __global__ void attention_backward_queries(int samples, const u32 *layout, int heads, int columns, float scale,
-                                                      const float *k, const float *v, const float *weights, const float *dy,
-                                                      float *dlogits, float *dq) {
-    int size = columns / heads;
-    Part part = part_of(blockIdx.x, samples, layout, heads, size);
-    if (blockIdx.y * TILE >= part.queries) return;
-    BY_SIZE(backward_queries, part, columns, size, scale, k, v, weights, dy, dlogits, dq);
-}
-
-extern "C" __global__ void attention_backward_keys(int samples, const u32 *layout, int heads, int columns, const float *q,
-                                                   const float *weights, const float *dy, const float *dlogits, float *dk,
-                                                   float *dv) {
-    int size = columns / heads;
-    Part part = part_of(blockIdx.x, samples, layout, heads, size);
-    if (blockIdx.y * TILE >= part.keys) return;
-    BY_SIZE(backward_keys, part, columns, size, q, weights, dy, dlogits, dk, dv);
-}
-
-// ---- Short samples: at most 32 queries and keys, and heads of at most 32 columns. A warp computes one head of one sample; each lane has one key.
+// ---- Short samples: at most 32 queries and keys, and heads of at most 32 columns. A warp computes one head of one sample; each lane has one key. `shorts`
+// are the numbers of these samples.
 
 // Loads a head's columns of some rows into shared memory.
 __device__ void load_short(float *to, const float *data, int row, int count, int columns, int first, int size) {
@@ -381,22 +392,22 @@ __device__ void backward_short(Part part, int columns, int size, float scale, in
     }
 }
 
-extern "C" __global__ void attention_short(int samples, const u32 *layout, int heads, int columns, float scale, int most_queries,
+extern "C" __global__ void attention_short(int samples, const u32 *layout, const u32 *shorts, int count, int heads, int columns, float scale, int most_queries,
                                            int most_keys, const float *q, const float *k, const float *v, const float *bias,
                                            float *weights, float *out) {
     int size = columns / heads, number = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
-    if (number >= samples * heads) return;
-    Part part = part_of(number, samples, layout, heads, size);
+    if (number >= count * heads) return;
+    Part part = part_of(shorts[number / heads], number % heads, samples, layout, heads, size);
     forward_short(part, columns, size, scale, most_queries, most_keys, q, k, v, bias, weights, out);
 }
 
-extern "C" __global__ void attention_short_backward(int samples, const u32 *layout, int heads, int columns, float scale,
+extern "C" __global__ void attention_short_backward(int samples, const u32 *layout, const u32 *shorts, int count, int heads, int columns, float scale,
                                                     int most_queries, int most_keys, const float *q, const float *k,
                                                     const float *v, const float *weights, const float *dy, float *dq, float *dk,
                                                     float *dv) {
     int size = columns / heads, number = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
-    if (number >= samples * heads) return;
-    Part part = part_of(number, samples, layout, heads, size);
+    if (number >= count * heads) return;
+    Part part = part_of(shorts[number / heads], number % heads, samples, layout, heads, size);
     if (size <= 16)
         backward_short<16>(part, columns, size, scale, most_queries, most_keys, q, k, v, weights, dy, dq, dk, dv);
     else backward_short<32>(part, columns, size, scale, most_queries, most_keys, q, k, v, weights, dy, dq, dk, dv);

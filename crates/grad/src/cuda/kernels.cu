@@ -45,9 +45,9 @@ extern "C" __global__ void relu(int n, const float *x, float *out) {
     if (k < n) out[k] = fmaxf(x[k], 0.0f);
 }
 
-extern "C" __global__ void relu_backward(int n, const float *x, const float *dy, float *dx) {
+extern "C" __global__ void relu_backward(int n, const float *x, float *gradient) {
     int k = here();
-    if (k < n) dx[k] += dy[k] * (x[k] > 0.0f ? 1.0f : 0.0f);
+    if (k < n && !(x[k] > 0.0f)) gradient[k] = 0.0f;
 }
 
 // ---- Operations on many matrices at once: parameters, gradients and moments of a network.

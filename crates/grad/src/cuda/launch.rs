@@ -42,9 +42,18 @@ kernels!(
     add_row,
     add_rows,
     add_slices,
-    attention,
-    attention_backward_keys,
-    attention_backward_queries,
+    attention_16,
+    attention_32,
+    attention_64,
+    attention_128,
+    attention_backward_keys_16,
+    attention_backward_keys_32,
+    attention_backward_keys_64,
+    attention_backward_keys_128,
+    attention_backward_queries_16,
+    attention_backward_queries_32,
+    attention_backward_queries_64,
+    attention_backward_queries_128,
     attention_short,
     attention_short_backward,
     bootstrap_targets,
@@ -63,6 +72,35 @@ kernels!(
     sum_of_rows,
     q_value_loss,
 );
+
+/// Attention kernels for the long samples of a batch with heads of one width.
+pub struct LongAttention<'a> {
+    /// Columns that a head is padded to.
+    pub width: usize,
+    pub forward: &'a CudaFunction,
+    pub backward_queries: &'a CudaFunction,
+    pub backward_keys: &'a CudaFunction,
+}
+
+impl Kernels {
+    /// The attention kernels for heads of this many columns; `None` if there are none.
+    pub fn long_attention(&self, columns: usize) -> Option<LongAttention<'_>> {
+        let (width, [forward, backward_queries, backward_keys]) = match columns {
+            0..=16 => (16, [&self.attention_16, &self.attention_backward_queries_16, &self.attention_backward_keys_16]),
+            17..=32 => {
+                (32, [&self.attention_32, &self.attention_backward_queries_32, &self.attention_backward_keys_32])
+            }
+            33..=64 => {
+                (64, [&self.attention_64, &self.attention_backward_queries_64, &self.attention_backward_keys_64])
+            }
+            65..=128 => {
+                (128, [&self.attention_128, &self.attention_backward_queries_128, &self.attention_backward_keys_128])
+            }
+            _ => return None,
+        };
+        Some(LongAttention { width, forward, backward_queries, backward_keys })
+    }
+}
 
 /// Default number of threads per block.
 pub const THREADS: usize = 256;

@@ -23,23 +23,16 @@ use cudarc::driver::{CudaContext, CudaFunction};
 
 pub use self::error::CudaError;
 use self::launch::Argument::{At, Float, From, Int, Many, Maybe};
-use self::launch::{Argument, Grid, Kernels, launch};
-use self::layout::Layouts;
+use self::launch::{Argument, Grid, Kernels, LongAttention, launch};
+use self::layout::{Layout, Layouts, TILE};
 use self::memory::{Failure, Memory, Pool};
 pub use self::recorder::Recorder;
 use self::table::{LISTS, Table};
-use crate::{AdamRates, AttentionShape, Segments};
+use crate::{AdamRates, AttentionShape};
 
-/// Greatest number of columns per attention head.
-const WIDEST_HEAD: usize = 128;
-/// Limit of short samples: with at most this many queries, keys and columns per head, one warp computes one head of one
-/// sample.
-const SHORT: usize = 32;
 /// Greatest number of warps per block for short samples, and bytes of shared memory that they must fit into.
 const SHORT_WARPS: usize = 8;
 const SHORT_SHARED: usize = 48 << 10;
-/// Number of query or key rows per block of the attention kernels for long samples.
-const TILE: usize = 32;
 /// Least number of rows that one block sums, and greatest number of such slices.
 const SLICE: (usize, usize) = (128, 256);
 
@@ -185,37 +178,30 @@ impl Cuda {
         self.for_all(|kernels| &kernels.adam_all, rows, &arguments);
     }
 
-    /// Grid of the attention kernels for short samples, with one warp per sample and head, and the greatest numbers of
-    /// queries and keys of a sample as arguments. `copies` is the number of matrices with the rows of queries and of
-    /// keys in shared memory. `None` if a sample is too long.
-    fn short_grid(shape: AttentionShape<'_>, copies: (usize, usize)) -> Option<(Grid, [Argument<'static>; 2])> {
-        let longest = |rows: &Segments| rows.ranges().map(|range| range.len()).max().unwrap_or(0);
-        let (queries, keys, size) = (longest(shape.queries), longest(shape.keys), shape.columns / shape.heads);
-        if queries > SHORT || keys > SHORT || size > SHORT {
-            return None;
-        }
+    /// Grid of the attention kernels for the short samples of a layout, with one warp per sample and head. `copies` is
+    /// the number of matrices with the rows of queries and of keys in shared memory.
+    fn short_grid(layout: &Layout, shape: AttentionShape<'_>, copies: (usize, usize)) -> Grid {
+        let ((queries, keys), size) = (layout.longest_short, shape.columns / shape.heads);
         let shared = 4 * (copies.0 * queries + copies.1 * keys) * (size | 1);
         let warps = SHORT_SHARED.checked_div(shared).map_or(SHORT_WARPS, |warps| warps.clamp(1, SHORT_WARPS));
-        let blocks = (shape.queries.len() * shape.heads).div_ceil(warps);
-        Some((
-            Grid { blocks: (blocks, 1), threads: (32 * warps, 1), shared: warps * shared },
-            [Int(queries), Int(keys)],
-        ))
+        let blocks = (layout.shorts * shape.heads).div_ceil(warps);
+        Grid { blocks: (blocks, 1), threads: (32 * warps, 1), shared: warps * shared }
     }
 
-    /// Grid of the attention kernels for long samples: one block per sample, head and 32 of the `rows`. `tiles` is the
-    /// number of 32 × 32 tiles in shared memory.
-    fn attention_grid(&self, shape: AttentionShape<'_>, rows: &Segments, tiles: usize) -> Grid {
-        let size = shape.columns / shape.heads;
-        if size > WIDEST_HEAD {
-            self.pool.fail(format_args!("a head of {size} columns; its kernels take at most {WIDEST_HEAD}"));
+    /// The attention kernels for the long samples of a shape. Records a failure if its heads are too wide.
+    fn long_attention<'a>(pool: &Pool, kernels: &'a Kernels, shape: AttentionShape<'_>) -> Option<LongAttention<'a>> {
+        let columns = shape.columns / shape.heads;
+        let found = kernels.long_attention(columns);
+        if found.is_none() {
+            pool.fail(format_args!("a head of {columns} columns; its kernels take at most 128"));
         }
-        let width = if size <= 32 { 32 } else { size.next_power_of_two() };
-        let longest = rows.ranges().map(|range| range.len()).max().unwrap_or(0);
-        Grid {
-            blocks: (shape.queries.len() * shape.heads, longest.div_ceil(TILE)),
-            threads: (256, 1),
-            shared: 4 * (2 * TILE * (width + 4) + tiles * TILE * TILE),
-        }
+        found
+    }
+
+    /// Grid of the attention kernels for long samples with heads of this width: one block for each head of each of
+    /// `rows` tiles of queries or keys. `tiles` is the number of 32 × 32 tiles in shared memory.
+    fn long_grid(width: usize, heads: usize, rows: usize, tiles: usize) -> Grid {
+        let shared = 4 * (2 * TILE * (width + 4) + tiles * TILE * TILE);
+        Grid { blocks: (rows, heads), threads: (256, 1), shared }
     }
 }

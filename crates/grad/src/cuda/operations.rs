@@ -8,7 +8,7 @@ use cudarc::cublas::{result as blas, sys as blas_sys};
 use super::index::{Groups, Index};
 use super::launch::Argument::{At, Float, From, Int, Maybe};
 use super::launch::{Grid, launch};
-use super::layout::Layouts;
+use super::layout::{Layouts, SHORT};
 use super::memory::Memory;
 use super::{Cuda, Number};
 use crate::{AdamRates, AttentionShape, Device, Product};
@@ -197,10 +197,8 @@ impl Device for Cuda {
     fn relu_backward(&mut self, x: &Memory, gradient: Memory) -> Memory {
         let n = gradient.len();
         assert_eq!(x.len(), n);
-        let dx = self.zeros(n);
-        self.launch(|kernels| &kernels.relu_backward, Grid::each(n), &[Int(n), At(x), At(&gradient), At(&dx)]);
-        self.recycle(gradient);
-        dx
+        self.launch(|kernels| &kernels.relu_backward, Grid::each(n), &[Int(n), At(x), At(&gradient)]);
+        gradient
     }
 
     fn add_rows(
@@ -288,15 +286,21 @@ impl Device for Cuda {
         assert!([q, out].iter().all(|matrix| matrix.len() == queries.rows() * columns));
         assert!([k, v].iter().all(|matrix| matrix.len() == keys.rows() * columns));
         assert!(weights.len() == shape.weights() && bias.is_none_or(|bias| bias.len() == keys.rows()));
-        let by_queries = self.attention_grid(shape, queries, 1);
-        let layout = &self.layouts.of(&self.pool, queries, keys).memory;
-        let common = [Int(queries.len()), At(layout), Int(heads), Int(columns), Float(scale_of(shape))];
+        let layout = self.layouts.of(&self.pool, queries, keys, columns / heads > SHORT);
+        let form = [Int(heads), Int(columns), Float(scale_of(shape))];
         let own = [At(q), At(k), At(v), Maybe(bias), At(weights), At(out)];
-        if let Some((grid, longest)) = Cuda::short_grid(shape, (1, 2)) {
-            let arguments = [&common[..], &longest[..], &own[..]].concat();
-            return launch(&self.pool, &self.kernels.attention_short, grid, &arguments);
+        if layout.shorts > 0 {
+            let (most_queries, most_keys) = layout.longest_short;
+            let shorts = [layout.short_list(), Int(layout.shorts)];
+            let most = [Int(most_queries), Int(most_keys)];
+            let arguments = [&layout.samples()[..], &shorts, &form, &most, &own].concat();
+            let grid = Cuda::short_grid(layout, shape, (1, 2));
+            launch(&self.pool, &self.kernels.attention_short, grid, &arguments);
         }
-        launch(&self.pool, &self.kernels.attention, by_queries, &[&common[..], &own[..]].concat());
+        let Some(long) = Cuda::long_attention(&self.pool, &self.kernels, shape) else { return };
+        let arguments = [&layout.samples()[..], &[layout.query_tiles()], &form, &own].concat();
+        let grid = Cuda::long_grid(long.width, heads, layout.tiles.0, 1);
+        launch(&self.pool, long.forward, grid, &arguments);
     }
 
     fn attention_backward(
@@ -315,22 +319,31 @@ impl Device for Cuda {
         assert!([q, dy, dq].iter().all(|matrix| matrix.len() == queries.rows() * columns));
         assert!([k, v, dk, dv].iter().all(|matrix| matrix.len() == keys.rows() * columns));
         assert_eq!(weights.len(), shape.weights());
-        let (by_queries, by_keys) = (self.attention_grid(shape, queries, 1), self.attention_grid(shape, keys, 2));
-        let layout = &self.layouts.of(&self.pool, queries, keys).memory;
-        let common = [Int(queries.len()), At(layout), Int(heads), Int(columns)];
+        let layout = self.layouts.of(&self.pool, queries, keys, columns / heads > SHORT);
+        let form = [Int(heads), Int(columns)];
         let scale = [Float(scale_of(shape))];
-        if let Some((grid, longest)) = Cuda::short_grid(shape, (2, 2)) {
+        if layout.shorts > 0 {
+            let (most_queries, most_keys) = layout.longest_short;
+            let shorts = [layout.short_list(), Int(layout.shorts)];
+            let most = [Int(most_queries), Int(most_keys)];
             let own = [At(q), At(k), At(v), At(weights), At(dy), At(dq), At(dk), At(dv)];
-            let arguments = [&common[..], &scale[..], &longest[..], &own[..]].concat();
-            return launch(&self.pool, &self.kernels.attention_short_backward, grid, &arguments);
+            let arguments = [&layout.samples()[..], &shorts, &form, &scale, &most, &own].concat();
+            let grid = Cuda::short_grid(layout, shape, (2, 2));
+            launch(&self.pool, &self.kernels.attention_short_backward, grid, &arguments);
         }
+        if layout.tiles.0 == 0 {
+            return;
+        }
+        let Some(long) = Cuda::long_attention(&self.pool, &self.kernels, shape) else { return };
         let dlogits = self.pool.blank::<f32>(weights.len());
         let own = [scale[0], At(k), At(v), At(weights), At(dy), At(&dlogits), At(dq)];
-        let arguments = [&common[..], &own[..]].concat();
-        launch(&self.pool, &self.kernels.attention_backward_queries, by_queries, &arguments);
+        let arguments = [&layout.samples()[..], &[layout.query_tiles()], &form, &own].concat();
+        let grid = Cuda::long_grid(long.width, heads, layout.tiles.0, 1);
+        launch(&self.pool, long.backward_queries, grid, &arguments);
         let own = [At(q), At(weights), At(dy), At(&dlogits), At(dk), At(dv)];
-        let arguments = [&common[..], &own[..]].concat();
-        launch(&self.pool, &self.kernels.attention_backward_keys, by_keys, &arguments);
+        let arguments = [&layout.samples()[..], &[layout.key_tiles()], &form, &own].concat();
+        let grid = Cuda::long_grid(long.width, heads, layout.tiles.1, 2);
+        launch(&self.pool, long.backward_keys, grid, &arguments);
     }
 
     fn adam(

@@ -130,6 +130,10 @@ pub struct Ppo {
     normalizes: bool,
 }
 
+/// Number of actors on a device that computes beside the processor: enough that some environments can act while others
+/// wait for the device.
+const ACTORS: usize = 4;
+
 /// States that one thread frees at a time.
 const STATES_PER_TASK: usize = 4096;
 
@@ -168,33 +172,34 @@ impl Ppo {
     ) -> Result<(), TrainError> {
         let rounds = self.settings.rounds;
         let seed = |round: u64| mix(seed, 100 + round);
-        let mut actor = learner.twin();
-        let mut current = self.collect(&mut actor, fleet, seed(0))?;
+        let count = if learner.computes_beside() { ACTORS } else { 1 };
+        let mut actors: Vec<Learner<D>> = (0..count).map(|_| learner.twin()).collect();
+        let mut current = self.collect(&mut actors, fleet, seed(0))?;
         for round in 0..rounds {
             let mut next = None;
             let figures = rayon::in_place_scope(|scope| {
                 if round + 1 < rounds {
-                    let (actor, fleet, next) = (&mut actor, &mut *fleet, &mut next);
-                    scope.spawn(move |_| *next = Some(self.collect(actor, fleet, seed(round + 1))));
+                    let (actors, fleet, next) = (&mut actors, &mut *fleet, &mut next);
+                    scope.spawn(move |_| *next = Some(self.collect(actors, fleet, seed(round + 1))));
                 }
                 self.learn(learner, current, seed(round), updates)
             });
             figures.into_iter().try_for_each(|figures| updates.report(learner, figures))?;
             let Some(next) = next else { break };
             current = next?;
-            actor.follow(learner);
+            actors.iter_mut().for_each(|actor| actor.follow(learner));
         }
         Ok(())
     }
 
-    /// Acts for a round and estimates the advantage of each choice.
+    /// Acts for a round and estimates the advantage of each choice. Each actor has its share of the environments.
     pub fn collect<D: Device>(
         &self,
-        actor: &mut Learner<D>,
+        actors: &mut [Learner<D>],
         fleet: &mut Fleet,
         seed: u64,
     ) -> Result<PpoRound, FleetError> {
-        let choices: Vec<Choice> = acting::choices(&self.settings, actor, fleet, seed)?;
+        let choices: Vec<Choice> = acting::choices(&self.settings, actors, fleet, seed)?;
         let (mean, deviation) = if self.normalizes { mean_and_deviation(&choices) } else { (0.0, 1.0) };
         let made = |choice: &Choice| PolicySample {
             log_likelihood: choice.log as f32,

@@ -1,8 +1,9 @@
 //! Acting for a round: every environment makes its choices, and the advantage of each is estimated.
 //!
-//! On a device that computes beside the processor, the environments act in two halves: while one half acts, the network
-//! looks at the states of the other.
+//! On a device that computes beside the processor there are several actors, each with a thread and a share of the
+//! environments. While one waits for the device, the environments of the others act.
 
+use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use rand::{RngExt, SeedableRng};
@@ -39,42 +40,37 @@ pub(super) struct Choice {
 }
 
 /// Lets every environment make its choices of a round; returns them environment by environment, in order, with their
-/// advantages.
+/// advantages. Each actor has its share of the environments.
 pub(super) fn choices<D: Device>(
     settings: &PpoSettings,
-    actor: &mut Learner<D>,
+    actors: &mut [Learner<D>],
     fleet: &mut Fleet,
     seed: u64,
 ) -> Result<Vec<Choice>, FleetError> {
-    let count = if actor.computes_beside() { 2 } else { 1 };
     let Fleet { episodes, members } = fleet;
-    let size = members.len().div_ceil(count).max(1);
-    let groups = members.chunks_mut(size).enumerate();
-    let mut groups: Vec<Group<'_>> =
-        groups.map(|(place, members)| Group::new(members, seed, place * size, settings.length)).collect();
-    let mut outputs = look(actor, &groups[0].states);
-    for turns_left in (0..settings.length * groups.len()).rev() {
-        let (acting, others) = groups.split_first_mut().expect("there is a group");
-        let mut act = || acting.act(episodes, &outputs, settings);
-        match others.first() {
-            Some(next) if turns_left > 0 => {
-                let states = &next.states;
-                let (acted, seen) = rayon::join(act, || look(actor, states));
-                acted?;
-                outputs = seen;
-            }
-            _ => act()?,
+    let size = members.len().div_ceil(actors.len()).max(1);
+    let act = |actor: &mut Learner<D>, place: usize, members: &mut [FleetMember]| {
+        let mut group = Group::new(members, seed, place * size, settings.length);
+        for _ in 0..settings.length {
+            let outputs = look(actor, &group.states);
+            group.act(episodes, &outputs, settings)?;
         }
-        groups.rotate_left(1);
-        if groups.len() == 1 && turns_left > 0 {
-            outputs = look(actor, &groups[0].states);
-        }
+        Ok(group.with_advantages(actor, settings))
+    };
+    if let [actor] = actors {
+        return act(actor, 0, members);
     }
-    let mut choices = Vec::new();
-    for group in groups {
-        choices.extend(group.with_advantages(actor, settings));
-    }
-    Ok(choices)
+    let groups = actors.iter_mut().zip(members.chunks_mut(size)).enumerate();
+    let act = &act;
+    let results: Vec<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> =
+            groups.map(|(place, (actor, members))| scope.spawn(move || act(actor, place, members))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|payload| resume_unwind(payload))).collect()
+    });
+    results.into_iter().try_fold(Vec::new(), |mut all, choices| {
+        all.extend(choices?);
+        Ok(all)
+    })
 }
 
 /// Shows states to the network.
