@@ -102,6 +102,20 @@ fn parts_are_tasks_that_follow_each_other_and_the_last_one_has_the_name() {
 }
 
 #[test]
+fn a_part_is_not_named_and_the_message_has_its_name_in_one_piece() {
+    let after = |name: &str| toml_error(&CAMERA.replace("after = [\"camera\"]", &format!("after = [\"{name}\"]")));
+    let cases = [
+        ("camera (part 2)", "set.toml:9: there is no task \"camera (part 2)\"; all parts go by the name \"camera\""),
+        ("camra (part 2)", "set.toml:9: there is no task \"camra (part 2)\"; did you mean \"camera\"?"),
+        ("my own camera task", "set.toml:9: there is no task \"my\""),
+        ("no such task", "set.toml:9: there is no task \"no such task\""),
+    ];
+    for (name, message) in cases {
+        assert_eq!(after(name), message);
+    }
+}
+
+#[test]
 fn what_is_written_is_one_task_again() {
     let set = read(CAMERA, Format::Toml).unwrap().set;
     for format in [Format::Toml, Format::Json] {

@@ -107,6 +107,18 @@ fn modes_name_what_they_change_and_the_rest_goes_on() {
             "tasks = [\"log\"]\nstop = [\"radar\"]",
             "set.toml:24: tasks beside stop: tasks stops every task that it does not name, so one of them is enough",
         ),
+        (
+            "stop = [\"log\"]\nslower = { log = 2 }",
+            "set.toml:25: slower names \"log\", which stops in this mode and has no rate",
+        ),
+        (
+            "tasks = [\"camera\", \"radar\", \"see\", \"fuse\"]\nslower = { log = 2 }",
+            "set.toml:25: slower names \"log\", which stops in this mode and has no rate",
+        ),
+        (
+            "[[mode]]\nat = 6\n[[mode]]\nat = \"5ms\"",
+            "set.toml:26: \"m\" and \"mode 3\" both begin at 5ms: one mode at a time",
+        ),
     ];
     for (text, message) in errors {
         assert_eq!(with(text).unwrap_err().to_string(), message);

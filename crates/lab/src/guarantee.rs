@@ -5,9 +5,9 @@
 
 use serde::Serialize;
 use temponet_sched::LARGEST_SCALING;
-use temponet_sched::shield::{Guarantee, Role};
+use temponet_sched::shield::{Guarantee, Role, WhyNot};
 use temponet_task::{CoreId, Mode, TaskId, TaskSet, Time};
-use temponet_wording::listed;
+use temponet_wording::{behind_noun, listed};
 
 /// Role of the shield on a set, as a JSON object.
 #[derive(Serialize)]
@@ -96,16 +96,18 @@ impl<'a> Guaranteed<'a> {
         self.why_not().into_iter().filter_map(named).collect()
     }
 
-    /// Returns for each task why it is not guaranteed, if it is not. Of a task with parts, this is the reason of its first
-    /// part that is left out.
+    /// Returns for each task why it is not guaranteed, if it is not. Of a task with parts, the part at fault is named
+    /// unless all have the same reason.
     fn why_not(&self) -> Vec<(TaskId, Option<String>)> {
         let reasons = self.role.why_not(&self.set.system);
+        let other_part = WhyNot::OtherPart.to_string();
         let of_task = |whole: TaskId| {
-            let mut parts = self.set.parts(whole).zip(1..);
-            let found = parts.find_map(|(part, number)| Some((number, reasons.get(part.index())?.clone()?)));
-            match found {
-                Some((number, why)) if self.set.first_part(whole) != whole => Some(format!("part {number}: {why}")),
-                found => found.map(|(_, why)| why),
+            let own = || self.set.parts(whole).map(|part| reasons.get(part.index())?.as_ref()).zip(1..);
+            let is_at_fault = |why: &Option<&String>| why.is_some_and(|why| *why != other_part);
+            let (why, number) = own().find(|(why, _)| is_at_fault(why))?;
+            match own().all(|(of_part, _)| of_part == why) {
+                true => why.cloned(),
+                false => Some(format!("part {number}: {}", why?)),
             }
         };
         self.set.whole_tasks().map(|task| (task, of_task(task))).collect()
@@ -169,8 +171,7 @@ impl<'a> Guaranteed<'a> {
         let named = |is_meant: &dyn Fn(&Mode) -> bool| {
             let modes: Vec<&str> =
                 self.set.modes().iter().filter(|mode| is_meant(mode)).map(|mode| mode.name.as_str()).collect();
-            let noun = if modes.len() == 1 { "mode" } else { "modes" };
-            (!modes.is_empty()).then(|| format!("{noun} {}", listed(modes, MOST_NAMES)))
+            (!modes.is_empty()).then(|| behind_noun("mode", modes, MOST_NAMES))
         };
         let mut sentences = Vec::new();
         let rates = |mode: &Mode| self.set.task_ids().map(|task| mode.rate_of(task)).collect::<Vec<_>>();

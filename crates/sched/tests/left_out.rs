@@ -7,7 +7,7 @@ use temponet_sched::build;
 use temponet_sched::shield::Role;
 use temponet_task::{Core, CoreId, CoreSet, Preemption, ResourceId, Section, Speed, Task, TaskId, TaskSet, Time};
 
-use crate::bad::{bare, shielded};
+use crate::bad::{BAD, bare, inner, shielded};
 use crate::guarantee::{guarantee, overloaded};
 
 fn ms(n: u64) -> Time {
@@ -39,6 +39,11 @@ fn is_guaranteed(set: &TaskSet) -> Vec<bool> {
 
 fn higher(name: &str) -> Option<String> {
     Some(format!("a task of a higher criticality, {name:?}, is not guaranteed"))
+}
+
+/// The reason of parts that another part keeps out.
+fn other_part() -> Option<String> {
+    Some("another part of its task is not guaranteed".into())
 }
 
 const OVERTAKES: &str = "its releases can overtake each other";
@@ -125,6 +130,82 @@ fn a_part_that_is_left_out_keeps_lower_tasks_from_every_core_of_its_task() {
     assert_eq!(why(&set)[2], higher("high"));
     (set.system.tasks_mut()[1].wcet, set.system.tasks_mut()[1].bcet) = (ms(4), ms(4));
     assert_eq!(is_guaranteed(&set), [true, true, true, true]);
+}
+
+#[test]
+fn a_part_alone_on_its_core_does_not_wait_for_itself() {
+    // The GPU runs each kernel to its end. Only the first part delays its release there.
+    let camera = |gpu: u64| {
+        let first = on_core(task("camera (part 1)", 33, 1, 1), 0).with_is_part(true);
+        let kernel = on_core(task("camera", 33, gpu, 1), 1).with_after(vec![TaskId(0)]);
+        let overload = on_core(task("overload", 33, 33, 0), 0);
+        let other = on_core(task("other", 100, 2, 0), 1).with_preemption(Preemption::None);
+        TaskSet::new("gpu", vec![first, kernel.with_preemption(Preemption::None), overload, other], 2)
+    };
+    for gpu in [10, 16, 25, 31] {
+        let set = camera(gpu);
+        assert_eq!(is_guaranteed(&set)[..2], [true, true], "{gpu}");
+        for (choice, bad) in BAD.into_iter().enumerate() {
+            let jobs = &shielded(inner(choice, 1).1, &set, 1, ms(3_300)).0.tasks[1].jobs;
+            assert_eq!((jobs.released, jobs.met), (100, 100), "{gpu} {bad:?}");
+        }
+    }
+    // The parts together take longer than the period.
+    let too_long = Some("with what comes before it, it takes longer than its deadline".to_string());
+    assert_eq!(why(&camera(33))[..2], [other_part(), too_long]);
+}
+
+#[test]
+fn a_follower_is_not_said_to_come_after_a_task_without_a_guarantee_that_has_one() {
+    let tasks = vec![task("a", 10, 4, 1), task("b", 10, 1, 1).with_after(vec![TaskId(0)]), task("c", 10, 5, 1)];
+    let mut set = TaskSet::new("cost", tasks, 1);
+    set.system.tasks_mut()[2].deadline = ms(9);
+    let at_a_cost =
+        "it comes after other tasks, and dividing its deadline among them would cost others their guarantee";
+    assert_eq!(why(&set), [None, Some(at_a_cost.into()), None]);
+    // Here its predecessor is the one that is left out.
+    set.system.tasks_mut()[0].jitter = ms(11);
+    let follows = "it comes after a task that is not guaranteed";
+    assert_eq!(why(&set), [Some(OVERTAKES.into()), Some(follows.into()), None]);
+}
+
+#[test]
+fn a_lock_is_named_where_it_is_the_reason() {
+    let section = |length: u64| vec![Section { resource: ResourceId(0), at: Time::ZERO, length: ms(length) }];
+    let user = on_core(task("user", 10, 2, 1), 0).with_sections(section(1));
+    let hog = on_core(task("hog", 100, 9, 0), 1).with_sections(section(9));
+    let mut set = TaskSet::new("lock", vec![user, hog, on_core(task("overload", 10, 12, 0), 1)], 2);
+    set.system.set_resources(vec!["bus".into()]);
+    let waits = "with the longest waits for bus it does not fit, not even by itself";
+    assert_eq!(why(&set)[0], Some(waits.into()));
+    // Without the wait it would not fit either.
+    (set.system.tasks_mut()[0].wcet, set.system.tasks_mut()[0].bcet) = (ms(11), ms(11));
+    assert_eq!(why(&set)[0], Some("it does not fit, not even by itself".into()));
+    set.system.tasks_mut()[1].sections = section(1);
+    (set.system.tasks_mut()[0].wcet, set.system.tasks_mut()[0].bcet) = (ms(2), ms(2));
+    assert_eq!(why(&set)[0], None);
+}
+
+#[test]
+fn the_part_at_fault_has_the_reason() {
+    let parts = |name: &str, wcets: [u64; 2], at: u32| {
+        let first = on_core(task(&format!("{name} (part 1)"), 30, wcets[0], 1), 0).with_is_part(true);
+        [first, on_core(task(name, 30, wcets[1], 1), 1).with_after(vec![TaskId(at)])]
+    };
+    let overload = on_core(task("overload", 30, 30, 0), 0);
+    // The lidar does not fit beside the camera on the GPU, its second part.
+    let [camera, lidar] = [parts("camera", [1, 12], 0), parts("lidar", [1, 20], 2)];
+    let beside = || Some("it does not fit beside them".to_string());
+    let set = TaskSet::new("gpu", [camera, lidar].concat().into_iter().chain([overload.clone()]).collect(), 2);
+    assert_eq!(why(&set)[..4], [None, None, other_part(), beside()]);
+    // The lidar does not fit beside the camera on the processor, its first part.
+    let [camera, lidar] = [parts("camera", [8, 1], 0), parts("lidar", [20, 3], 2)];
+    let set = TaskSet::new("processor", [camera, lidar].concat().into_iter().chain([overload]).collect(), 2);
+    assert_eq!(why(&set)[..4], [None, None, beside(), other_part()]);
+    // The last one would fit, alone on its core, but the order stops before it.
+    let tasks = vec![on_core(task("a", 10, 4, 1), 0), on_core(task("b", 10, 7, 1), 0), on_core(task("c", 10, 8, 1), 1)];
+    let behind = "\"b\", which comes before it in the order, does not fit";
+    assert_eq!(why(&TaskSet::new("order", tasks, 2)), [None, beside(), Some(behind.into())]);
 }
 
 #[test]

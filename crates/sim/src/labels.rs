@@ -1,6 +1,6 @@
 //! Words for parts of a system, as tables, pictures and traces show them.
 
-use temponet_task::{Core, CoreId, Goal, Measure, Preemption, Speed, System, Task, TaskId};
+use temponet_task::{Core, CoreId, CoreSet, Goal, Measure, Preemption, Speed, System, Task, TaskId};
 
 /// Returns the heading of a measure's column in a table.
 pub fn measure(goal: &Goal, measure: Measure) -> String {
@@ -79,6 +79,11 @@ pub fn cores_of(system: &System, task: TaskId) -> Option<String> {
     if own.is_all() || system.machine().shared().is_some_and(|shared| shared == *own) {
         return None;
     }
+    Some(cores_in(system, own))
+}
+
+/// Returns the cores of a set, by the names of whole groups, else by their numbers.
+fn cores_in(system: &System, own: &CoreSet) -> String {
     let numbers: Vec<String> = own.iter(system.cores()).map(|core| core.to_string()).collect();
     let groups: Vec<&[Core]> = system.machine().cores().chunk_by(|a, b| a.name == b.name).collect();
     let (mut names, mut start, mut is_whole) = (Vec::new(), 0, !groups.is_empty());
@@ -89,14 +94,15 @@ pub fn cores_of(system: &System, task: TaskId) -> Option<String> {
         start += group.len();
     }
     let numbered = if numbers.len() == 1 { "core" } else { "cores" };
-    Some(if is_whole { names.join(", ") } else { format!("{numbered} {}", numbers.join(", ")) })
+    if is_whole { names.join(", ") } else { format!("{numbered} {}", numbers.join(", ")) }
 }
 
-/// Returns where the parts of a task run in turn, with their limits on preemption: "any core → gpu (not preempted) →
-/// any core".
+/// Returns where the parts of a task run in turn, with their limits on preemption: "any core → big (not preempted) →
+/// any core". Where some cores are only for tasks that name them, the others are named: "cpu → gpu → cpu".
 pub fn parts(system: &System, whole: TaskId) -> String {
     let part = |part: TaskId| {
-        let cores = cores_of(system, part).unwrap_or_else(|| "any core".into());
+        let shared = || system.machine().shared().map(|shared| cores_in(system, &shared));
+        let cores = cores_of(system, part).or_else(shared).unwrap_or_else(|| "any core".into());
         match preemption(system.tasks()[part].preemption) {
             Some(limit) => format!("{cores} ({limit})"),
             None => cores,
@@ -108,7 +114,7 @@ pub fn parts(system: &System, whole: TaskId) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use temponet_task::{CoreSet, TaskSet, Time};
+    use temponet_task::{TaskSet, Time};
 
     #[test]
     fn cores_are_named_with_their_speeds() {
@@ -123,6 +129,7 @@ mod tests {
         let gpu = vec![named("cpu", 1000), named("gpu", 1000).with_only(true)];
         let only = TaskSet::new("s", vec![free, set.tasks()[0].clone()], 2).with_machine(gpu);
         assert_eq!(machine(&only), "2 cores (1 cpu ×1, 1 gpu ×1 only for its own tasks)");
+        assert_eq!([0, 1].map(|task| parts(&only, TaskId(task))), ["cpu", "gpu"]);
         assert_eq!([0, 1].map(|task| cores_of(&only, TaskId(task))), [None, Some("gpu".into())]);
         assert_eq!(
             (core(&set, CoreId(1)), cores_of(&set, TaskId(0))),

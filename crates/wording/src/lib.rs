@@ -57,6 +57,17 @@ pub fn listed<'a>(names: impl IntoIterator<Item = &'a str>, most: usize) -> Stri
     }
 }
 
+/// Returns names behind their noun, such as "mode rush" or "modes rush, night". Names that begin with the noun, as
+/// default names do, say it themselves: "mode 1, mode 2".
+pub fn behind_noun<'a>(noun: &str, names: impl IntoIterator<Item = &'a str>, most: usize) -> String {
+    let names: Vec<&str> = names.into_iter().collect();
+    if names.iter().all(|name| name.split_whitespace().next() == Some(noun)) {
+        return listed(names, most);
+    }
+    let plural = if names.len() == 1 { "" } else { "s" };
+    format!("{noun}{plural} {}", listed(names, most))
+}
+
 /// Returns the known name that a misspelled one most likely means, if one is close.
 ///
 /// Case does not matter, and up to a third of the characters (at least one, but not all) may differ.
@@ -83,6 +94,14 @@ pub fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_noun_is_said_once() {
+        let of = |names: &[&'static str]| behind_noun("mode", names.iter().copied(), 5);
+        assert_eq!((of(&["rush"]), of(&["rush", "night"])), ("mode rush".into(), "modes rush, night".into()));
+        assert_eq!((of(&["mode 1"]), of(&["mode 1", "mode 2"])), ("mode 1".into(), "mode 1, mode 2".into()));
+        assert_eq!((of(&["modest"]), of(&["mode 1", "rush"])), ("mode modest".into(), "modes mode 1, rush".into()));
+    }
 
     #[test]
     fn control_characters_are_escaped_and_text_is_not() {

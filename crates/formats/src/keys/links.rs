@@ -57,22 +57,32 @@ impl TaskIds {
 
     /// Returns the task with a name that stands in this line.
     fn find(&self, name: &str, line: usize) -> Result<TaskId, Problem> {
-        let hint = || did_you_mean(name, self.0.keys().map(String::as_str));
+        let hint = || match whole_of_part(name) {
+            Some(whole) if self.0.contains_key(whole) => format!("; all parts go by the name {whole:?}"),
+            whole => did_you_mean(whole.unwrap_or(name), self.0.keys().map(String::as_str)),
+        };
         let task = self.0.get(name).copied();
         task.ok_or_else(|| Problem::at(line, format!("there is no task {name:?}{}", hint())))
     }
 
     /// Returns the tasks with these names. A single text that is no name is taken for names with spaces
-    /// between them.
+    /// between them, if one of them is there.
     pub fn find_all(&self, names: &[Named]) -> Result<Vec<TaskId>, Problem> {
         if let [(text, line)] = names
             && !self.0.contains_key(text)
-            && text.contains(char::is_whitespace)
+            && whole_of_part(text).is_none()
+            && text.split_whitespace().any(|name| self.0.contains_key(name))
         {
             return text.split_whitespace().map(|name| self.find(name, *line)).collect();
         }
         names.iter().map(|(name, line)| self.find(name, *line)).collect()
     }
+}
+
+/// Returns the name of the whole if a text is the name of a part, as schedulers and traces show it.
+fn whole_of_part(text: &str) -> Option<&str> {
+    let (whole, number) = text.strip_suffix(')')?.rsplit_once(" (part ")?;
+    number.bytes().all(|digit| digit.is_ascii_digit()).then_some(whole)
 }
 
 /// Names of tasks that a chain or a mode is about.

@@ -35,7 +35,8 @@ pub(super) fn modes(
             parts(*task).map(move |part| (part, factor, line))
         });
         let slower = graph.with_followers(slower, None, "slower")?;
-        let slower = slower.into_iter().filter_map(|(task, factor)| Some((task, factor?))).collect();
+        let slower: Vec<(TaskId, f64)> =
+            slower.into_iter().filter_map(|(task, factor)| Some((task, factor?))).collect();
         let stop = match (draft.stop, draft.released) {
             (Some(_), Some((_, line))) => {
                 let both = "tasks beside stop: tasks stops every task that it does not name, so one of them is enough";
@@ -61,8 +62,20 @@ pub(super) fn modes(
             }
             (None, None) => Vec::new(),
         };
-        let stop = stop.into_iter().filter(|(_, stops)| *stops).map(|(task, _)| task).collect();
-        modes.push(draft.mode.with_slower(slower).with_stop(stop));
+        let stop: Vec<TaskId> = stop.into_iter().filter(|(_, stops)| *stops).map(|(task, _)| task).collect();
+        if let Some((task, _, line)) = draft.slower.iter().find(|(task, ..)| stop.contains(task)) {
+            let name = graph.name(*task);
+            return Err(Problem::at(*line, format!("slower names {name:?}, which stops in this mode and has no rate")));
+        }
+        let mode = draft.mode.with_slower(slower).with_stop(stop);
+        if let Some(other) = modes.iter().find(|other: &&Mode| other.at == mode.at) {
+            let (one, other, at) = (&other.name, &mode.name, mode.at);
+            return Err(Problem::at(
+                node.line,
+                format!("{one:?} and {other:?} both begin at {at}: one mode at a time"),
+            ));
+        }
+        modes.push(mode);
     }
     modes.sort_by_key(|mode| mode.at);
     Ok(modes)

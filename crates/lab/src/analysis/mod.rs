@@ -11,6 +11,7 @@ use temponet_analysis::{
 use temponet_sched::{LARGEST_SCALING, Proof, Scaling, proofs, scalings};
 use temponet_sim::labels;
 use temponet_task::{Attribute, CoreId, TaskSet, Time};
+use temponet_wording::behind_noun;
 
 pub use coverage::NotCovered;
 
@@ -226,7 +227,9 @@ impl Analysis {
 
     /// Returns a reason why no scheduler can meet every deadline as a sentence without its full stop.
     pub fn in_words(&self, refutation: &Refutation) -> String {
-        let mode = refutation.mode.map(|index| format!("In mode {}, ", self.set.modes()[index].name));
+        let mode = refutation
+            .mode
+            .map(|index| format!("In {}, ", behind_noun("mode", [self.set.modes()[index].name.as_str()], 1)));
         let begun = |sentence: String| match &mode {
             // A sentence goes on in lower case, but a name keeps its own.
             Some(mode) => format!("{mode}{}{}", sentence[..1].to_lowercase(), &sentence[1..]),

@@ -11,6 +11,7 @@ use temponet_task::{ResourceId, System, Task, TaskId, Time};
 use super::guarantee::Guarantee;
 use super::no_guarantee::WhyNot;
 use super::provable::{Fit, ProvableTasks};
+use super::reasons::{self, name_of_whole};
 
 /// The tasks that should be guaranteed where not all can be.
 pub(super) struct Wanted {
@@ -26,9 +27,13 @@ impl Wanted {
         let by_name = system.tasks().iter().any(|task| task.guarantee);
         let is_wanted = |task: &Task| if by_name { task.guarantee } else { task.criticality > 0 };
         let mut tasks: Vec<TaskId> = system.task_ids().filter(|task| is_wanted(&system.tasks()[*task])).collect();
+        // The parts of a task stay together.
+        let utilization = |task: TaskId| -> f64 {
+            system.parts(system.whole(task)).map(|part| system.tasks()[part].utilization()).sum()
+        };
         tasks.sort_by(|a, b| {
-            let (a, b) = (&system.tasks()[*a], &system.tasks()[*b]);
-            b.criticality.cmp(&a.criticality).then(a.utilization().total_cmp(&b.utilization()))
+            let level = |task: TaskId| system.tasks()[task].criticality;
+            level(*b).cmp(&level(*a)).then(utilization(*a).total_cmp(&utilization(*b)))
         });
         if system.has_precedence() {
             tasks = predecessors_first(system, tasks);
@@ -44,7 +49,7 @@ impl Wanted {
         Wanted { tasks, levels }
     }
 
-    fn with_levels(&self) -> impl Iterator<Item = (TaskId, u8)> + '_ {
+    pub fn with_levels(&self) -> impl Iterator<Item = (TaskId, u8)> + '_ {
         self.tasks.iter().copied().zip(self.levels.iter().copied())
     }
 }
@@ -99,8 +104,13 @@ impl Choice {
             }
         }
         able.truncate(ends[most]);
-        say_why(provable.system, wanted, &able, &mut why_not);
+        reasons::complete(provable.system, wanted, &able, &mut why_not);
         Choice { tasks: able, fit: found, why_not }
+    }
+
+    /// Whether every task is guaranteed that is so in the other choice.
+    pub fn keeps(&self, other: &Choice) -> bool {
+        self.fit.is_some() && other.tasks.iter().all(|task| self.why_not[*task].is_none())
     }
 
     /// Returns what is guaranteed, if anything is.
@@ -127,7 +137,7 @@ fn able(provable: &ProvableTasks<'_>, wanted: &Wanted) -> (Vec<TaskId>, Vec<Opti
             if !system.tasks()[task].after.iter().all(|before| is_able[*before]) {
                 return Some(WhyNot::Follows);
             }
-            provable.fit(&[task]).is_none().then_some(WhyNot::DoesNotFitAlone)
+            provable.fit(&[task]).is_none().then(|| provable.why_not_alone(task))
         };
         why_not[task] = why_not[task].take().or_else(reason);
         is_able[task] = why_not[task].is_none();
@@ -149,31 +159,6 @@ fn ends(system: &System, able: &mut Vec<TaskId>) -> Vec<usize> {
     able.retain(|task| is_whole(&all, *task));
     let is_end = |count: &usize| able[..*count].iter().all(|task| is_whole(&able[..*count], *task));
     (0..=able.len()).filter(is_end).collect()
-}
-
-/// Completes the reasons, where they are not known yet.
-fn say_why(system: &System, wanted: &Wanted, guaranteed: &[TaskId], why_not: &mut [Option<WhyNot>]) {
-    let mut is_guaranteed = vec![false; system.tasks().len()];
-    guaranteed.iter().for_each(|task| is_guaranteed[*task] = true);
-    let mut first_out: Option<(TaskId, u8)> = None;
-    for (task, level) in wanted.with_levels().filter(|(task, _)| !is_guaranteed[*task]) {
-        let (out, highest) = *first_out.get_or_insert((task, level));
-        let follows = || system.tasks()[task].after.iter().any(|before| !is_guaranteed[*before]);
-        let why = || match () {
-            _ if highest > level => WhyNot::HigherLeftOut(name_of_whole(system, out)),
-            _ if follows() => WhyNot::Follows,
-            _ if guaranteed.is_empty() => WhyNot::DoesNotFitAlone,
-            _ => WhyNot::DoesNotFit,
-        };
-        why_not[task].get_or_insert_with(why);
-    }
-    for task in system.task_ids().filter(|task| !is_guaranteed[*task]) {
-        why_not[task].get_or_insert(WhyNot::OthersComeFirst);
-    }
-}
-
-fn name_of_whole(system: &System, task: TaskId) -> String {
-    system.tasks()[system.whole(task)].name.clone()
 }
 
 /// Tasks that are left out, by what a guarantee of others could take from them.

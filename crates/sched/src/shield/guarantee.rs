@@ -15,6 +15,7 @@ use temponet_task::{
 use super::choice::{Choice, Wanted};
 use super::no_guarantee::{NoGuarantee, WhyNot};
 use super::provable::{Fit, ProvableTasks, not_reservable};
+use super::reasons;
 use super::stand_in::{self, StandIn};
 use super::stretches::{Stretches, longest_region};
 
@@ -51,6 +52,8 @@ pub struct Guarantee {
     pub(super) rules: Vec<Option<Ruled>>,
     /// Whether jobs may take their `wcet_high`. Otherwise a job is guaranteed up to its wcet.
     pub(super) covers_overruns: bool,
+    /// Whether the deadlines of followers are divided among the tasks before them.
+    pub(super) is_divided: bool,
     pub(super) why_not: Vec<Option<WhyNot>>,
     pub(super) names: Vec<String>,
     /// Whether each task is a part of another one.
@@ -144,6 +147,17 @@ impl Guarantee {
     fn follows(&self, system: &System) -> bool {
         let mut kept = system.task_ids().filter(|task| self.core_of(*task).is_some());
         kept.any(|task| !system.tasks()[task].after.is_empty())
+    }
+
+    /// Returns why each task of the system is not guaranteed; none for a task that is.
+    pub(super) fn reasons(&self, system: &System) -> Vec<Option<WhyNot>> {
+        let (mut why_not, wanted) = (self.why_not.clone(), Wanted::of(system));
+        let guaranteed: Vec<TaskId> = system.task_ids().filter(|task| self.core_of(*task).is_some()).collect();
+        if let Ok(plain) = ProvableTasks::of(system, self.covers_overruns) {
+            let sliced = plain.sliced(|task| wanted.tasks.contains(&task)).filter(|_| self.is_divided);
+            reasons::refine(&sliced.unwrap_or(plain), &wanted, &guaranteed, &mut why_not);
+        }
+        why_not
     }
 
     /// Returns how the shield rules a resource.
@@ -258,34 +272,37 @@ pub(super) fn prove(system: &System) -> Result<Premise, NoGuarantee> {
 }
 
 /// Returns why each task is not guaranteed where nothing is, for the reason `why`.
-pub(super) fn reasons(system: &System, why: &NoGuarantee) -> Vec<String> {
+pub(super) fn reasons_of_nothing(system: &System, why: &NoGuarantee) -> Vec<String> {
     let plain = if uncovered(system).is_some() { None } else { ProvableTasks::of(system, false).ok() };
     let Some(plain) = plain else { return vec![why.to_string(); system.tasks().len()] };
     let wanted = Wanted::of(system);
     let why_not = match wanted.tasks.is_empty() {
         true => plain.sliced(|_| true).unwrap_or(plain).why_not(),
-        false => choice_of_nothing(plain, &wanted).why_not,
+        false => choice_of_nothing(plain, &wanted),
     };
     let reason = |in_task: Option<WhyNot>| in_task.map_or_else(|| why.to_string(), |in_task| in_task.to_string());
     why_not.into_iter().map(reason).collect()
 }
 
-/// Returns the choice where nothing can be guaranteed, for its reasons.
-fn choice_of_nothing(plain: ProvableTasks<'_>, wanted: &Wanted) -> Choice {
-    let sliced = plain.sliced(|task| wanted.tasks.contains(&task));
-    Choice::of(&sliced.unwrap_or(plain), wanted)
+/// Returns why each task is left out where no wanted one can be guaranteed.
+fn choice_of_nothing(plain: ProvableTasks<'_>, wanted: &Wanted) -> Vec<Option<WhyNot>> {
+    let provable = plain.sliced(|task| wanted.tasks.contains(&task)).unwrap_or(plain);
+    let Choice { mut why_not, .. } = Choice::of(&provable, wanted);
+    reasons::refine(&provable, wanted, &[], &mut why_not);
+    why_not
 }
 
 /// Guarantees the most of the wanted tasks. Followers are among them if that costs no other task its guarantee.
 fn part(plain: &ProvableTasks<'_>, wanted: &Wanted) -> Option<Guarantee> {
-    let without = Choice::of(plain, wanted).guarantee(plain);
-    let sliced = plain.sliced(|task| wanted.tasks.contains(&task));
-    let with = sliced.and_then(|sliced| Choice::of(&sliced, wanted).guarantee(&sliced));
-    let Some(with) = with else { return without };
-    let keeps = |without: &Guarantee| {
-        without.reserved.iter().zip(&with.reserved).all(|(without, with)| without.is_none() || with.is_some())
-    };
-    if without.as_ref().is_none_or(keeps) { Some(with) } else { without }
+    let mut without = Choice::of(plain, wanted);
+    if let Some(sliced) = plain.sliced(|task| wanted.tasks.contains(&task)) {
+        let with = Choice::of(&sliced, wanted);
+        if with.keeps(&without) {
+            return with.guarantee(&sliced);
+        }
+        reasons::of_followers(plain.system, &mut without, &with);
+    }
+    without.guarantee(plain)
 }
 
 /// Returns why no proof covers a system, whatever its tasks are.
@@ -315,7 +332,7 @@ fn uncovered(system: &System) -> Option<NoGuarantee> {
 fn why_nothing(system: &System, wanted: &Wanted) -> NoGuarantee {
     let stretches = Stretches::of(system);
     let problem = |task: &Task| not_reservable(task).or_else(|| stretches.problem(task));
-    let why_not = ProvableTasks::of(system, false).map(|plain| choice_of_nothing(plain, wanted).why_not);
+    let why_not = ProvableTasks::of(system, false).map(|plain| choice_of_nothing(plain, wanted));
     let waits_for_higher =
         |task: TaskId| why_not.as_ref().is_ok_and(|why_not| matches!(why_not[task], Some(WhyNot::HigherLeftOut(_))));
     let wanted = wanted.tasks.iter().filter(|task| !waits_for_higher(**task)).map(|task| &system.tasks()[*task]);

@@ -23,6 +23,7 @@ mod no_guarantee;
 mod pins;
 mod provable;
 mod queue;
+mod reasons;
 mod role;
 mod rule;
 mod slack;

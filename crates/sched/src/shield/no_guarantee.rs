@@ -70,6 +70,19 @@ pub enum WhyNot {
     /// It does not fit on a core, not even by itself.
     #[error("it does not fit, not even by itself")]
     DoesNotFitAlone,
+    /// It would fit on a core by itself, but not with the share of the deadline that it has beside those before and
+    /// after it.
+    #[error("with its share of the deadline it does not fit, not even by itself")]
+    ShareTooShort,
+    /// It would fit on a core by itself, but not with the waits for these resources.
+    #[error("with the longest waits for {0} it does not fit, not even by itself")]
+    WaitsTooLong(String),
+    /// The task with this name, which comes before it in the order of criticality and utilization, does not fit.
+    #[error("{0:?}, which comes before it in the order, does not fit")]
+    BehindOne(String),
+    /// Another part of the same task is left out, with the reason.
+    #[error("another part of its task is not guaranteed")]
+    OtherPart,
     /// It is a list of single jobs, which do not recur.
     #[error("its jobs do not recur")]
     DoesNotRecur,
@@ -82,12 +95,18 @@ pub enum WhyNot {
     /// It follows a task that is not guaranteed.
     #[error("it comes after a task that is not guaranteed")]
     Follows,
+    /// It follows others, and if its deadline were divided among them, fewer tasks would be guaranteed.
+    #[error("it comes after other tasks, and dividing its deadline among them would cost others their guarantee")]
+    FollowsAtACost,
     /// It follows others, and modes lengthen deadlines, so that it can be released later.
     #[error("it comes after other tasks, and a mode lengthens their deadlines")]
     FollowsInModes,
     /// It follows others, which may take as long as its own deadline.
     #[error("the tasks before it may take as long as its deadline")]
     FollowsTooLate,
+    /// It follows others, and they and it take longer than its deadline.
+    #[error("with what comes before it, it takes longer than its deadline")]
+    PathTooLong,
     /// It shares a resource that a task locks within a section of another one, or around one.
     #[error("it shares a resource whose sections are nested with others")]
     SharesNested,

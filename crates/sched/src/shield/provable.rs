@@ -9,6 +9,7 @@ use temponet_analysis::{
     is_schedulable_with, qpa,
 };
 use temponet_task::{Arrival, CoreId, Protocol, ResourceId, Speed, System, Task, TaskId, Time};
+use temponet_wording::listed;
 
 use super::guarantee::{Guarantee, Reserved, Ruled, as_set};
 use super::interrupts;
@@ -88,6 +89,7 @@ impl<'a> ProvableTasks<'a> {
                 None if task.after.is_empty() => None,
                 None if system.stretch() > 1.0 => Some(WhyNot::FollowsInModes),
                 None if jitter.is_none() => Some(WhyNot::Follows),
+                None if slices.is_too_long[id] => Some(WhyNot::PathTooLong),
                 None if jitter >= Some(task.deadline - lead) => Some(WhyNot::FollowsTooLate),
                 None if jitter > task.period() => Some(WhyNot::OvertakingReleases),
                 None => None,
@@ -138,6 +140,32 @@ impl<'a> ProvableTasks<'a> {
     /// Why each task cannot be guaranteed, whether or not it would fit.
     pub fn why_not(&self) -> Vec<Option<WhyNot>> {
         self.sporadic.iter().map(|place| place.as_ref().err().cloned()).collect()
+    }
+
+    /// Why a task that does not fit by itself does not.
+    pub fn why_not_alone(&self, task: TaskId) -> WhyNot {
+        let stated = &self.system.tasks()[task];
+        let waits = self.stretches.waits_of(stated);
+        let Some(place) = self.place(task) else { return WhyNot::DoesNotFitAlone };
+        let fits = |change: &dyn Fn(&mut Sporadic)| {
+            let mut alone = self.worst_case.tasks[place];
+            change(&mut alone);
+            is_schedulable(&[Demand::from(&alone)])
+        };
+        let whole_deadline = |task: &mut Sporadic| (task.deadline, task.jitter) = (stated.deadline, stated.jitter);
+        if waits > Time::ZERO && fits(&|task| task.wcet = task.wcet.saturating_sub(waits)) {
+            return WhyNot::WaitsTooLong(self.awaited(stated));
+        }
+        if fits(&whole_deadline) { WhyNot::ShareTooShort } else { WhyNot::DoesNotFitAlone }
+    }
+
+    /// The names of the resources that a task may have to wait for.
+    fn awaited(&self, task: &Task) -> String {
+        let resources = task.sections.iter().map(|section| section.resource);
+        let mut awaited: Vec<ResourceId> = resources.filter(|id| self.stretches.wait(*id) > Time::ZERO).collect();
+        awaited.sort_unstable();
+        awaited.dedup();
+        listed(awaited.into_iter().map(|resource| self.system.resources()[resource].as_str()), usize::MAX)
     }
 
     /// Place of a task in the worst case; none if it cannot be guaranteed.
@@ -194,15 +222,24 @@ impl<'a> ProvableTasks<'a> {
     }
 
     /// How long guaranteed tasks of a core can delay those that are due earlier. A job that keeps the core began a
-    /// nanosecond before. Modes can lengthen its deadline.
+    /// nanosecond before.
+    ///
+    /// No task delays itself: its jobs are released in the order of their deadlines. So once its own demand counts,
+    /// which is before its deadline where it has jitter, its stretch stands in the place of one of its jobs. Only modes
+    /// that lengthen deadlines change the order, and they lengthen that of the job that keeps the core.
     fn blocking(&self, places: impl Iterator<Item = usize>) -> impl Iterator<Item = Blocking> {
         let held = places.filter(|place| self.held[*place] > Time::ZERO);
-        held.map(|place| {
-            let Time(deadline) = self.worst_case.tasks[place].deadline;
-            let longest = (deadline as f64 * self.system.stretch()).ceil() as u64;
-            let deadline = if longest > deadline { Time(longest.saturating_add(1)) } else { Time(deadline) };
-            Blocking { deadline, length: Time(self.held[place].0 - 1) }
+        held.flat_map(|place| {
+            let (task, length) = (&self.worst_case.tasks[place], Time(self.held[place].0 - 1));
+            let longest = (task.deadline.0 as f64 * self.system.stretch()).ceil() as u64;
+            if longest > task.deadline.0 {
+                return [Some(Blocking { deadline: Time(longest.saturating_add(1)), length }), None];
+            }
+            let before = Blocking { deadline: task.deadline.saturating_sub(task.jitter), length };
+            let after = Blocking { deadline: task.deadline, length: length.saturating_sub(task.wcet) };
+            [Some(before), Some(after).filter(|after| after.length > Time::ZERO)]
         })
+        .flatten()
     }
 
     /// Longest stretch of another task that the guaranteed tasks of a core can wait for, whenever it begins.
@@ -252,9 +289,9 @@ impl<'a> ProvableTasks<'a> {
         };
         let patience = self.system.core_ids().map(|core| self.patience(core, &own(core), &rules)).collect();
         let names = self.system.tasks().iter().map(|task| task.name.clone()).collect();
-        let (is_exact, covers_overruns) = (fit.is_exact, self.covers_overruns);
+        let (is_exact, covers_overruns, is_divided) = (fit.is_exact, self.covers_overruns, self.slices.is_divided);
         let is_part = self.system.tasks().iter().map(|task| task.is_part).collect();
-        Guarantee { reserved, is_exact, patience, rules, covers_overruns, why_not, names, is_part }
+        Guarantee { reserved, is_exact, patience, rules, covers_overruns, is_divided, why_not, names, is_part }
     }
 
     /// The resources that the shield rules: those that guaranteed tasks use. Under the ceiling protocol they are all

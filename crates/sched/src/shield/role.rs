@@ -3,7 +3,7 @@
 use temponet_task::{CoreId, System};
 use temponet_wording::{counted, listed};
 
-use super::guarantee::{Guarantee, Premise, prove, reasons};
+use super::guarantee::{Guarantee, Premise, prove, reasons_of_nothing};
 use super::no_guarantee::{NoGuarantee, WhyNot};
 use super::stand_in::title;
 
@@ -48,10 +48,10 @@ impl Role {
     pub fn why_not(&self, system: &System) -> Vec<Option<String>> {
         match self {
             Role::StealsSlack(guarantee) => {
-                guarantee.tasks().map(|(_, core)| core.err().map(|why| why.to_string())).collect()
+                guarantee.reasons(system).into_iter().map(|why| why.map(|why| why.to_string())).collect()
             }
             Role::StandIn(_) => vec![None; system.tasks().len()],
-            Role::Disarmed(why) => reasons(system, why).into_iter().map(Some).collect(),
+            Role::Disarmed(why) => reasons_of_nothing(system, why).into_iter().map(Some).collect(),
         }
     }
 

@@ -15,13 +15,19 @@ pub(super) struct Slices {
     pub lead: Vec<Time>,
     /// For each task, the longest time from an arrival to its release; none if it comes after a task that is not kept.
     pub jitter: Vec<Option<Time>>,
+    /// For each task, whether it and the tasks before it take longer than its deadline.
+    pub is_too_long: Vec<bool>,
+    /// Whether deadlines are divided.
+    pub is_divided: bool,
 }
 
 impl Slices {
     /// Every task is due at its deadline, and nothing is known of followers.
     pub fn none(system: &System) -> Slices {
         let jitter = |task: TaskId| Some(system.tasks()[task].jitter).filter(|_| system.tasks()[task].after.is_empty());
-        Slices { lead: vec![Time::ZERO; system.tasks().len()], jitter: system.task_ids().map(jitter).collect() }
+        let lead = vec![Time::ZERO; system.tasks().len()];
+        let is_too_long = vec![false; system.tasks().len()];
+        Slices { lead, jitter: system.task_ids().map(jitter).collect(), is_too_long, is_divided: false }
     }
 
     /// Divides the deadlines of the followers among the tasks that are kept. `times` are the longest times that jobs
@@ -52,6 +58,8 @@ impl Slices {
         system.task_ids().any(follows).then(|| Slices {
             lead: tasks.iter().zip(&due).map(|(task, due)| task.deadline - *due).collect(),
             jitter: system.task_ids().map(jitter).collect(),
+            is_too_long: tasks.iter().zip(&heads).map(|(task, head)| *head > task.deadline.0).collect(),
+            is_divided: true,
         })
     }
 }

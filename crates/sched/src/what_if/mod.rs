@@ -14,7 +14,7 @@ mod tests;
 use std::cell::Cell;
 
 use temponet_analysis::{Outcome, WorstCase, qpa, refutations};
-use temponet_task::{CoreId, CoreSet, System, Task, TaskId, TaskSet, Time};
+use temponet_task::{CoreId, CoreSet, Mode, System, Task, TaskId, TaskSet, Time};
 
 pub use change::Change;
 pub use search::Edge;
@@ -47,16 +47,30 @@ impl Answer {
     }
 }
 
-/// Returns the first proof of a scheduler, the well-known ones first.
+/// Returns the first proof of a scheduler, the well-known ones first, and of the shield where there is no other.
 fn proof(set: &TaskSet) -> Option<Proof> {
-    let facts = Facts::of(set)?;
     // Tests that cannot succeed are not tried.
     if is_overloaded(set) {
         return None;
     }
-    let main = SCHEDULERS.iter().filter(|(_, is_asked)| is_asked(set)).filter_map(|(name, _)| find(name));
-    let mut entries = main.chain(all());
-    entries.find_map(|entry| Some(Proof { scheduler: &entry.name, by: entry.proved_by(&facts)? }))
+    let by_itself = Facts::of(set).and_then(|facts| {
+        let main = SCHEDULERS.iter().filter(|(_, is_asked)| is_asked(set)).filter_map(|(name, _)| find(name));
+        let mut entries = main.chain(all());
+        entries.find_map(|entry| Some(Proof { scheduler: &entry.name, by: entry.proved_by(&facts)? }))
+    });
+    by_itself.or_else(|| by_shield(set))
+}
+
+/// Returns the proof of the shield if it guarantees every deadline, in all modes.
+fn by_shield(set: &TaskSet) -> Option<Proof> {
+    let asks_for_more = |mode: &Mode| mode.work > 1.0 || set.task_ids().any(|task| mode.rate_of(task) > 1.0);
+    if set.modes().iter().any(asks_for_more) {
+        return None;
+    }
+    let role = Role::on(&set.system);
+    let guarantee = role.guarantee().filter(|of| of.is_for_all() && of.covers_overruns())?;
+    let is_certain = !guarantee.needs_pattern() || set.modes().is_empty();
+    is_certain.then(|| Proof { scheduler: "shield:edf", by: "slack stealing".into() })
 }
 
 /// Whether the utilization alone is too much.
@@ -420,7 +434,8 @@ fn targets(now: &Answer) -> Vec<Target> {
 }
 
 /// Tasks that the shield would guarantee all together, chosen in the order of criticality and deadline; empty if they
-/// are no more than those that it guarantees now.
+/// are no better than those that it guarantees now. Below a level of which a task does not fit, nothing is chosen, since
+/// a guarantee by name would be at its cost, unless the set asks for it by name already.
 fn part_to_guarantee(system: &System) -> Vec<TaskId> {
     if system.tasks().len() > MOST_GUARANTEED {
         return Vec::new();
@@ -430,6 +445,7 @@ fn part_to_guarantee(system: &System) -> Vec<TaskId> {
         let guarantee = role.guarantee();
         system.whole_tasks().filter(|task| guarantee.is_some_and(|of| of.core_of(*task).is_some())).collect()
     };
+    let level = |task: &TaskId| system.tasks()[*task].criticality;
     let mut order: Vec<TaskId> = system.whole_tasks().collect();
     order.sort_by_key(|task| {
         let of = &system.tasks()[*task];
@@ -438,7 +454,11 @@ fn part_to_guarantee(system: &System) -> Vec<TaskId> {
     let mut marked = system.clone();
     marked.tasks_mut().iter_mut().for_each(|task| task.guarantee = false);
     let mut chosen: Vec<TaskId> = Vec::new();
+    let mut highest_out = 0;
     for task in order {
+        if level(&task) < highest_out && !system.tasks()[task].guarantee {
+            continue;
+        }
         let mark = |marked: &mut System, is_marked: bool| {
             let mut tasks = marked.tasks_mut();
             system.parts(task).for_each(|part| tasks[part].guarantee = is_marked);
@@ -449,8 +469,15 @@ fn part_to_guarantee(system: &System) -> Vec<TaskId> {
         mark(&mut marked, fits);
         if fits {
             chosen.push(task);
+        } else {
+            highest_out = highest_out.max(level(&task));
         }
     }
     chosen.sort_unstable();
-    if chosen.len() > kept(system).len() { chosen } else { Vec::new() }
+    let levels = |tasks: &[TaskId]| {
+        let mut levels: Vec<u8> = tasks.iter().map(level).collect();
+        levels.sort_unstable_by_key(|level| std::cmp::Reverse(*level));
+        levels
+    };
+    if levels(&chosen) > levels(&kept(system)) { chosen } else { Vec::new() }
 }

@@ -166,6 +166,42 @@ fn a_part_that_the_shield_can_keep_is_named() {
 }
 
 #[test]
+fn a_part_to_guarantee_is_not_at_the_cost_of_a_higher_level() {
+    let task = |name: &str, wcet, level| Task::periodic(name, MS(10), MS(wcet)).with_criticality(level);
+    let erratic = task("high", 5, 3).with_jitter(MS(11));
+    let mut set = TaskSet::new("s", vec![erratic, task("low", 6, 1), task("log", 1, 0)], 1);
+    assert_eq!(what_if(&set).guarantee, [], "the low ones would take the core from the high one");
+    // Without levels it is a part like any other.
+    set.system.tasks_mut().iter_mut().for_each(|task| task.criticality = 0);
+    assert_eq!(what_if(&set).guarantee, [TaskId(1), TaskId(2)]);
+    // Nor is it a greater number of less critical ones in place of a more critical one.
+    let many = vec![task("high", 6, 3), task("a", 3, 1), task("b", 3, 1), task("c", 3, 1)];
+    assert_eq!(what_if(&TaskSet::new("s", many, 1)).guarantee, []);
+}
+
+#[test]
+fn what_only_the_shield_guarantees_fits_and_shows_its_room() {
+    let section = Section { resource: ResourceId(0), at: Time::ZERO, length: MS(1) };
+    let task = |name: &str| Task::periodic(name, MS(10), MS(3)).with_sections(vec![section]);
+    let mut set = TaskSet::new("s", vec![task("a"), task("b"), task("c")], 2);
+    set.system.set_resources(vec!["bus".into()]);
+    let found = what_if(&set);
+    let by_shield = Proof { scheduler: "shield:edf", by: "slack stealing".into() };
+    assert_eq!((&found.answer, &found.advice[..]), (&Answer::Fits(by_shield.clone()), &[][..]));
+    assert_eq!(found.rooms.len(), 3);
+    for room in &found.rooms {
+        let edge = room.wcet;
+        assert_eq!(answer_after(&set, &Change::Wcet(room.task, edge.to)), Answer::Fits(by_shield.clone()));
+        assert_eq!(answer_after(&set, &Change::Wcet(room.task, edge.beyond.unwrap())), Answer::Open);
+    }
+    // A mode that asks for more is not covered.
+    set.set_modes(vec![Mode::new("rush", MS(5)).with_rate(1.1)]);
+    assert_eq!(what_if(&set).answer, Answer::Open);
+    set.set_modes(vec![Mode::new("calm", MS(5)).with_rate(0.5)]);
+    assert_eq!(what_if(&set).answer, Answer::Fits(by_shield));
+}
+
+#[test]
 fn hundreds_of_tasks_end_and_say_what_was_left_out() {
     let tasks = (0..400).map(|index| Task::periodic(format!("t{index}"), MS(10 + index % 90), MS(1)));
     let found = what_if(&TaskSet::new("s", tasks.collect(), 4));
