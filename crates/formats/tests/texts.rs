@@ -161,6 +161,8 @@ fn every_error_is_one_line_with_file_line_and_value() {
         (with_line("wcet = 3\nserver = \"x\""), "set.toml:5: there is no server \"x\""),
         (with_line("wcet = 3\nkind = \"odd\""), "set.toml:5: kind = \"odd\" is none of periodic, sporadic"),
         (with_line("wcet = 3\nexecution = \"weibull\""), "need a bcet"),
+        (with_line("wcet = 3\nexecution = \"weibul\""), "set.toml:5: execution model \"weibul\" is none of"),
+        (with_line("wcet = 3\nexecution = { model = \"weibul\" }"), "did you mean \"weibull\""),
         (with_line("wcet = 3\nbcet = 1\nexecution = \"gamma\""), "set.toml:6: execution model \"gamma\" is none of"),
         (with_line("wcet = 3") + &with_line("wcet = 3"), "set.toml:6: the name \"a\" stands already in line 2"),
         ("cores = 0\n".into(), "set.toml:1: cores = 0 must be a whole number from 1 to 4096"),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use temponet_task::{ExecutionModel, Task, Time};
 
-use super::models::{MODEL, Model, described, find, model_name, model_row, parameter, write};
+use super::models::{MODEL, Model, described, find, model_row, parameter, write};
 use super::{Context, Given, Key, Kind, Need, Spec, Subject, Table, put, set};
 use crate::Problem;
 use crate::csv::Rows;
@@ -280,9 +280,9 @@ pub(super) fn write_model(model: &ExecutionModel) -> Option<Out> {
     write(&MODELS, model)
 }
 
-/// Reads the name of the model.
-pub(crate) fn named_model(node: &Node) -> Result<&str, Problem> {
-    model_name(node, EXECUTION)
+/// Reads the name of the model. A name of none is an error.
+pub(crate) fn named_model(node: &Node) -> Result<&'static str, Problem> {
+    find(&MODELS, node).map(|model| model.name)
 }
 
 /// Returns the model that a task has if it names none.

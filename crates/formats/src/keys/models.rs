@@ -1,6 +1,7 @@
 //! Keys whose value is a table with a `model`, which says which other keys it has; and the simplest of them, `gap`.
 
 use temponet_task::{Gap, Time};
+use temponet_wording::did_you_mean;
 
 use super::{Context, Given, Key, Kind, Need, Read, Spec, Specs, Subject, Table, put};
 use crate::Problem;
@@ -75,7 +76,8 @@ pub(super) fn find<T: Subject, M>(
     let name = model_name(node, what)?;
     models.iter().find(|model| model.name == name).ok_or_else(|| {
         let known: Vec<&str> = models.iter().map(|model| model.name).collect();
-        Problem::at(node.line, format!("{what} model {name:?} is none of {}", known.join(", ")))
+        let hint = did_you_mean(name, known.iter().copied());
+        Problem::at(node.line, format!("{what} model {name:?} is none of {}{hint}", known.join(", ")))
     })
 }
 

@@ -4,7 +4,7 @@ use temponet_analysis::PriorityRule;
 use temponet_analysis::packing::{Fit, fills_cores, hyperbolic_bound};
 use temponet_task::Attribute;
 
-use super::options::{FIT, OptionHelp, Options, QUANTUM};
+use super::options::{FIT, NONE, OptionHelp, Options, QUANTUM};
 use super::{Entry, Kind, Mark, Need};
 use crate::schedulers::{
     amc, cbs, cd_split, d_over, dasa, dios, dm, dp_wrap, dvfs, edcl, edf, edf_chain, edf_skip, edf_us, edf_vd, edzl,
@@ -138,7 +138,7 @@ pub(super) fn classical() -> Vec<Entry> {
         )
         .options(&[(
             "q",
-            "none",
+            NONE,
             "quantile of a job's length to plan with, 0 to 1; by default the wcet, or the ninth decile of an estimate",
         )])
         .proof(|facts, options| options.given("q").is_none().then(|| facts.planning_edf())?),

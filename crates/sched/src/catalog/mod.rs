@@ -108,9 +108,13 @@ mod tests {
     }
 
     #[test]
-    fn every_entry_builds_with_its_defaults() {
+    fn every_entry_builds_with_its_defaults_also_written_out() {
         for entry in all() {
             assert!(build(&entry.name).is_ok(), "{}", entry.name);
+            for (option, default, _) in entry.options {
+                let spec = format!("{}:{option}={default}", entry.name);
+                assert_eq!(error(&spec), "", "{spec}");
+            }
         }
     }
 

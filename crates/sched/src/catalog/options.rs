@@ -16,6 +16,9 @@ pub(super) const QUANTUM: OptionHelp =
 pub(super) const FIT: OptionHelp =
     ("fit", "first", "core for the next task, by decreasing load: first, best (fullest) or worst (emptiest)");
 
+/// Default of an option that has no value unless a user gives one.
+pub(super) const NONE: &str = "none";
+
 /// The options that a user gave, and the defaults of the entry.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -45,6 +48,9 @@ impl Options {
             }
             options.given.push((key.into(), value.into()));
         }
+        // Who writes out that an option has no value gives it none.
+        let is_none = |key: &str| options.known.iter().any(|(known, default, _)| *known == key && *default == NONE);
+        options.given.retain(|(key, value)| value != NONE || !is_none(key));
         Ok(options)
     }
 
