@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use serde::Serialize;
 use temponet::stages::Learned;
-use temponet::tuning::{Candidate, CandidateScore, Choice, Settings, TunedModel, Why, choose};
+use temponet::tuning::{Candidate, CandidateScore, Choice, Settings, TunedModel, Why, choose_with_modes};
 use temponet_lab::advice::Decider;
+use temponet_lab::guarantee::breaking_modes;
 use temponet_lab::stats::percent;
 use temponet_sched::shield::Role;
 use temponet_sim::statistics::margin;
-use temponet_task::{Scheduler, System, TaskSet};
+use temponet_task::{Scheduler, TaskSet};
 use temponet_wording::counted;
 
 use crate::convert::written;
@@ -66,7 +67,7 @@ pub fn run(args: Args) -> Result<()> {
     let mut fresh = (*model).clone();
     fresh.forget_tuned();
     let system = set.system.clone();
-    let choice = &chosen(&system, Learned::new(model.clone(), roster.options)?, &args.setup)?;
+    let choice = &chosen(&set, Learned::new(model.clone(), roster.options)?, &args.setup)?;
     // A verdict of the training on this set rests on more jobs, and is what the scheduler follows.
     let weights = fresh.weights.checksum();
     let is_verdict =
@@ -94,14 +95,15 @@ pub fn run(args: Args) -> Result<()> {
 }
 
 /// Simulates the system like the learned scheduler at its start, for as long and with the seed that the options say.
-fn chosen(system: &System, mut network: Learned, setup: &SetupArgs) -> Result<Choice> {
+fn chosen(set: &TaskSet, mut network: Learned, setup: &SetupArgs) -> Result<Choice> {
+    let system = &set.system;
     // What the network cannot read is refused, whoever would be followed.
     network.start(system)?;
     let default = Settings::SHIELDED;
     let settings = Settings { horizon: setup.horizon, seed: setup.seed.unwrap_or(default.seed), ..default };
     let candidates: Vec<Candidate> =
         [Candidate::Network(Box::new(network))].into_iter().chain(Candidate::classical(system)).collect();
-    Ok(choose(system, &candidates, settings))
+    Ok(choose_with_modes(system, breaking_modes(set), &candidates, settings))
 }
 
 fn text(set: &TaskSet, choice: &Choice, verdict: &str) -> String {

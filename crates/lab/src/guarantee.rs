@@ -63,6 +63,12 @@ const MOST_NAMES: usize = 6;
 /// Largest product of tasks and cores for which growth factors are computed. Each factor takes about 20 tests.
 const MOST_TESTED: usize = 200_000;
 
+/// Returns the modes of a set if they can end what the shield guarantees on it; none otherwise.
+pub fn breaking_modes(set: &TaskSet) -> &[Mode] {
+    let breaks = !set.modes().is_empty() && !Guaranteed::on(set).exceptions_by_modes().is_empty();
+    if breaks { set.modes() } else { &[] }
+}
+
 /// What the shield guarantees on a set.
 pub struct Guaranteed<'a> {
     set: &'a TaskSet,

@@ -10,9 +10,10 @@ use temponet::{Model, Options, Temponet};
 use temponet_sched::SpecError;
 use temponet_sched::catalog::{self, Entry, Kind, Mark, RegisterError, Request, Spec};
 use temponet_sched::shield::Role;
-use temponet_task::{Scheduler, System};
+use temponet_task::{Scheduler, System, TaskSet};
 
 use crate::advice::Decider;
+use crate::guarantee::breaking_modes;
 
 /// Name of the learned scheduler with its shield.
 pub const SHIELDED: &str = "temponet";
@@ -185,6 +186,12 @@ impl Roster {
             error => error,
         })?;
         named.build(self)
+    }
+
+    /// Lets schedulers that follow others reckon with the modes of a set that end a guarantee, before they are built
+    /// for it.
+    pub fn foresee(&self, set: &TaskSet) {
+        self.choices.foresee(&set.system, breaking_modes(set));
     }
 
     /// Returns who decides in a scheduler that follows another one, on a system; `None` for all others. The choice is

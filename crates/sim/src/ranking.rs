@@ -25,7 +25,8 @@ pub struct Edge {
     pub difference: f64,
     /// Half the width of the 95% confidence interval of the difference; `None` for a single run.
     pub interval: Option<f64>,
-    /// Half the width of the interval that the difference has to exceed: 95% over all measures that differ.
+    /// Half the width of the interval that the difference has to exceed: 95% over all measures that differ, and over
+    /// all rivals.
     margin: Option<f64>,
 }
 
@@ -87,9 +88,24 @@ pub fn leads_for_good(goal: &Goal, a: &Scores, b: &Scores, margin: f64) -> bool 
     })
 }
 
+/// Returns the place of the first of ordered schedulers that no other one is ahead of; the first one if each is behind
+/// another, and `None` if there are none. Evidence is not transitive: whoever is ahead of the second one by evidence
+/// may be behind the first.
+pub fn first_unbeaten<T>(ordered: &[T], is_ahead: impl Fn(&T, &T) -> bool) -> Option<usize> {
+    let is_beaten = |one: &T| ordered.iter().any(|other| is_ahead(other, one));
+    let unbeaten = ordered.iter().position(|one| !is_beaten(one));
+    unbeaten.or((!ordered.is_empty()).then_some(0))
+}
+
 /// Returns the differences of two schedulers, one for each measure in which any run differs, the most important first.
 /// `units` are the numbers of jobs, windows or instances of each measure in all runs ([`crate::Metrics::units`]).
 pub fn edges(goal: &Goal, a: &Scores, b: &Scores, units: &[Option<f64>]) -> Vec<Edge> {
+    edges_among(1, goal, a, b, units)
+}
+
+/// Returns the differences of two schedulers, where each is held against this many others: a difference is clear at 95%
+/// over all of them together.
+pub fn edges_among(rivals: usize, goal: &Goal, a: &Scores, b: &Scores, units: &[Option<f64>]) -> Vec<Edge> {
     let differs = |place: usize| a.iter().zip(b).any(|(a, b)| (a[place] - b[place]).abs() > ROUNDING);
     let differing: Vec<(usize, Measure)> =
         goal.measures().iter().copied().enumerate().filter(|(place, _)| differs(*place)).collect();
@@ -97,7 +113,7 @@ pub fn edges(goal: &Goal, a: &Scores, b: &Scores, units: &[Option<f64>]) -> Vec<
         let (own, other) = (values(a, *place), values(b, *place));
         let units = units.get(*place).copied().flatten();
         let (difference, interval) = stats::paired_interval(&own, &other, units, 1);
-        let (_, margin) = stats::paired_interval(&own, &other, units, differing.len());
+        let (_, margin) = stats::paired_interval(&own, &other, units, differing.len() * rivals.max(1));
         Edge { measure: *measure, difference, interval, margin }
     };
     differing.iter().map(edge).collect()
@@ -161,6 +177,26 @@ mod tests {
         assert!(leads_for_good(&goal(), &a, &b, 0.5));
         assert!(!leads_for_good(&goal(), &a, &b, 1.0), "more runs may decide the value");
         assert!(!leads_for_good(&goal(), &a[..1], &b[..1], 0.5) && !leads_for_good(&goal(), &a, &a, 0.0));
+    }
+
+    /// Each is behind the one before in the more important measure, perhaps by chance, and ahead of it in the next one;
+    /// further down, the losses have added up.
+    #[test]
+    fn nobody_wins_who_is_behind_another_beyond_chance() {
+        let is_ahead = |one: &i32, other: &i32| *one == other + 1 || *one == 0 && *other > 1;
+        assert_eq!(first_unbeaten(&[0, 1, 2], is_ahead), Some(0), "each is behind another, so that the order decides");
+        assert_eq!(first_unbeaten(&[0, 2, 5], is_ahead), Some(0));
+        assert_eq!(first_unbeaten(&[0, 1, 5], is_ahead), Some(1));
+        assert_eq!(first_unbeaten(&[], is_ahead), None);
+    }
+
+    #[test]
+    fn a_difference_is_less_clear_the_more_rivals_there_are() {
+        let goal = Goal::new(&[Aim::Met], &[]);
+        let (a, b) = (vec![vec![0.50], vec![0.53], vec![0.52]], vec![vec![0.40], vec![0.41], vec![0.45]]);
+        let is_clear = |rivals: usize| edges_among(rivals, &goal, &a, &b, &[])[0].is_clear();
+        assert!(is_clear(1) && !is_clear(40));
+        assert_eq!(edges_among(40, &goal, &a, &b, &[])[0].points(), edges(&goal, &a, &b, &[])[0].points());
     }
 
     #[test]

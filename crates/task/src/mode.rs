@@ -65,6 +65,7 @@ impl Mode {
 }
 
 replaced_fields! { Mode:
+    with_at at: Time,
     with_work work: f64,
     with_rate rate: f64,
     with_slower slower: Vec<(TaskId, f64)>,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use temponet_task::System;
+use temponet_task::{Mode, System};
 
 use super::Settings;
 use super::choice::Choice;
@@ -17,6 +17,8 @@ use crate::{Model, Options};
 #[derive(Clone, Default)]
 pub struct Choices {
     made: Arc<Mutex<ByKey>>,
+    /// Modes that are to be expected, by the fingerprint of their system.
+    foreseen: Arc<Mutex<HashMap<String, Vec<Mode>>>>,
 }
 
 /// Choices by what they are made for, and then by how they are made.
@@ -29,6 +31,8 @@ struct Key {
     system: String,
     /// Fingerprint of the system that the candidates are told of, if it is another one.
     told: Option<String>,
+    /// Modes that are to be expected.
+    modes: String,
     /// Address of the model; zero without one.
     model: usize,
 }
@@ -48,6 +52,24 @@ struct Made {
 }
 
 impl Choices {
+    /// Makes choices on a system with modes in mind that end a guarantee of every deadline
+    /// ([`super::choose_with_modes`]). Schedulers do not see modes coming, but whoever describes them wants them
+    /// counted.
+    pub fn foresee(&self, system: &System, modes: &[Mode]) {
+        let mut foreseen = self.foreseen.lock().unwrap_or_else(PoisonError::into_inner);
+        if !modes.is_empty() {
+            foreseen.insert(system.fingerprint(), modes.to_vec());
+        } else if !foreseen.is_empty() {
+            foreseen.remove(&system.fingerprint());
+        }
+    }
+
+    /// Modes that are to be expected on a system.
+    pub(super) fn foreseen(&self, system: &System) -> Vec<Mode> {
+        let foreseen = self.foreseen.lock().unwrap_or_else(PoisonError::into_inner);
+        if foreseen.is_empty() { Vec::new() } else { foreseen.get(&system.fingerprint()).cloned().unwrap_or_default() }
+    }
+
     /// Returns the choice for a system, and makes it if this is the first call for the system. Of several threads that
     /// ask at once, one makes it and the others wait. `told` is the system that the candidates are told of, if it is
     /// another one.
@@ -62,6 +84,7 @@ impl Choices {
         let key = Key {
             system: system.fingerprint(),
             told: told.map(System::fingerprint),
+            modes: format!("{:?}", self.foreseen(system)),
             model: model.map_or(0, |model| Arc::as_ptr(model) as usize),
         };
         let made = {

@@ -73,6 +73,9 @@ pub struct Choice {
     pub jobs: u64,
     /// Candidates that were simulated, in the order of the portfolio.
     pub candidates: Vec<CandidateScore>,
+    /// Names of the modes that were simulated because they can end a guarantee of every deadline.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub modes: Vec<String>,
     /// How the followed candidate, or the one that was refused, serves critical jobs beside the one that does so by
     /// construction; none where that is not the question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -91,12 +94,13 @@ impl Choice {
             wholes: goal.measures().iter().map(|measure| labels::whole(goal, *measure)).collect(),
             jobs: 0,
             candidates: Vec::new(),
+            modes: Vec::new(),
             service: None,
         }
     }
 
-    /// A choice of the network by a verdict on it: `network` is what it achieved in `jobs` jobs, with its differences to
-    /// `other`, the best other scheduler.
+    /// A choice of the network by a verdict on it: `network` is what it achieved in `jobs` jobs, with its differences
+    /// to `other`, the best other scheduler.
     pub fn judged(goal: &Goal, network: CandidateScore, other: &str, jobs: u64) -> Choice {
         let network = CandidateScore { name: NETWORK.into(), ..network };
         Choice {
@@ -105,6 +109,13 @@ impl Choice {
             candidates: vec![network],
             ..Choice::untested(NETWORK, Why::Judged, goal)
         }
+    }
+
+    /// Adds the reports on candidates that are in none of these.
+    pub(super) fn add_earlier_to(&self, candidates: &mut Vec<CandidateScore>) {
+        let is_new = |row: &&CandidateScore| candidates.iter().all(|known| known.name != row.name);
+        let others: Vec<CandidateScore> = self.candidates.iter().filter(is_new).cloned().collect();
+        candidates.extend(others);
     }
 
     /// Returns the score of a candidate that was simulated.
@@ -136,6 +147,10 @@ impl fmt::Display for Choice {
             }
             Why::Guarded => write!(out, "{name} is followed: {}", self.refusal()),
             Why::Simulated => write!(out, "{name} is followed: {} in {jobs}{}", self.standing(), self.trade()),
+        }?;
+        match self.modes.is_empty() {
+            true => Ok(()),
+            false => write!(out, "; its modes can end the guarantee of every deadline and were simulated, too"),
         }
     }
 }
@@ -154,6 +169,13 @@ impl Choice {
         let (sign, other) =
             if self.name == NETWORK { (1.0, self.best_simple.as_str()) } else { (-1.0, spoken(NETWORK)) };
         let pairs = || network.differences.iter().zip(&network.difference_errors).zip(self.wholes());
+        // A simple candidate is followed although the network is a little ahead, where that is not certain.
+        let first = pairs().find(|((difference, error), _)| difference.abs() > **error);
+        let uncertain = first.filter(|((difference, _), _)| sign * **difference < 0.0 && self.name != NETWORK);
+        if let Some(((difference, error), measure)) = uncertain {
+            let half = margin(network.blocks, 0.025) * error;
+            return format!("{other} is {} ahead of it, which may be chance,", points(*difference, half, measure));
+        }
         match pairs().find(|((difference, error), _)| sign * **difference > **error) {
             Some(((difference, error), measure)) => {
                 let half = margin(network.blocks, 0.025) * error;

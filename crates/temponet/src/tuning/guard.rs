@@ -16,15 +16,15 @@ use temponet_task::{Goal, Measure, System, Task};
 use super::Settings;
 use super::candidates::Candidate;
 use super::contest::Contestant;
-use super::race::{EVIDENCE, Race, guarantees, run};
+use super::race::{EVIDENCE, Jobs, Race, Stays, guarantees, run};
 
 /// Share of the critical jobs of a level that a candidate may lose beyond the guard, with a confidence of 95%, and
 /// still serve them as well. Comparisons call schedulers level that differ by as much.
 const NEGLIGIBLE: f64 = 1e-3;
 /// Number of jobs of a level without a loss after which only a negligible share may still be lost (rule of three).
 const ENOUGH: u64 = 3_000;
-/// Greatest factor on the effort where critical jobs are at stake.
-const MOST_EFFORT: u64 = 4;
+/// Greatest factor on the effort where critical jobs or chains are at stake.
+pub(super) const MOST_EFFORT: u64 = 4;
 
 /// The candidate that serves critical jobs by construction, on a system whose goal begins with critical jobs that the
 /// shield does not all guarantee.
@@ -92,13 +92,13 @@ impl Service {
 }
 
 impl<'a> Guard<'a> {
-    pub fn of(system: &System, tasks: &[Task], simple: &[&'a Candidate], is_shielded: bool) -> Option<Guard<'a>> {
+    pub fn of(system: &System, jobs: Jobs<'_>, simple: &[&'a Candidate], is_shielded: bool) -> Option<Guard<'a>> {
         let level = |(place, measure): (usize, &Measure)| match measure {
             Measure::Critical(level) => Some((place, *level)),
             _ => None,
         };
         let is_open = |(_, level): &(usize, u8)| {
-            !is_shielded || !guarantees(system, tasks, |task: &Task| task.criticality == *level)
+            !is_shielded || !guarantees(system, jobs, |task: &Task| task.criticality == *level)
         };
         let leading = system.goal().measures().iter().enumerate().map_while(level);
         let levels: Vec<(usize, u8)> = leading.filter(is_open).collect();
@@ -108,13 +108,13 @@ impl<'a> Guard<'a> {
 
     /// Lets the winner of a race run against the guard, on other jobs than those on which it won, and longer if too few
     /// jobs were simulated.
-    pub fn tries(&self, system: &System, tasks: &[Task], winner: &Candidate, settings: Settings) -> Service {
+    pub fn tries(&self, system: &System, jobs: Jobs<'_>, winner: &Candidate, settings: Settings) -> Service {
         if winner.name() == self.candidate.name() {
             return self.refused(winner.name(), true);
         }
         let pair = [winner, self.candidate];
         let duel = |settings: Settings| {
-            let race = run(system, tasks, &pair, &settings, Some(self)).ok()?;
+            let race = run(system, jobs, &pair, &settings, Stays::One(self.candidate.name())).ok()?;
             let one = race.racing.iter().find(|one| one.name() == winner.name())?;
             Some(self.service(system.goal(), &race, one))
         };
@@ -129,8 +129,8 @@ impl<'a> Guard<'a> {
     }
 
     /// How a contestant of a race served the critical jobs beside the guard. The first level in which they differ
-    /// decides. Where a higher level is still open, because too few of its jobs were simulated, the lead must be certain
-    /// and more than what may be lost there.
+    /// decides. Where a higher level is still open, because too few of its jobs were simulated, the lead must be
+    /// certain and more than what may be lost there.
     pub fn service(&self, goal: &Goal, race: &Race<'_>, one: &Contestant<'_>) -> Service {
         let Some(guard) = race.racing.iter().find(|other| other.name() == self.candidate.name()) else {
             return self.refused(one.name(), false);

@@ -5,8 +5,9 @@
 //! described tasks ([`choose`]), and follows the one that serves the system's goal best.
 //!
 //! - `candidates.rs` lists the schedulers that take part, and `contest.rs` runs them side by side, block by block.
-//! - `race.rs` compares the blocks, drops the worse ones, and returns a [`Choice`]; `guard.rs` protects critical jobs;
-//!   `temponet_sim::statistics::margin` says which differences are more than chance.
+//! - `race.rs` compares the blocks, drops the worse ones, and returns a [`Choice`]; `guard.rs` protects critical jobs,
+//!   `by_ranking.rs` decides where there are chains; `temponet_sim::statistics::margin` says which differences are more
+//!   than chance.
 //! - `history.rs` remembers the jobs of a running system and notices when tasks change. `online.rs` simulates the
 //!   changed tasks, or the remembered jobs, whose unknown execution times are estimated in `executions.rs`.
 //! - `cache.rs` keeps a choice for the system that it was made for, by the system's fingerprint.
@@ -15,6 +16,7 @@
 //! stops paying off where the description is wrong, and where a set is so large that few jobs of each task fit into the
 //! effort.
 
+mod by_ranking;
 mod cache;
 mod candidates;
 mod choice;
@@ -32,7 +34,7 @@ pub use candidates::{Candidate, NETWORK};
 pub use choice::{CandidateScore, Choice, TunedModel, Why};
 pub use guard::{Lead, OpenLevel, Service};
 pub use portfolio::Portfolio;
-pub use race::choose;
+pub use race::{choose, choose_with_modes};
 
 use temponet_task::Time;
 

@@ -11,7 +11,7 @@ use super::candidates::{Candidate, before_evidence, is_listed, without_lists};
 use super::choice::{Choice, TunedModel, Why};
 use super::history::History;
 use super::online::{Review, Schedule, present_tasks, review};
-use super::race::{PATIENCE, choose, choose_for, effort_per_job};
+use super::race::{Jobs, PATIENCE, choose_for, choose_with_modes, effort_per_job};
 use super::successor::Successor;
 use super::{Settings, Tuning};
 use crate::Model;
@@ -124,7 +124,8 @@ impl Portfolio {
         if let Some(tuned) = self.tuned.as_ref().filter(|tuned| tuned.is_for(system)) {
             return tuned.choice.clone();
         }
-        self.remembered(system, None, || choose(system, &self.candidates, self.settings))
+        let modes = self.choices.foreseen(system);
+        self.remembered(system, None, || choose_with_modes(system, &modes, &self.candidates, self.settings))
     }
 
     /// Returns a choice for a system that was made before, or makes it. `told` is the system that the candidates are
@@ -216,8 +217,9 @@ impl Portfolio {
         }
         self.reviews_made += 1;
         let system = known.described_by(tasks);
-        let choice = self
-            .remembered(&system, Some(known), || choose_for(known, system.tasks(), &self.candidates, self.settings));
+        let choice = self.remembered(&system, Some(known), || {
+            choose_for(known, Jobs::of(system.tasks()), &self.candidates, self.settings)
+        });
         // Where no task recurs at present, or nothing can be simulated, nothing speaks against the followed candidate.
         if matches!(choice.why, Why::Unknown | Why::TooLong) { None } else { self.place_of(&choice.name) }
     }

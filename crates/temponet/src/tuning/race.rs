@@ -6,9 +6,10 @@ use temponet_sched::catalog::Mark;
 use temponet_sched::shield::Role;
 use temponet_sim::ranking::{self, Scores};
 use temponet_sim::statistics::{margin, standard_error};
-use temponet_task::{ExecutionModel, Goal, System, Task, TaskId, TaskSet, Time};
+use temponet_task::{ExecutionModel, Goal, Mode, System, Task, TaskId, TaskSet, Time};
 
 use super::Settings;
+use super::by_ranking::{self, Finals};
 use super::candidates::{Candidate, before_evidence, is_listed};
 use super::choice::{CandidateScore, Choice, Why};
 use super::contest::{Contestant, Course};
@@ -36,6 +37,10 @@ const FEWEST_TO_HALVE: usize = 2;
 /// Greatest number of jobs in a block. The smallest block has one job for every three tasks.
 const BLOCK_JOBS: u64 = 2_000;
 const TASKS_PER_BLOCK: u64 = 3;
+/// Greatest length of a block.
+const LONGEST_BLOCK: Time = Time(Time::MAX_INPUT.0 / MOST as u64);
+/// Length of the stretch of a mode in a block, at least, in longest relative deadlines.
+const DEADLINES: u64 = 2;
 /// Decisions per job: one at its release and one at its end.
 const DECISIONS: u64 = 2;
 
@@ -57,39 +62,104 @@ const DECISIONS: u64 = 2;
 /// assert!(choice.candidate("edf").unwrap().scores < choice.candidate(&choice.name).unwrap().scores);
 /// ```
 pub fn choose(system: &System, candidates: &[Candidate], settings: Settings) -> Choice {
+    choose_with_modes(system, &[], candidates, settings)
+}
+
+/// Chooses like [`choose`], where the shield guarantees every deadline but for what happens in `modes`. They are
+/// simulated, too: each block has one stretch as the system describes its tasks, and one in each mode. Where the shield
+/// does not guarantee every deadline in the first place, modes are not looked at: a scheduler does not know when they
+/// come, and chooses anew when it sees them.
+pub fn choose_with_modes(system: &System, modes: &[Mode], candidates: &[Candidate], settings: Settings) -> Choice {
     if is_listed(system) {
         return Choice::untested(before_evidence(system.goal(), candidates), Why::Unknown, system.goal());
     }
-    if settings.is_shielded && guarantees(system, system.tasks(), |_| true) {
+    let as_described = Jobs::of(system.tasks());
+    if !(settings.is_shielded && guarantees(system, as_described, |_| true)) {
+        return choose_for(system, as_described, candidates, settings);
+    }
+    if modes.is_empty() {
         let favourite = candidates.first().map_or("", Candidate::name);
         return Choice::untested(favourite, Why::Guaranteed, system.goal());
     }
-    choose_for(system, system.tasks(), candidates, settings)
+    let choice = choose_for(system, Jobs { modes, ..as_described }, candidates, settings);
+    Choice { modes: modes.iter().map(|mode| mode.name.clone()).collect(), ..choice }
 }
 
-/// Chooses the candidate to follow while the tasks behave like `tasks`. Candidates are started with `system`, which may
+/// What releases the jobs of a simulation.
+#[derive(Clone, Copy)]
+pub(super) struct Jobs<'a> {
+    pub tasks: &'a [Task],
+    /// Modes of which each has a stretch of every block.
+    pub modes: &'a [Mode],
+}
+
+impl<'a> Jobs<'a> {
+    /// Jobs of these tasks, in no mode.
+    pub fn of(tasks: &'a [Task]) -> Jobs<'a> {
+        Jobs { tasks, modes: &[] }
+    }
+
+    fn per_second(self) -> f64 {
+        self.tasks.iter().map(Task::jobs_per_second).sum()
+    }
+
+    /// The set that releases the jobs, in blocks of this length.
+    fn set(self, system: &System, block: Time) -> Arc<TaskSet> {
+        let set = TaskSet::of_system("described", system.described_by(self.tasks.to_vec()));
+        let stretch = block.0 / (self.modes.len() as u64 + 1);
+        let as_described = Mode::new("described", Time::ZERO);
+        let cycle: Vec<&Mode> = [&as_described].into_iter().chain(self.modes).collect();
+        let of_block = |number: usize| {
+            let at = move |place: u64| Time(block.0 * number as u64 + stretch * place);
+            (0..).zip(cycle.clone()).map(move |(place, mode)| mode.clone().with_at(at(place)))
+        };
+        let has_modes = !self.modes.is_empty() && stretch > 0;
+        Arc::new(set.with_modes(if has_modes { (0..MOST).flat_map(of_block).collect() } else { Vec::new() }))
+    }
+
+    /// Length of a block in which every mode shows.
+    fn shortest_block(self) -> Time {
+        let longest = self.tasks.iter().map(|task| task.deadline.0).max().filter(|_| !self.modes.is_empty());
+        let stretches = DEADLINES * (self.modes.len() as u64 + 1);
+        longest.map_or(Time::ZERO, |longest| Time(longest.saturating_mul(stretches)).min(LONGEST_BLOCK))
+    }
+}
+
+/// Chooses the candidate to follow while tasks release these jobs. Candidates are started with `system`, which may
 /// describe the tasks otherwise.
 ///
 /// The simple candidates race first. Where critical jobs lead the goal, the winner must then hold its own against the
 /// candidate that serves them by construction ([`Guard`]). The network runs last, against the simple candidate that is
 /// left, on other jobs: that one was chosen on the first ones, which flatter it. The network costs twenty times as much
-/// as a simple candidate, so most of the effort would otherwise tell the losers apart from it.
-pub(super) fn choose_for(system: &System, tasks: &[Task], candidates: &[Candidate], settings: Settings) -> Choice {
+/// as a simple candidate, so most of the effort would otherwise tell the losers apart from it. On systems with chains
+/// the last ones of the race run against each other instead ([`by_ranking`]).
+pub(super) fn choose_for(system: &System, jobs: Jobs<'_>, candidates: &[Candidate], settings: Settings) -> Choice {
     let favourite = candidates.first().map_or("", Candidate::name);
     let goal = system.goal();
     let untested = |why| Choice::untested(favourite, why, goal);
     let (networks, simple): (Vec<&Candidate>, Vec<&Candidate>) =
         candidates.iter().partition(|candidate| matches!(candidate, Candidate::Network(_)));
-    let guard = Guard::of(system, tasks, &simple, settings.is_shielded);
-    let heat = match run(system, tasks, &simple, &settings, None) {
+    let guard = Guard::of(system, jobs, &simple, settings.is_shielded);
+    let is_ranked = by_ranking::applies(goal);
+    let heat = match is_ranked {
+        true => by_ranking::heat(system, jobs, &simple, settings),
+        false => run(system, jobs, &simple, &settings, Stays::Nobody),
+    };
+    let heat = match heat {
         Ok(heat) => heat,
         Err(Why::TooLong) => return Choice::untested(before_evidence(goal, candidates), Why::TooLong, goal),
         Err(why) => return untested(why),
     };
-    let Some(winner) = heat.best(goal, |_| true) else { return untested(Why::Simulated) };
     let other_jobs = |more: u64, effort: u64| Settings { effort, seed: settings.seed.wrapping_add(more), ..settings };
+    let left = settings.effort.saturating_sub(heat.effort()).max(settings.effort / 2);
+    if is_ranked {
+        let settings = [other_jobs(2, settings.effort), other_jobs(1, left)];
+        let finals = Finals { system, jobs, guard: guard.as_ref(), settings };
+        return finals.choose(&heat, &simple, &networks, untested(Why::Simulated));
+    }
+    let Some(winner) = heat.best(goal, |_| true) else { return untested(Why::Simulated) };
     let service =
-        guard.as_ref().map(|guard| guard.tries(system, tasks, winner.candidate, other_jobs(2, settings.effort)));
+        guard.as_ref().map(|guard| guard.tries(system, jobs, winner.candidate, other_jobs(2, settings.effort)));
     let refused = guard.as_ref().zip(service.as_ref()).filter(|(_, service)| !service.is_as_good());
     let base = match refused {
         Some((guard, _)) => heat.all().find(|one| one.name() == guard.candidate.name()).unwrap_or(winner),
@@ -107,13 +177,14 @@ pub(super) fn choose_for(system: &System, tasks: &[Task], candidates: &[Candidat
     if base.loses_nothing(goal) {
         return Choice { why: Why::NothingLost, ..choice };
     }
-    let last_settings = other_jobs(1, settings.effort.saturating_sub(heat.effort()).max(settings.effort / 2));
+    let last_settings = other_jobs(1, left);
     let guards = guard.iter().map(|guard| guard.candidate).filter(|one| one.name() != base.name());
     let finalists: Vec<&Candidate> = networks.iter().copied().chain([base.candidate]).chain(guards).collect();
     if networks.is_empty() {
         return choice;
     }
-    let race = |settings: Settings| run(system, tasks, &finalists, &settings, guard.as_ref()).ok();
+    let stays = guard.as_ref().map_or(Stays::Nobody, |guard| Stays::One(guard.candidate.name()));
+    let race = |settings: Settings| run(system, jobs, &finalists, &settings, stays).ok();
     let Some(mut last) = race(last_settings) else { return choice };
     // More effort where the stakes are: a network that is ahead, of which too few critical jobs were simulated.
     let more = guard.as_ref().and_then(|guard| last.lacking(goal, guard, base.name()));
@@ -124,8 +195,12 @@ pub(super) fn choose_for(system: &System, tasks: &[Task], candidates: &[Candidat
 }
 
 /// Whether the shield guarantees every deadline of the tasks that `are_wanted`, whatever the scheduler behind it
-/// chooses, while they release jobs like `tasks`. It guarantees tasks as the system describes them.
-pub(super) fn guarantees(system: &System, tasks: &[Task], are_wanted: impl Fn(&Task) -> bool) -> bool {
+/// chooses, while they release these jobs. It guarantees tasks as the system describes them, and in no mode.
+pub(super) fn guarantees(system: &System, jobs: Jobs<'_>, are_wanted: impl Fn(&Task) -> bool) -> bool {
+    let Jobs { tasks, modes } = jobs;
+    if !modes.is_empty() {
+        return false;
+    }
     let overruns = system.tasks().iter().any(|task| matches!(task.execution, ExecutionModel::Overrun { .. }));
     let mut wanted = (0..system.tasks().len()).filter(|place| are_wanted(&system.tasks()[*place]));
     match Role::on(system) {
@@ -145,18 +220,19 @@ pub(super) fn effort_per_job<'a>(system: &System, candidates: impl Iterator<Item
 }
 
 /// Divides the effort into blocks of jobs; `None` if no task recurs.
-fn course<'a>(system: &'a System, tasks: &[Task], candidates: &[&Candidate], settings: Settings) -> Option<Course<'a>> {
-    let rate: f64 = tasks.iter().map(Task::jobs_per_second).sum();
+fn course<'a>(system: &'a System, jobs: Jobs<'_>, candidates: &[&Candidate], settings: Settings) -> Option<Course<'a>> {
+    let rate = jobs.per_second();
+    let released = jobs;
     let effort_per_job = effort_per_job(system, candidates.iter().copied());
-    let jobs = (settings.effort / effort_per_job / PLANNED).min(BLOCK_JOBS).max(fewest_jobs(tasks));
-    let by_effort = Time((jobs as f64 / rate * 1e9).min(Time::MAX_INPUT.0 as f64 / MOST as f64) as u64);
+    let jobs = (settings.effort / effort_per_job / PLANNED).min(BLOCK_JOBS).max(fewest_jobs(released.tasks));
+    let by_effort = Time((jobs as f64 / rate * 1e9).min(LONGEST_BLOCK.0 as f64) as u64);
     let (block, most_blocks) = match settings.horizon {
         Some(horizon) => (Time(horizon.0 / (PLANNED + 1)), PLANNED as usize + 1),
-        None => (by_effort, MOST),
+        None => (by_effort.max(released.shortest_block()), MOST),
     };
     (rate > 0.0 && block > Time::ZERO).then(|| Course {
         system,
-        set: Arc::new(TaskSet::of_system("described", system.described_by(tasks.to_vec()))),
+        set: released.set(system, block),
         seed: settings.seed,
         begins: Time::ZERO,
         block,
@@ -174,6 +250,26 @@ fn fewest_jobs(tasks: &[Task]) -> u64 {
     (tasks.len() as u64 / TASKS_PER_BLOCK).max(1)
 }
 
+/// Who runs to the end of a race, however it goes.
+#[derive(Clone, Copy)]
+pub(super) enum Stays<'a> {
+    Nobody,
+    One(&'a str),
+    Everybody,
+    /// All but those that are clearly worse: there are no halvings.
+    UnlessClearlyWorse,
+}
+
+impl Stays<'_> {
+    fn keeps(self, name: &str) -> bool {
+        match self {
+            Stays::Nobody | Stays::UnlessClearlyWorse => false,
+            Stays::One(kept) => kept == name,
+            Stays::Everybody => true,
+        }
+    }
+}
+
 /// A race that has ended.
 pub(super) struct Race<'a> {
     /// Contestants that ran to the end.
@@ -186,35 +282,34 @@ pub(super) struct Race<'a> {
 /// recurs, or if even the shortest blocks take too much.
 pub(super) fn run<'a>(
     system: &System,
-    tasks: &[Task],
+    jobs: Jobs<'_>,
     candidates: &[&'a Candidate],
     settings: &Settings,
-    guard: Option<&Guard<'_>>,
+    stays: Stays<'_>,
 ) -> Result<Race<'a>, Why> {
-    let mut course = course(system, tasks, candidates, *settings).ok_or(Why::Unknown)?;
-    let rate: f64 = tasks.iter().map(Task::jobs_per_second).sum();
+    let mut course = course(system, jobs, candidates, *settings).ok_or(Why::Unknown)?;
     loop {
-        if let Some(race) = run_on(&course, candidates, settings, guard) {
+        if let Some(race) = run_on(&course, candidates, settings, stays) {
             return Ok(race);
         }
         course.block = Time(course.block.0 / SHORTENING);
-        if course.block.as_secs_f64() * rate < fewest_jobs(tasks) as f64 {
+        if course.block.as_secs_f64() * jobs.per_second() < fewest_jobs(jobs.tasks) as f64 {
             return Err(Why::TooLong);
         }
+        course.set = jobs.set(system, course.block);
     }
 }
 
 /// Runs a race until one candidate is left or the effort is spent; `None` if it takes far more effort than planned.
 /// Half of the candidates drop out whenever an equal part of the effort is spent, so that the effort goes to the best
 /// ones, however dear the others are (sequential halving: Karnin, Koren and Somekh, 2013). Those that are clearly worse
-/// drop out before. The guard never drops out.
+/// drop out before.
 fn run_on<'a>(
     course: &Course<'_>,
     candidates: &[&'a Candidate],
     settings: &Settings,
-    guard: Option<&Guard<'_>>,
+    stays: Stays<'_>,
 ) -> Option<Race<'a>> {
-    let guard = guard.map(|guard| guard.candidate.name());
     let goal = course.system.goal();
     let entered = candidates.iter().filter_map(|candidate| Contestant::new(candidate, course));
     let mut race = Race { racing: entered.collect(), out: Vec::new() };
@@ -229,14 +324,14 @@ fn run_on<'a>(
         }
         let Some(blocks) = race.racing.first().map(Contestant::blocks) else { break };
         if blocks >= FEWEST {
-            race.drop_out(&clearly_worse(goal, &race.racing), guard);
+            race.drop_out(&clearly_worse(goal, &race.racing), stays);
         }
         let is_spent = |part: u64| settings.horizon.is_none() && race.effort() >= settings.effort / rounds * part;
         if race.racing.len() == 1 || blocks >= FEWEST && is_spent(rounds) {
             break;
         }
-        if blocks >= FEWEST_TO_HALVE && is_spent(round) {
-            race.drop_out(&worse_half(goal, &race.racing), guard);
+        if !matches!(stays, Stays::UnlessClearlyWorse) && blocks >= FEWEST_TO_HALVE && is_spent(round) {
+            race.drop_out(&worse_half(goal, &race.racing), stays);
             round += 1;
         }
     }
@@ -244,17 +339,17 @@ fn run_on<'a>(
 }
 
 impl<'a> Race<'a> {
-    /// Takes contestants out of the race, except for the guard. Their places are ascending.
-    fn drop_out(&mut self, places: &[usize], guard: Option<&str>) {
+    /// Takes contestants out of the race, except for those that stay. Their places are ascending.
+    fn drop_out(&mut self, places: &[usize], stays: Stays<'_>) {
         for place in places.iter().rev() {
-            if Some(self.racing[*place].name()) != guard {
+            if !stays.keeps(self.racing[*place].name()) {
                 self.out.push(self.racing.remove(*place));
             }
         }
     }
 
     /// All contestants.
-    fn all(&self) -> impl Iterator<Item = &Contestant<'a>> {
+    pub fn all(&self) -> impl Iterator<Item = &Contestant<'a>> {
         self.racing.iter().chain(&self.out)
     }
 
@@ -271,7 +366,7 @@ impl<'a> Race<'a> {
     }
 
     /// Reports about the contestants, in the order of `candidates`, with their differences to `base`.
-    fn rows(&self, goal: &Goal, candidates: &[&Candidate], base: &Contestant<'_>) -> Vec<CandidateScore> {
+    pub fn rows(&self, goal: &Goal, candidates: &[&Candidate], base: &Contestant<'_>) -> Vec<CandidateScore> {
         let named = |candidate: &&Candidate| self.all().find(|one| one.name() == candidate.name());
         candidates.iter().filter_map(named).map(|one| row(goal, one, base)).collect()
     }
@@ -287,9 +382,7 @@ impl<'a> Race<'a> {
         let Some(winner) = self.best(goal, may_win) else { return choice };
         let mut candidates = self.rows(goal, finalists, base);
         candidates.retain(|row| row.name != choice.best_simple);
-        let is_new = |row: &CandidateScore| candidates.iter().all(|known| known.name != row.name);
-        let others: Vec<CandidateScore> = choice.candidates.iter().filter(|row| is_new(row)).cloned().collect();
-        candidates.extend(others);
+        choice.add_earlier_to(&mut candidates);
         let refused = self.racing.iter().find(|one| is_network(one) && !may_win(one));
         let refused = refused.filter(|_| winner.candidate.has(Mark::CriticalFirst));
         let (why, service) = if winner.name() != base.name() {
