@@ -132,8 +132,8 @@ pub fn train(
         let trials = trials(&recipe, own.clone(), judged).map_err(|error| error.to_string())?;
         let verdict = verdict(model.clone(), start.as_ref(), &trials);
         let mut verdict = verdict.map_err(|error| error.to_string())?;
-        // Weights that did not change are those of the start, whatever the training was.
-        if let Some(start) = start.filter(|_| verdict.is_unchanged) {
+        // What does exactly as well as the start is no new model, whatever the training was.
+        if let Some(start) = start.filter(|_| !verdict.is_new) {
             model = start.model;
         }
         verdict.settle(&mut model, own.as_ref());

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
+use temponet::Model;
 use temponet::stages::Scale;
-use temponet::{Model, Options, Tuning};
 use temponet_infer::{Architecture, Weights};
 use temponet_sim::generate::GenerateError;
 use temponet_task::{Arrival, TaskSet, Time};
@@ -65,12 +65,10 @@ pub fn start(name: &str, weights: &Weights, recipe: &Recipe) -> Start {
     Start { name, model: Model { tokenizer: recipe.tokenizer(), weights: weights.clone() } }
 }
 
-/// Compares the trained model with the one that it began with and with all other schedulers, because the best one for a load is not known beforehand.
-/// Inapplicable schedulers are left out.
+/// Compares the trained model with the one that it began with and with all other schedulers, because the best one for a
+/// load is not known beforehand. Inapplicable schedulers are left out.
 pub fn verdict(model: Model, start: Option<&Start>, trials: &[Case]) -> Result<TrainingVerdict, CompareError> {
-    // The verdict is on the network, so it is the network that decides.
-    let options = Options { tuning: Tuning::Off, ..Options::default() };
-    let roster = Roster { options, ..Roster::with(model) };
+    let roster = Roster::with(model);
     let others = Roster::classical().names();
     let _progress = Progress::busy("verdict");
     judge(&roster, start, &others, trials, ORACLE_SECONDS)

@@ -1,11 +1,11 @@
-//! Whether a learned scheduler is worth using: its figures beside those of the model that it began with and of all other
-//! schedulers, on jobs that training never saw, trial by trial, by the goal of their sets. The sentences are an
+//! Whether a learned scheduler is worth using: its figures beside those of the model that it began with and of all
+//! other schedulers, on jobs that training never saw, trial by trial, by the goal of their sets. The sentences are an
 //! [`Advice`], like those of all commands.
 
 use rayon::prelude::*;
 use serde::Serialize;
-use temponet::Model;
 use temponet::tuning::{CandidateScore, Choice};
+use temponet::{Model, Options, Tuning};
 use temponet_sim::statistics::standard_error;
 use temponet_sim::{Metrics, Unobserved, simulate};
 use temponet_task::{Aim, Arrival, Goal, Measure};
@@ -82,6 +82,9 @@ pub struct TrainingVerdict {
     pub start: Option<JudgedScheduler>,
     /// Whether no phase of the training was better than its start, so that the weights are those of the start.
     pub is_unchanged: bool,
+    /// Whether the network did anything in the trials that the model that it began with did not. What does exactly as
+    /// well is not written as a new model.
+    pub is_new: bool,
     /// Other schedulers that apply to every trial, the best first.
     pub others: Vec<JudgedScheduler>,
     /// Mean over the trials of the greatest possible share of deadlines met, or an upper bound on it.
@@ -105,8 +108,8 @@ pub struct TrainingVerdict {
     choice: Option<Choice>,
 }
 
-/// Runs the learned scheduler, the model that it began with, and every scheduler of `others` that applies, on all
-/// trials. `oracle` is the effort for the optimum of each trial, in seconds of one core of a reference machine.
+/// Runs the network of the roster's model, the model that it began with, and every scheduler of `others` that applies,
+/// on all trials. `oracle` is the effort for the optimum of each trial, in seconds of one core of a reference machine.
 pub fn judge(
     roster: &Roster,
     start: Option<&Start>,
@@ -147,10 +150,21 @@ pub fn judge(
         }
     }
     rivals.sort_by(|a, b| ranking::order(&a.goal, &b.goal));
+    // As in a comparison, the first place goes to the first one that no other is ahead of.
+    let is_ahead = |one: &JudgedScheduler, other: &JudgedScheduler| {
+        let edges = ranking::edges_among(rivals.len(), &goal, &one.scores, &other.scores, &one.units);
+        Claim::from_edges(edges).is_some_and(|claim| claim.is_lead())
+    };
+    if let Some(best) = ranking::first_unbeaten(&rivals, is_ahead) {
+        rivals[..=best].rotate_right(1);
+    }
     // Not by the names of the roster: a trained model that is used as `temponet` tunes itself, and what is judged here
-    // is the network.
-    let network =
-        |roster: &Roster, spec, name: String| judged(roster, spec).map(|judged| JudgedScheduler { name, ..judged });
+    // is the network. Others, such as `tuned`, are what they are in every command.
+    let options = Options { tuning: Tuning::Off, ..roster.options };
+    let network = |roster: &Roster, spec, name: String| {
+        let untuned = Roster { options, ..roster.clone() };
+        judged(&untuned, spec).map(|judged| JudgedScheduler { name, ..judged })
+    };
     let temponet = network(roster, SHIELDED, "network, shielded".into())?;
     let unshielded = network(roster, UNSHIELDED, "network alone".into())?;
     let is_unchanged = start.zip(roster.model.as_ref()).is_some_and(|(start, model)| start.is_unchanged(model));
@@ -158,10 +172,11 @@ pub fn judge(
         let name = start.name.clone();
         match is_unchanged {
             true => Ok(JudgedScheduler { name, ..temponet.clone() }),
-            false => network(&Roster { options: roster.options, ..Roster::with(start.model.clone()) }, SHIELDED, name),
+            false => network(&Roster::with(start.model.clone()), SHIELDED, name),
         }
     });
     let start = start.transpose()?;
+    let is_new = start.as_ref().is_none_or(|start| temponet.claim(&goal, start).is_some());
     let bound = |aim: Aim| {
         let upper = |trial: &Case| possible(aim, oracle, trial).upper;
         stats::mean(&trials.par_iter().map(upper).collect::<Vec<f64>>())
@@ -175,7 +190,8 @@ pub fn judge(
         Measure::Critical(_) => (critical_levels == 1).then(|| bound(Aim::Critical)),
         Measure::Chains | Measure::Mk | Measure::WorstTask => None,
     };
-    let judgement = Judgement { goal: &goal, network: &temponet, start: start.as_ref(), is_unchanged, others: &rivals };
+    let judgement =
+        Judgement { goal: &goal, network: &temponet, start: start.as_ref(), is_unchanged, is_new, others: &rivals };
     let claim = judgement.best_other().and_then(|best| temponet.claim(&goal, best));
     let set = trials.first().filter(|_| is_one_set).map(|trial| &trial.set);
     let is_known = set.is_some_and(|set| set.tasks().iter().all(|task| !matches!(task.arrival, Arrival::Listed(_))));
@@ -186,6 +202,7 @@ pub fn judge(
         unshielded,
         start,
         is_unchanged,
+        is_new,
         others: rivals,
         clairvoyant,
         clairvoyant_goal,
@@ -202,21 +219,19 @@ struct Judgement<'a> {
     network: &'a JudgedScheduler,
     start: Option<&'a JudgedScheduler>,
     is_unchanged: bool,
+    is_new: bool,
     others: &'a [JudgedScheduler],
 }
 
 impl<'a> Judgement<'a> {
-    /// The best other scheduler: the first by its means, unless another one is ahead of it beyond chance.
+    /// The best other scheduler, which is the first one.
     fn best_other(&self) -> Option<&'a JudgedScheduler> {
-        let is_ahead = |one: &JudgedScheduler, best: &JudgedScheduler| {
-            one.claim(self.goal, best).is_some_and(|claim| claim.is_lead())
-        };
-        self.others.iter().reduce(|best, one| if is_ahead(one, best) { one } else { best })
+        self.others.first()
     }
 
     /// The choice of the network, if it is new and ahead of the best other scheduler.
     fn choice(&self) -> Option<Choice> {
-        let best = self.best_other().filter(|_| !self.is_unchanged)?;
+        let best = self.best_other().filter(|_| self.is_new)?;
         let is_lead = self.network.claim(self.goal, best).is_some_and(|claim| claim.is_lead());
         let places = 0..self.goal.measures().len();
         let error = |scores: &[Vec<f64>], place: usize| standard_error(&ranking::values(scores, place)).unwrap_or(0.0);
@@ -246,7 +261,7 @@ impl<'a> Judgement<'a> {
             let claim = one.claim(self.goal, self.network);
             claim.filter(Claim::is_lead).map(|claim| one.lead(self.goal, self.network, &claim))
         };
-        let learned = match self.start.filter(|_| self.is_unchanged) {
+        let learned = match self.start.filter(|_| !self.is_new) {
             Some(start) => start,
             None => self.network,
         };
@@ -258,7 +273,7 @@ impl<'a> Judgement<'a> {
             }
             Some(claim) if claim.is_lead() => {
                 let lead = self.network.lead(self.goal, best, claim);
-                let it = if self.is_unchanged { learned.name.as_str() } else { "it" };
+                let it = if self.is_new { "it" } else { learned.name.as_str() };
                 (learned, format!("Use {it}: {lead}, the best other scheduler here."))
             }
             Some(claim) if claim.is_deficit() => {
@@ -311,7 +326,7 @@ impl<'a> Judgement<'a> {
                 let sign = if claim.edge.difference < 0.0 { '-' } else { '+' };
                 format!("What was learned cannot be told from {name} ({sign}{}).", claim.points(self.goal))
             }
-            None => format!("What was learned does exactly as well as {name}."),
+            None => format!("What was learned does exactly as well as {name}: no new model is written."),
         })
     }
 }
@@ -328,17 +343,21 @@ impl TrainingVerdict {
     }
 
     /// Makes the verdict part of the model if it is in favour of the network, and adds who decides in a scheduler with
-    /// this model. `set` is the set that the model was trained on, if it is one.
+    /// this model, which is that of the start if nothing new was learned. `set` is the set that the model was trained
+    /// on, if it is one.
     pub fn settle(&mut self, model: &mut Model, set: Option<&temponet_task::TaskSet>) {
         let Some(set) = set else { return };
         if let Some(choice) = &self.choice {
             // What cannot be written as JSON is left out: the scheduler then tunes itself, as without a verdict.
             let _ = model.set_tuned(&set.name, &set.system, choice.clone());
         }
-        let decider = Roster::with(model.clone()).decider(SHIELDED, &set.system);
+        let roster = Roster::with(model.clone());
+        roster.foresee(set);
+        let decider = roster.decider(SHIELDED, &set.system);
         if let Some(decider) = &decider {
             let place = self.advice.sentences.len().saturating_sub(1);
-            let sentence = format!("In {SHIELDED} with this model, {}.", decider.sentence);
+            let model = self.start.as_ref().filter(|_| !self.is_new).map_or("this model", |start| &start.name);
+            let sentence = format!("In {SHIELDED} with {model}, {}.", decider.sentence);
             self.advice.sentences.insert(place, sentence);
         }
         self.advice.decider = decider;
@@ -381,7 +400,7 @@ mod tests {
         let roster = Roster::with(model.clone());
         let others = ["edf".to_string()];
         let mut verdict = judge(&roster, Some(&start), &others, &trials(), 0.01).unwrap();
-        assert!(verdict.is_unchanged);
+        assert!(verdict.is_unchanged && !verdict.is_new);
         let sentence = verdict.sentence();
         assert!(
             sentence.starts_with("Training found nothing better than the built-in model: the weights are"),
@@ -395,14 +414,45 @@ mod tests {
         assert!(verdict.advice.decider.is_some());
     }
 
+    /// One task alone: whoever chooses, the same jobs are in time.
+    #[test]
+    fn weights_that_do_exactly_as_well_are_no_new_model() {
+        let start = Start { name: "random weights".into(), model: Model::random(Tokenizer::paper(), 1) };
+        let roster = Roster::with(Model::random(Tokenizer::paper(), 2));
+        let alone = |case: Case| {
+            let set = TaskSet::new("alone", case.set.tasks()[..1].to_vec(), 1);
+            Case { set, ..case }
+        };
+        let trials: Vec<Case> = trials().into_iter().map(alone).collect();
+        let verdict = judge(&roster, Some(&start), &["edf".to_string()], &trials, 0.01).unwrap();
+        assert!(!verdict.is_unchanged && !verdict.is_new);
+        let sentence = verdict.sentence();
+        let same = "What was learned does exactly as well as random weights: no new model is written.";
+        assert!(sentence.starts_with(same), "{sentence}");
+        assert!(verdict.choice.is_none());
+    }
+
+    /// The verdict judges the network without tuning, but its rivals are those of every command.
+    #[test]
+    fn the_tuned_portfolio_is_tuned_in_a_verdict() {
+        let mut trials = trials();
+        // The first candidate of the portfolio gives up the long critical task, and tuning finds one that does not.
+        trials.iter_mut().for_each(|trial| trial.set.system.tasks_mut()[0].criticality = 1);
+        let roster = Roster::with(Model::random(Tokenizer::paper(), 1));
+        let others = ["tuned", "mh-edf", "muf"].map(String::from);
+        let verdict = judge(&roster, None, &others, &trials, 0.01).unwrap();
+        let goal_of = |name: &str| &verdict.others.iter().find(|other| other.name == name).unwrap().goal;
+        assert_ne!(goal_of("mh-edf"), goal_of("muf"));
+        assert_eq!(goal_of("tuned"), goal_of("muf"));
+    }
+
     #[test]
     fn a_model_that_is_ahead_carries_its_verdict_and_is_followed() {
         let start = Start { name: "random weights".into(), model: Model::random(Tokenizer::paper(), 1) };
         let mut model = Model::built_in().unwrap();
-        let options = temponet::Options { tuning: temponet::Tuning::Off, ..Default::default() };
-        let roster = Roster { options, ..Roster::with(model.clone()) };
+        let roster = Roster::with(model.clone());
         let mut verdict = judge(&roster, Some(&start), &["edf".to_string()], &trials(), 0.01).unwrap();
-        assert!(!verdict.is_unchanged && verdict.start.is_some());
+        assert!(!verdict.is_unchanged && verdict.is_new && verdict.start.is_some());
         let sentence = verdict.sentence();
         assert!(sentence.starts_with("What was learned has ") && sentence.contains("Use it: "), "{sentence}");
         verdict.settle(&mut model, Some(&trials()[0].set));

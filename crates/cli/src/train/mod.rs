@@ -131,30 +131,29 @@ pub fn run(args: Args) -> Result<()> {
     let device = TrainingDevice::open(&args.device).map_err(|why| anyhow!("--device {}: {why}", args.device))?;
     let (mut model, outcome) = begin.train(device, &mut watcher)?;
     watcher.bar.finish_and_clear();
-    // A training that diverged leaves its best model, if it has completed a phase. Weights that did not change are no
-    // new model.
-    let is_unchanged = start.as_ref().is_some_and(|start| start.is_unchanged(&model));
-    let is_worth_writing = match &outcome {
-        _ if is_unchanged => false,
-        Ok(()) => true,
-        Err(error) => matches!(error, TrainError::Diverged { .. }) && !watcher.phases.is_empty(),
-    };
-    if is_worth_writing {
-        model_file.write(model.to_bytes()?)?;
+    if let Err(error) = outcome {
+        // A training that diverged leaves its best model, if it has completed a phase. Weights that did not change are
+        // no new model.
+        let is_unchanged = start.as_ref().is_some_and(|start| start.is_unchanged(&model));
+        if matches!(error, TrainError::Diverged { .. }) && !watcher.phases.is_empty() && !is_unchanged {
+            model_file.write(model.to_bytes()?)?;
+        }
+        return Err(error.into());
     }
-    outcome?;
     let set_name = set.as_ref().map(|set| set.name.clone());
     let trials = trials(&recipe, set.clone(), args.trials)?;
     let mut verdict = verdict(model.clone(), start.as_ref(), &trials)?;
+    if let Some(start) = start.filter(|_| !verdict.is_new) {
+        model = start.model;
+    }
     verdict.settle(&mut model, set.as_ref());
-    if !is_unchanged {
-        // Again, with the verdict in it.
+    if verdict.is_new {
         model_file.write(model.to_bytes()?)?;
     }
     watcher.draw(&baselines(&verdict), &temponet_school::curves::About::of(set_name.as_deref(), &verdict))?;
     if args.json {
         output::print_json(&JsonTraining {
-            model: (!is_unchanged).then(|| output.display().to_string()),
+            model: verdict.is_new.then(|| output.display().to_string()),
             seed: recipe.seed,
             phases: &watcher.phases,
             seconds: watcher.begun.elapsed().as_secs_f64(),
@@ -235,9 +234,9 @@ fn text(output: &Path, verdict: &TrainingVerdict, first: Option<&Case>) -> Strin
     let runs = match verdict.trials {
         1 if is_trace => "1 run: the last fifth of the trace, which nothing was learned or chosen on".into(),
         1 => "1 run: nothing in this set is random".into(),
-        trials => format!("{trials} unseen runs"),
+        trials => format!("{trials} unseen runs, other ones than those of `temponet compare`"),
     };
-    text += &format!("{runs}, goal: {}\n\n", verdict.goal());
+    text += &format!("{runs}; goal: {}\n\n", verdict.goal());
     // Jobs in time have a confidence interval; the other measures of the goal do not.
     let goal = verdict.goal();
     let measures: Vec<Measure> = goal.measures().iter().copied().filter(|measure| *measure != Measure::Met).collect();
@@ -265,9 +264,9 @@ fn text(output: &Path, verdict: &TrainingVerdict, first: Option<&Case>) -> Strin
     let header: Vec<&str> = header.iter().map(String::as_str).collect();
     text += &table::render_fitting(&header, &rows, 1);
     let output = output.display();
-    let written = match verdict.is_unchanged {
-        true => format!("{output} was not written."),
-        false => format!("{output} holds the model."),
+    let written = match verdict.is_new {
+        true => format!("{output} holds the model."),
+        false => format!("{output} was not written."),
     };
     text += &format!("\n{}\n{written}\n", verdict.sentence());
     text
