@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use temponet::Tuning;
 use temponet_lab::advice::Decider;
 use temponet_lab::explain::ModelRun;
 use temponet_lab::explain::decision::{ExplainedDecision, explain_at, facts, json, page};
@@ -12,7 +11,7 @@ use temponet_lab::explain::run::{self, lines};
 use temponet_lab::guarantee::Guaranteed;
 use temponet_lab::horizon::default_horizon;
 use temponet_lab::roster::{Roster, SHIELDED, UNSHIELDED};
-use temponet_task::{Scheduler, System, Time};
+use temponet_task::{Scheduler, Time};
 
 use crate::calls::interruptible;
 use crate::errors;
@@ -30,7 +29,7 @@ pub struct Explanation {
     text: String,
 }
 
-/// Schedulers of an explanation: the one that decides, and the network alone. The network is explained, so it decides.
+/// Schedulers of an explanation: the one that decides, whoever it follows, and the network alone, which is explained.
 struct Explained {
     roster: Roster,
     model: Arc<temponet::Model>,
@@ -39,10 +38,10 @@ struct Explained {
     decider: Option<Decider>,
 }
 
-fn explained(model: Option<&Model>, shield: bool, system: &System) -> PyResult<Explained> {
-    let (mut roster, _) = crate::roster::roster(model, None, vec![crate::roster::Named::Name(SHIELDED.into())])?;
-    let decider = if shield { roster.decider(SHIELDED, system) } else { None };
-    roster.options.tuning = Tuning::Off;
+fn explained(model: Option<&Model>, shield: bool, set: &temponet_task::TaskSet) -> PyResult<Explained> {
+    let (roster, _) = crate::roster::roster(model, None, vec![crate::roster::Named::Name(SHIELDED.into())])?;
+    roster.foresee(set);
+    let decider = if shield { roster.decider(SHIELDED, &set.system) } else { None };
     let model = roster.model.clone().ok_or_else(|| errors::internal("there is no model"))?;
     let scheduler = roster.build(if shield { SHIELDED } else { UNSHIELDED }).map_err(errors::input)?;
     let plain = roster.build(UNSHIELDED).map_err(errors::input)?;
@@ -62,7 +61,7 @@ pub fn explain(
     shield: bool,
 ) -> PyResult<Explanation> {
     let own = set.set.clone();
-    let Explained { model, mut scheduler, mut plain, decider, .. } = explained(model, shield, &own.system)?;
+    let Explained { model, mut scheduler, mut plain, decider, .. } = explained(model, shield, &own)?;
     let horizon = horizon.map_or_else(|| default_horizon(&own), Time);
     let found: Option<ExplainedDecision> = interruptible(py, || {
         let run = ModelRun { set: &own, seed, horizon, model: &model, scheduler: &mut *scheduler, plain: &mut *plain };
@@ -73,7 +72,7 @@ pub fn explain(
         found.ok_or_else(|| errors::input(format!("no job is ready at or after {} and before {horizon}", Time(at))))?;
     let guaranteed = shield.then(|| Guaranteed::on(&own));
     let who = Decider::before_explanation(decider.as_ref());
-    let text = format!("{who} {}", facts(&decision, guaranteed.as_ref()));
+    let text = format!("{who} {}", facts(&decision, guaranteed.as_ref(), decider.as_ref()));
     let object = json(&own, &decision, guaranteed.as_ref(), decider.as_ref());
     let json = serde_json::to_string(&object).map_err(errors::input)?;
     Ok(Explanation { json, html: page(&own, &decision, &text), text })
@@ -91,7 +90,7 @@ pub fn explain_run(
     shield: bool,
 ) -> PyResult<Explanation> {
     let own = set.set.clone();
-    let Explained { roster, model, mut scheduler, mut plain, decider } = explained(model, shield, &own.system)?;
+    let Explained { roster, model, mut scheduler, mut plain, decider } = explained(model, shield, &own)?;
     let horizon = horizon.map_or_else(|| Time(default_horizon(&own).0.div_ceil(run::SHORTER)), Time);
     let mut others = Vec::new();
     for name in run::COMPARED {

@@ -61,6 +61,7 @@ pub fn simulate(
 
 fn run(plan: &ComparisonPlan) -> Result<ComparisonRow, CompareError> {
     let name = &plan.schedulers[0];
+    plan.roster.foresee(&plan.set);
     let mut scheduler = plan.roster.build(name)?;
     let progress = Progress::new(1, plan.horizon);
     progress.say(name);

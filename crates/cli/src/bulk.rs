@@ -156,7 +156,7 @@ fn of_sets(bulk: &Bulk) -> String {
         }));
         cells.extend(learned.map(share));
         cells.extend(bulk.plan.oracle.map(|_| match row.optimum {
-            Some((lower, upper)) if lower == upper => percent(upper),
+            Some((_, upper)) if row.optimum_is_exact => percent(upper),
             Some((_, upper)) => format!("≤ {}", percent(upper)),
             None => "–".into(),
         }));

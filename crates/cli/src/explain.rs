@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
-use temponet::Tuning;
 use temponet_lab::advice::Decider;
 use temponet_lab::explain::ModelRun;
 use temponet_lab::explain::decision::{ExplainedDecision, explain_at, facts, json, page};
@@ -54,12 +53,13 @@ pub fn run(args: Args) -> Result<()> {
     if !args.run && args.at >= horizon {
         bail!("--at {} is beyond the horizon of {horizon}; --horizon sets a later one", args.at);
     }
-    let mut roster = args.model.roster()?;
+    let roster = args.model.roster()?;
+    roster.foresee(&set);
     // Without its shield, the network decides alone.
     let decider = if args.model.no_shield { None } else { roster.decider(SHIELDED, &set.system) };
     let who = Decider::before_explanation(decider.as_ref());
-    // The network is explained, so it is the network that decides here.
-    roster.options.tuning = Tuning::Off;
+    // The run is that of the learned scheduler, whoever decides in it: the network is explained in the states of that
+    // run.
     let (mut scheduler, mut plain) = (roster.build(args.model.scheduler(SHIELDED))?, roster.build(UNSHIELDED)?);
     let model = roster.model.clone().context("there is no model")?;
     let report = Output::wanted(args.report.as_deref(), Kind::Page, args.force)?;
@@ -91,7 +91,7 @@ pub fn run(args: Args) -> Result<()> {
     let found = explain_at(explained, args.at)?;
     let decision = found.with_context(|| format!("no job is ready at or after {} and before {horizon}", args.at))?;
     let guaranteed = (!args.model.no_shield).then(|| Guaranteed::on(&set));
-    let sentences = facts(&decision, guaranteed.as_ref());
+    let sentences = facts(&decision, guaranteed.as_ref(), decider.as_ref());
     if let Some(file) = report {
         file.write(page(&set, &decision, &format!("{who} {sentences}")))?;
     }

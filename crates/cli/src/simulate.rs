@@ -9,6 +9,7 @@ use temponet_lab::gantt;
 use temponet_lab::latency::Timed;
 use temponet_lab::progress::Progress;
 use temponet_lab::stats::percent;
+use temponet_sched::shield::Role;
 use temponet_sim::{ChromeTrace, JobsCsv, Recorder, simulate};
 use temponet_task::Time;
 use temponet_wording::counted;
@@ -57,6 +58,8 @@ pub struct Args {
     pub json: bool,
 }
 
+/// Counter of the jobs that lost their guarantee.
+const LAPSES: &str = "guarantee_lapses";
 /// Greatest number of tasks in the table.
 const MOST_ROWS: usize = 100;
 
@@ -88,6 +91,7 @@ impl Args {
 pub fn run(args: Args) -> Result<()> {
     let (plan, notes) = args.plan()?;
     let (set, horizon, seed, name) = (&plan.set, plan.horizon, plan.seed, plan.schedulers[0].as_str());
+    plan.roster.foresee(set);
     let mut scheduler = plan.roster.build(name)?;
     // The outputs are claimed first, so that a path that cannot be written does not waste a long run.
     let jobs_output = Output::wanted(args.jobs.as_deref(), Kind::Jobs, args.force)?;
@@ -149,13 +153,23 @@ fn text(row: &ComparisonRow, plan: &ComparisonPlan) -> String {
     if let Some(decider) = &row.decider {
         line("decides", decider.sentence.clone());
     }
-    let met = format!("{} of {} ({})", table::count(jobs.met), table::count(jobs.released), percent(jobs.compliance()));
+    let met = match jobs.released {
+        0 => "– (no deadline lies within the horizon)".into(),
+        all => format!("{} of {} ({})", table::count(jobs.met), table::count(all), percent(jobs.compliance())),
+    };
     line("deadlines met", met);
     if let Some(pitmd) = metrics.pitmd() {
         line("critical ones met", percent(pitmd));
     }
     if metrics.unreleased > 0 {
         line("never released", table::count(metrics.unreleased));
+    }
+    if let Some((_, lapses)) = row.counters.iter().find(|(name, lapses)| *name == LAPSES && *lapses > 0) {
+        let how = match Role::on(&plan.set.system) {
+            Role::StandIn(_) => "times that the shield's stand-in could no longer guarantee anything",
+            _ => "jobs of guaranteed tasks, which came or took more than their task says",
+        };
+        line("guarantee lapses", format!("{}: {how}", table::count(*lapses)));
     }
     line("value", format!("{} of {}", amount(metrics.value), amount(metrics.value_possible)));
     line("response (completed)", optional(metrics.art_completed()));

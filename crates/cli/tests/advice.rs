@@ -1,5 +1,5 @@
-//! Contract of advice: on one set every command names the same scheduler and who decides in it, and says what that rests
-//! on.
+//! Contract of advice: on one set every command names the same scheduler and who decides in it, and says what that
+//! rests on.
 
 use serde_json::Value;
 
@@ -43,6 +43,80 @@ name = "b"
 period = "50ms"
 wcet = "30ms"
 bcet = "5ms"
+"#;
+
+/// A robot on four cores with a chain, a lock and a job that is not preempted. At the wcet it is overloaded.
+const ROBOT: &str = r#"
+cores = 4
+[[task]]
+name = "imu"
+period = "5ms"
+bcet = "0.3ms"
+wcet = "0.6ms"
+criticality = 2
+[[task]]
+name = "motor"
+period = "5ms"
+deadline = "4ms"
+wcet = "0.9ms"
+criticality = 2
+section = [{ resource = "can", at = "0.4ms", length = "0.2ms" }]
+[[task]]
+name = "lidar"
+period = "50ms"
+bcet = "10ms"
+wcet = "22ms"
+criticality = 1
+[[task]]
+name = "fuse"
+after = ["lidar"]
+deadline = "60ms"
+bcet = "3ms"
+wcet = "8ms"
+criticality = 1
+[[task]]
+name = "plan"
+after = ["fuse"]
+deadline = "100ms"
+bcet = "5ms"
+wcet = "20ms"
+[[task]]
+name = "camera"
+period = "33ms"
+bcet = "8ms"
+wcet = "24ms"
+[[task]]
+name = "dnn"
+period = "66ms"
+bcet = "25ms"
+wcet = "45ms"
+preemption = "none"
+[[task]]
+name = "slam"
+period = "100ms"
+bcet = "30ms"
+wcet = "85ms"
+[[task]]
+name = "costmap"
+period = "40ms"
+bcet = "8ms"
+wcet = "20ms"
+section = [{ resource = "can", at = "5ms", length = "1ms" }]
+[[task]]
+name = "logger"
+period = "100ms"
+bcet = "10ms"
+wcet = "60ms"
+[[task]]
+name = "voice"
+kind = "sporadic"
+period = "150ms"
+bcet = "30ms"
+wcet = "90ms"
+[[chain]]
+name = "see"
+tasks = ["lidar", "fuse", "plan"]
+deadline = "100ms"
 "#;
 
 fn decider(report: &Value) -> &str {
@@ -91,6 +165,91 @@ fn every_command_names_the_same_winner_and_the_same_decider() {
     }
 }
 
+/// Whoever reads the verdict finds the recommended scheduler in the first row, and all that are named in the table.
+#[test]
+fn the_verdict_is_about_the_first_row_and_names_nobody_who_is_not_in_the_table() {
+    let folder = Folder::new("advice-table");
+    folder.write("robot.toml", ROBOT);
+    let args = ["compare", "robot.toml", "--no-oracle", "--runs", "4", "--horizon", "6s"];
+    let (json, text) = (folder.json(&[&args[..], &["--json"]].concat()), folder.stdout(&args));
+    let results = json["results"].as_array().unwrap();
+    assert_eq!(json["advice"]["best"], results[0]["scheduler"]);
+    let (table, verdict) = text.rsplit_once("\n\n").unwrap();
+    let is_shown = |name: &str| {
+        let mut words = table.split(|sign: char| sign.is_whitespace() || sign == ',');
+        words.any(|word| word == name)
+    };
+    let named: Vec<&str> = results.iter().map(|row| row["scheduler"].as_str().unwrap()).collect();
+    // Names that are English words are left out.
+    let is_named = |name: &&&str| {
+        let mut words = verdict.split(|sign: char| !(sign.is_alphanumeric() || sign == '-'));
+        !["run", "red"].contains(*name) && words.any(|word| word == **name)
+    };
+    let missing: Vec<&&str> = named.iter().filter(is_named).filter(|name| !is_shown(name)).collect();
+    assert!(missing.is_empty(), "{missing:?} in {text}");
+}
+
+/// A network that may be ahead by chance is not followed where chains count.
+#[test]
+fn where_chains_count_the_network_is_followed_with_certainty_only() {
+    let folder = Folder::new("advice-chains");
+    folder.write("robot.toml", ROBOT);
+    let tuned = folder.json(&["tune", "robot.toml", "--json"]);
+    let candidates = tuned["candidates"].as_array().unwrap();
+    let of = |name: &str| candidates.iter().find(|row| row["name"] == name).unwrap();
+    let pairs = |row: &Value| -> Vec<(f64, f64)> {
+        let numbers = |key: &str| row[key].as_array().unwrap().iter().map(|n| n.as_f64().unwrap()).collect::<Vec<_>>();
+        numbers("differences").into_iter().zip(numbers("difference_errors")).collect()
+    };
+    let network = pairs(of("network")).into_iter().find(|(difference, error)| difference.abs() > *error);
+    let is_certain = network.is_some_and(|(difference, error)| difference > 2.0 * error);
+    assert_eq!(tuned["name"] == "network", is_certain, "{network:?} {}", tuned["verdict"]);
+    // No simple candidate of the final is likely to be ahead of the best one in what counts most.
+    let best = of(tuned["best_simple"].as_str().unwrap());
+    let last = candidates.iter().filter(|row| row["name"] != "network" && row["blocks"] == best["blocks"]);
+    for row in last {
+        let first = pairs(row).into_iter().find(|(difference, error)| difference.abs() > error.max(1e-9));
+        assert!(first.is_none_or(|(difference, _)| difference < 0.0), "{row}");
+    }
+}
+
+/// An explanation is of the run that `simulate` shows, also where a simple scheduler decides.
+#[test]
+fn an_explanation_shows_the_state_of_the_run_that_is_decided() {
+    let folder = Folder::new("advice-explained");
+    folder.write("levels.toml", &LEVELS.replace("wcet = \"20ms\"", "wcet = \"40ms\""));
+    let run = ["simulate", "levels.toml", "--scheduler", "temponet", "--horizon", "2s", "--jobs", "jobs.csv", "--json"];
+    assert_ne!(decider(&folder.json(&run)), "network", "otherwise this test shows nothing");
+    let csv = folder.read("jobs.csv");
+    let mut lines = csv.lines();
+    let header: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let column = |name: &str| header.iter().position(|head| *head == name).unwrap();
+    let jobs: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
+    for at in ["400ms", "900ms", "1500ms"] {
+        let explained = folder.json(&["explain", "levels.toml", "--at", at, "--horizon", "2s", "--json"]);
+        let now = explained["decision"]["now_ns"].as_u64().unwrap();
+        let mut shown: Vec<String> = explained["decision"]["jobs"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|job| format!("{}#{}", job["task"].as_str().unwrap(), job["job"]))
+            .collect();
+        let number = |job: &Vec<&str>, name: &str| job[column(name)].parse::<u64>().ok();
+        let is_active = |job: &&Vec<&str>| {
+            // Jobs that are late are aborted.
+            let left = number(job, "completion_ns").or(number(job, "deadline_ns"));
+            number(job, "release_ns") <= Some(now) && left > Some(now)
+        };
+        let mut active: Vec<String> = jobs
+            .iter()
+            .filter(is_active)
+            .map(|job| format!("{}#{}", job[column("task")], job[column("job")]))
+            .collect();
+        (shown.sort(), active.sort());
+        assert_eq!(shown, active, "at {at}");
+    }
+}
+
 #[test]
 fn deadlines_that_were_met_carry_their_evidence() {
     let folder = Folder::new("advice-evidence");
@@ -131,4 +290,29 @@ fn a_mode_that_breaks_a_guarantee_is_said_beside_it() {
     let (plain, rate) = (table("plain.toml"), table("rate.toml"));
     assert!(plain.contains("the shield guarantees every deadline") && !plain.contains(exception), "{plain}");
     assert!(rate.contains("the shield guarantees every deadline") && rate.contains(exception), "{rate}");
+    // Tuning simulates what the user has described, and a run shows what became of the guarantee.
+    let of = |set: &str| folder.json(&["tune", set, "--json"]);
+    assert_eq!((&of("plain.toml")["why"], &of("plain.toml")["jobs"]), (&"guaranteed".into(), &0.into()));
+    let tuned = of("rate.toml");
+    assert!(tuned["jobs"].as_u64() > Some(100) && tuned["modes"] == serde_json::json!(["mode 1"]), "{tuned}");
+    let sentence = tuned["verdict"].as_str().unwrap();
+    assert!(
+        sentence.ends_with("; its modes can end the guarantee of every deadline and were simulated, too"),
+        "{sentence}"
+    );
+    let run = |set: &str| folder.stdout(&["simulate", set, "--scheduler", "temponet", "--horizon", "1s"]);
+    let (plain, rate) = (run("plain.toml"), run("rate.toml"));
+    assert!(!plain.contains("guarantee lapses") && rate.contains("guarantee lapses "), "{rate}");
+    assert!(rate.contains(&format!("decides                {sentence}\n")), "{rate}");
+}
+
+#[test]
+fn a_run_without_a_deadline_has_no_share_in_time() {
+    let folder = Folder::new("advice-none");
+    folder.write("set.toml", "[[task]]\nname = \"a\"\nperiod = \"1s\"\nwcet = \"1ms\"\n");
+    let text = folder.stdout(&["simulate", "set.toml", "--scheduler", "edf", "--horizon", "10ms"]);
+    assert!(
+        text.contains("deadlines met          – (no deadline lies within the horizon)") && !text.contains('%'),
+        "{text}"
+    );
 }

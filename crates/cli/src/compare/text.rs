@@ -101,9 +101,10 @@ impl<'a> Folded<'a> {
     }
 
     /// Folds schedulers that are equal in every measure of the goal in every run into one row. EDF and the learned
-    /// scheduler keep their own rows.
+    /// scheduler keep their own rows, and what the verdict names is not left out.
     fn of(comparison: &'a Comparison) -> Folded<'a> {
         let is_kept = |row: &ComparisonRow| row.is_baseline() || row.kind() == Kind::Learned;
+        let named: Vec<&str> = comparison.named().iter().map(|row| row.scheduler.as_str()).collect();
         // Rows are sorted, so equal rows are adjacent.
         let groups: Vec<&[ComparisonRow]> =
             comparison.rows.chunk_by(|a, b| ranking::are_equal(&a.scores, &b.scores)).collect();
@@ -118,11 +119,12 @@ impl<'a> Folded<'a> {
         let mut room = MOST_ROWS.saturating_sub(comparison.rows.iter().filter(|row| is_kept(row)).count());
         let mut folded = Folded { shown: Vec::new(), ties: Vec::new(), hidden: 0 };
         for (row, others) in represented {
-            if !is_kept(row) && room == 0 {
+            let is_named = [row.scheduler.as_str()].iter().chain(&others).any(|name| named.contains(name));
+            if !is_kept(row) && !is_named && room == 0 {
                 folded.hidden += 1 + others.len();
                 continue;
             }
-            room -= usize::from(!is_kept(row));
+            room = room.saturating_sub(usize::from(!is_kept(row)));
             folded.shown.push(row);
             if !others.is_empty() {
                 folded.ties.push((row.scheduler.as_str(), others));

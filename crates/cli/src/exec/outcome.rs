@@ -2,9 +2,9 @@
 //! simulator says of the same jobs.
 
 use anyhow::Result;
-use temponet_lab::advice::{MeasuredMachine, Premise};
+use temponet_lab::advice::{MeasuredMachine, Premise, rank};
 use temponet_lab::clairvoyant::clairvoyant;
-use temponet_lab::comparison::{Comparison, ComparisonPlan, ComparisonRow, picture_window, ranking, report};
+use temponet_lab::comparison::{Comparison, ComparisonPlan, ComparisonRow, picture_window, report};
 use temponet_lab::progress::Progress;
 use temponet_lab::roster::{Roster, is_shielded};
 use temponet_runtime::platform_sheet::PlatformSheet;
@@ -116,7 +116,7 @@ pub fn gather(
         let row = ComparisonRow { decider, ..row(&roster, name, &runs, &goal, window) };
         rows.push((row, measured(args, &set, &roster, name, runs)));
     }
-    rows.sort_by(|(a, _), (b, _)| ranking::order(&ranking::means(&a.scores), &ranking::means(&b.scores)));
+    rank(&goal, &mut rows, |(row, _)| row);
     let optimum = clairvoyant(&set, args.duration, args.seed, args.runs, ORACLE);
     let optimum = optimum.map_err(|why| skipped.push(("clairvoyant optimum".into(), why))).ok();
     let shield = schedulers.iter().any(|name| is_shielded(name)).then(|| Role::on(&set.system));

@@ -66,10 +66,19 @@ impl Claim {
     }
 }
 
-/// Returns the row that serves the goal best: the first one, unless another one is ahead of it in the first measure in
-/// which runs tell the two apart. Rows are ordered by their means, which may differ by chance in a more important one.
-pub fn winner<'a>(goal: &Goal, rows: impl IntoIterator<Item = &'a ComparisonRow>) -> Option<&'a ComparisonRow> {
-    let is_ahead =
-        |one: &ComparisonRow, best: &ComparisonRow| Claim::of(goal, one, best).is_some_and(|claim| claim.is_lead());
-    rows.into_iter().reduce(|best, row| if is_ahead(row, best) { row } else { best })
+/// Orders rows by the goal, the best first: by their means, with equal ones in the order that they have. Means may
+/// differ by chance in a more important measure, so the first place among those that can be used goes to the first one
+/// that no other is ahead of beyond what chance explains over all of them. It is the scheduler that is recommended.
+pub fn rank<T>(goal: &Goal, rows: &mut [T], row: impl Fn(&T) -> &ComparisonRow) {
+    rows.sort_by(|a, b| ranking::order(&ranking::means(&row(a).scores), &ranking::means(&row(b).scores)));
+    let usable: Vec<usize> = (0..rows.len()).filter(|place| row(&rows[*place]).is_usable()).collect();
+    let is_ahead = |one: &usize, other: &usize| {
+        let (one, other) = (row(&rows[*one]), row(&rows[*other]));
+        let units = one.metrics.units(goal);
+        let edges = ranking::edges_among(usable.len(), goal, &one.scores, &other.scores, &units);
+        Claim::from_edges(edges).is_some_and(|claim| claim.is_lead())
+    };
+    if let Some(best) = ranking::first_unbeaten(&usable, is_ahead) {
+        rows[usable[0]..=usable[best]].rotate_right(1);
+    }
 }

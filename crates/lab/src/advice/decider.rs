@@ -30,6 +30,11 @@ impl Decider {
         Decider { name: choice.name.clone(), why: Some(choice.why), sentence: choice.to_string(), jobs: choice.jobs }
     }
 
+    /// Whether the network decides. Where a stand-in of the shield does, the network is not asked either.
+    pub fn is_network(&self) -> bool {
+        self.name == NETWORK
+    }
+
     /// Adds why a verdict that the model carries is not followed, if it has one and is not.
     pub fn beside(mut self, carried: Option<&TunedModel>, system: &System) -> Decider {
         let is_verdict = carried.filter(|tuned| tuned.choice.why == Why::Judged && self.why != Some(Why::Judged));
@@ -49,7 +54,7 @@ impl Decider {
         let Some(decider) = decider else {
             return "The network decides alone: there is no shield and no tuning.".into();
         };
-        let below = if decider.name == NETWORK { "" } else { "; below is what the network would do" };
+        let below = if decider.is_network() { "" } else { "; below is what the network would do in such a run" };
         format!("In {SHIELDED}, {}{below}.", decider.sentence)
     }
 }

@@ -1,9 +1,10 @@
-//! The one source of advice: which scheduler is best on a set, who decides in it, what speaks against it, and what all of
-//! that rests on. Every command, page and binding quotes it.
+//! The one source of advice: which scheduler is best on a set, who decides in it, what speaks against it, and what all
+//! of that rests on. Every command, page and binding quotes it.
 //!
 //! - `evidence.rs` counts runs and jobs, and says what runs without a miss leave open;
 //! - `decider.rs` names who decides where a scheduler follows another one;
-//! - `claim.rs` states differences, together with the more important measures that do not tell the two apart;
+//! - `claim.rs` states differences, together with the more important measures that do not tell the two apart, and
+//!   ranks;
 //! - `recommendation.rs` and `reservations.rs` put the advice on a comparison into words;
 //! - `premise.rs` does so for real threads, where the question is whether what was assumed has held.
 //!
@@ -17,7 +18,7 @@ mod premise;
 mod recommendation;
 mod reservations;
 
-pub use claim::{Claim, winner};
+pub use claim::{Claim, rank};
 pub use decider::Decider;
 pub use evidence::{Evidence, Source};
 pub use premise::{MeasuredMachine, Premise};

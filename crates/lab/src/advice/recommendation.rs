@@ -5,8 +5,8 @@ use temponet_sched::{Kind, proofs};
 use temponet_sim::labels;
 use temponet_task::Measure;
 
-use super::{Advice, Claim, Evidence, Premise, winner};
-use crate::comparison::{Comparison, ComparisonRow, listed};
+use super::{Advice, Claim, Evidence, Premise};
+use crate::comparison::{Comparison, ComparisonRow, listed, named_of, ranking};
 use crate::roster::{adds_shield, is_shielded};
 use crate::stats::percent;
 
@@ -15,7 +15,7 @@ impl Comparison {
     /// gain if it ran.
     pub fn advice(&self) -> Advice {
         let evidence = self.evidence();
-        let best = winner(&self.plan.goal, self.usable());
+        let best = self.usable().next();
         let level = best.map_or(Vec::new(), |best| self.level_with(best));
         let level_with = level.iter().map(|row| row.scheduler.clone());
         Advice {
@@ -42,15 +42,29 @@ impl Comparison {
         }
     }
 
-    /// Rows of schedulers that can be used: the planner is too slow.
+    /// Rows of schedulers that can be used, the recommended one first.
     fn usable(&self) -> impl Iterator<Item = &ComparisonRow> {
-        self.rows.iter().filter(|row| row.kind() != Kind::Planning)
+        self.rows.iter().filter(|row| row.is_usable())
     }
 
-    /// Returns the schedulers that these runs cannot tell from the best one, including the best one.
+    /// Returns the rows of the schedulers that the advice names: whoever reads it looks for them in the table.
+    pub fn named(&self) -> Vec<&ComparisonRow> {
+        let Some(best) = self.usable().next() else { return Vec::new() };
+        let level = self.level_with(best);
+        if best.misses_nothing() {
+            return level.into_iter().filter(|row| row.scheduler == best.scheduler || !row.misses_nothing()).collect();
+        }
+        let level = &level[..named_of(level.len())];
+        let rivals = self.rivals_of(best).map(|(row, _)| row);
+        let tuned = self.distance_from_tuned().and_then(|_| self.of_kind(Kind::Tuned));
+        let alternative = self.alternative_to(best).map(|(row, _)| row);
+        level.iter().copied().chain(rivals).chain(tuned).chain(alternative).collect()
+    }
+
+    /// Returns the schedulers that the best one is not ahead of beyond chance, including the best one. One of them may
+    /// be ahead of it if it is the only rival, but not beyond what chance explains over all rivals.
     fn level_with(&self, best: &ComparisonRow) -> Vec<&ComparisonRow> {
-        let is_level = |row: &&ComparisonRow| self.claim(best, row).is_none_or(|claim| !claim.edge.is_clear());
-        self.usable().filter(is_level).collect()
+        self.usable().filter(|row| self.lead_over(best, row).is_none()).collect()
     }
 
     fn claim(&self, one: &ComparisonRow, other: &ComparisonRow) -> Option<Claim> {
@@ -198,6 +212,9 @@ impl Comparison {
         match level.len() {
             1 => format!("{names} serves the goal best: {figures}{against}."),
             _ if is_tie => format!("{names} tie: {figures}{against}."),
+            _ if self.before(best).is_some() => {
+                format!("{first} serves the goal best as far as these runs can tell: {figures}{against}; {undecided}.")
+            }
             _ => format!("{first} serves the goal best on average: {figures}{against}; {undecided}."),
         }
     }
@@ -220,26 +237,40 @@ impl Comparison {
         share.unwrap_or_default()
     }
 
-    /// States the lead of the best scheduler over the best classical one, over EDF, and over any that is before it in a
-    /// more important measure, where it is more than chance explains.
-    fn against(&self, best: &ComparisonRow) -> String {
+    /// Returns the first scheduler by its means, if that is not the best one.
+    fn before(&self, best: &ComparisonRow) -> Option<&ComparisonRow> {
+        let means = ranking::means(&best.scores);
+        self.usable().find(|row| ranking::order(&ranking::means(&row.scores), &means).is_lt())
+    }
+
+    /// Returns the schedulers that the lead of the best one is stated over, with what they are: the best classical one,
+    /// the first one by its means, which is before it in a more important measure, and EDF. Over others, it is not
+    /// ahead.
+    fn rivals_of<'a>(&'a self, best: &'a ComparisonRow) -> impl Iterator<Item = (&'a ComparisonRow, &'static str)> {
+        let is_edf = |row: &ComparisonRow| row.scheduler == "edf";
         let classical = self.rows.iter().find(|row| row.kind().is_classical());
-        let classical = classical.filter(|row| row.scheduler != "edf" && !best.kind().is_classical());
-        let is_told = |row: &&ComparisonRow| {
-            row.scheduler != "edf" && classical.is_none_or(|classical| classical.scheduler != row.scheduler)
+        let classical = classical.filter(|row| !is_edf(row) && !best.kind().is_classical());
+        let is_told = |row: &ComparisonRow| {
+            is_edf(row) || classical.is_some_and(|classical| classical.scheduler == row.scheduler)
         };
-        let before = self.usable().take_while(|row| row.scheduler != best.scheduler).find(is_told);
-        let clauses = [
-            classical.and_then(|row| self.lead_in_words(best, row, ", the best classical scheduler")),
-            before.and_then(|row| self.lead_in_words(best, row, "")),
-            self.row("edf").and_then(|row| self.lead_in_words(best, row, "")),
+        let before = self.before(best).filter(|row| !is_told(row));
+        let rivals = [
+            classical.map(|row| (row, ", the best classical scheduler")),
+            before.map(|row| (row, "")),
+            self.row("edf").map(|row| (row, "")),
         ];
-        let clauses: Vec<String> = clauses.into_iter().flatten().collect();
+        rivals.into_iter().flatten().filter(|(row, _)| self.lead_over(best, row).is_some())
+    }
+
+    /// States the lead of the best scheduler over its rivals, where it is more than chance explains.
+    fn against(&self, best: &ComparisonRow) -> String {
+        let clauses: Vec<String> =
+            self.rivals_of(best).filter_map(|(row, role)| self.lead_in_words(best, row, role)).collect();
         if clauses.is_empty() { String::new() } else { format!(", {}", clauses.join(", and ")) }
     }
 
-    /// States the lead of one scheduler over another, as in "2.31 ± 0.20 points of the jobs more than edf", with the more
-    /// important measures that speak against it; none if it is not ahead.
+    /// States the lead of one scheduler over another, as in "2.31 ± 0.20 points of the jobs more than edf", with the
+    /// more important measures that speak against it; none if it is not ahead.
     fn lead_in_words(&self, one: &ComparisonRow, other: &ComparisonRow, role: &str) -> Option<String> {
         let goal = &self.plan.goal;
         let claim = self.claim(one, other).filter(Claim::is_lead)?;

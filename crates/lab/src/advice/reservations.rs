@@ -1,8 +1,10 @@
 //! What speaks against the best scheduler of a comparison: who pays for it, and who would be better in other respects.
 
 use temponet_sim::labels;
+use temponet_task::Measure;
 
 use crate::chain_table::ChainFigures;
+use crate::comparison::ranking::Edge;
 use crate::comparison::{Comparison, ComparisonRow, listed};
 use crate::stats::percent;
 
@@ -56,30 +58,42 @@ impl Comparison {
         })
     }
 
-    /// Names an alternative to the best scheduler. Goals are strictly ordered; if giving up a little in the measure
-    /// that decided wins more in the last measure, the user may prefer that.
-    pub(super) fn alternative(&self, best: &ComparisonRow) -> Option<String> {
+    /// Returns an alternative to the best scheduler, and what is lost with it. Goals are strictly ordered; if giving up
+    /// a little in the measure that decided wins more in the last measure, the user may prefer that.
+    pub(super) fn alternative_to(&self, best: &ComparisonRow) -> Option<(&ComparisonRow, Edge)> {
         let goal = &self.plan.goal;
         let last = *goal.measures().last()?;
-        let gain = |row: &ComparisonRow| row.metrics.score(last) - best.metrics.score(last);
         // The most important measure is never traded.
         let edge = |row: &ComparisonRow| {
             self.lead_over(best, row)
                 .map(|claim| claim.edge)
                 .filter(|edge| ![goal.first(), last].contains(&edge.measure))
         };
-        let profit =
-            |row: &ComparisonRow| edge(row).map(|edge| gain(row) - edge.difference).filter(|profit| *profit > 0.0);
-        let fair = self.rows.iter().filter_map(|row| Some((row, profit(row)?)));
-        let (row, _) = fair.max_by(|a, b| a.1.total_cmp(&b.1))?;
-        let edge = edge(row)?;
+        let profit = |row: &ComparisonRow, edge: &Edge| gain(best, row, last) - edge.difference;
+        let fair = self.rows.iter().filter_map(|row| {
+            let edge = edge(row)?;
+            (profit(row, &edge) > 0.0).then_some((row, edge))
+        });
+        fair.max_by(|a, b| profit(a.0, &a.1).total_cmp(&profit(b.0, &b.1)))
+    }
+
+    /// Names an alternative to the best scheduler.
+    pub(super) fn alternative(&self, best: &ComparisonRow) -> Option<String> {
+        let goal = &self.plan.goal;
+        let last = *goal.measures().last()?;
+        let (row, edge) = self.alternative_to(best)?;
         Some(format!(
             "If {} points of {} may be lost, {} has {:.2} points more of {}.",
             edge.points(),
             labels::whole(goal, edge.measure),
             row.scheduler,
-            100.0 * gain(row),
+            100.0 * gain(best, row, last),
             labels::whole(goal, last)
         ))
     }
+}
+
+/// How much more of a measure a scheduler has than the best one.
+fn gain(best: &ComparisonRow, row: &ComparisonRow, measure: Measure) -> f64 {
+    row.metrics.score(measure) - best.metrics.score(measure)
 }

@@ -25,9 +25,12 @@ struct JsonSet<'a> {
     /// Whether no scheduler can meet every deadline.
     impossible: bool,
     results: Vec<JsonResult<'a>>,
-    /// Least and greatest share of deadlines that the clairvoyant optimum may meet.
+    /// Least and greatest share of deadlines that a clairvoyant schedule may meet.
     #[serde(skip_serializing_if = "Option::is_none")]
     optimum: Option<(f64, f64)>,
+    /// Whether the greatest share is that of the optimum by the set's goal, rather than a bound on it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    optimum_is_exact: Option<bool>,
 }
 
 #[derive(Serialize)]
@@ -82,6 +85,7 @@ impl<'a> JsonBulk<'a> {
                 impossible: row.by_test == ByTest::Impossible,
                 results: results.collect(),
                 optimum: row.optimum,
+                optimum_is_exact: row.optimum.map(|_| row.optimum_is_exact),
             }
         });
         let acceptances = bulk.plan.schedulers.iter().zip(bulk.acceptances());

@@ -14,7 +14,7 @@ use temponet_sim::statistics::{FEW, Interval, share_interval};
 use temponet_sim::{Count, Histogram, Metrics, Recorder, SimError, Unobserved, simulate};
 use temponet_task::{Costs, Goal, Measure, Scheduler, TaskSet, Time};
 
-use crate::advice::{Decider, Premise};
+use crate::advice::{Decider, Premise, rank};
 use crate::clairvoyant::{Clairvoyant, OptimumRange, clairvoyant};
 use crate::guarantee::Guaranteed;
 use crate::horizon::expected_jobs;
@@ -79,6 +79,11 @@ impl ComparisonRow {
         roster::kind(&self.spec)
     }
 
+    /// Whether the scheduler can be used: the planner is too slow.
+    pub fn is_usable(&self) -> bool {
+        self.kind() != Kind::Planning
+    }
+
     /// Whether the scheduler is the baseline, which tables and pictures always show.
     pub fn is_baseline(&self) -> bool {
         roster::is_baseline(&self.scheduler)
@@ -115,7 +120,8 @@ impl ComparisonRow {
         }
     }
 
-    /// Returns the name with who decides, as in "temponet (muf)" or "temponet (untrained, muf)". Options of that one are left out.
+    /// Returns the name with who decides, as in "temponet (muf)" or "temponet (untrained, muf)". Options of that one
+    /// are left out.
     pub fn shown(&self) -> String {
         match &self.decider {
             Some(decider) => {
@@ -143,7 +149,7 @@ pub struct Comparison {
     pub plan: ComparisonPlan,
     /// What was assumed of the machine and whether it held, for runs on real threads; `None` for simulated ones.
     pub premise: Option<Premise>,
-    /// Schedulers, the best first: by the goal, then by fewest preemptions.
+    /// Schedulers, the best first: by the goal, then by fewest preemptions ([`crate::advice::rank`]).
     pub rows: Vec<ComparisonRow>,
     /// Schedulers that do not apply to this set, with the reason.
     pub skipped: Vec<(String, String)>,
@@ -176,6 +182,7 @@ pub fn compare(plan: ComparisonPlan, progress: &Progress) -> Result<Comparison, 
     for spec in &plan.schedulers {
         plan.roster.build(spec)?;
     }
+    plan.roster.foresee(&plan.set);
     let mut totals: Vec<Option<ComparisonRow>> = vec![None; plan.schedulers.len()];
     let mut skipped: Vec<(String, String)> = Vec::new();
     // Chunks keep memory independent of the number of runs; adding up in order makes the result independent of threads.
@@ -210,7 +217,7 @@ pub fn compare(plan: ComparisonPlan, progress: &Progress) -> Result<Comparison, 
     let mut rows: Vec<ComparisonRow> =
         plan.schedulers.iter().zip(totals).filter(|(name, _)| has_run(name)).filter_map(|(_, row)| row).collect();
     rows.sort_by_cached_key(|row| row.metrics.preemptions);
-    rows.sort_by(|a, b| ranking::order(&ranking::means(&a.scores), &ranking::means(&b.scores)));
+    rank(&plan.goal, &mut rows, |row| row);
     rows.iter_mut().for_each(|row| row.decider = plan.roster.decider(&row.spec, &plan.set.system));
     let mut clairvoyant = clairvoyant.filter(|optimum| optimum.released > 0);
     if let Some(optimum) = &mut clairvoyant {
@@ -377,17 +384,22 @@ impl Comparison {
     }
 }
 
-/// Greatest number of names after the first three that [`listed`] still lists in full.
-const MOST_NAMED: usize = 7;
+/// Greatest number of names that [`listed`] lists in full, and how many of more.
+const MOST_NAMED: usize = 10;
+const FIRST_NAMED: usize = 3;
+
+/// Returns how many of this many names [`listed`] gives.
+pub fn named_of(names: usize) -> usize {
+    if names > MOST_NAMED { FIRST_NAMED } else { names }
+}
 
 /// Joins names as in a sentence; of many names it gives the first three and the number of the others.
 pub fn listed(names: &[&str]) -> String {
-    match names {
+    let (named, others) = names.split_at(named_of(names.len()));
+    match named {
         [] => String::new(),
         [one] => one.to_string(),
-        [first, second, third, others @ ..] if others.len() > MOST_NAMED => {
-            format!("{first}, {second}, {third} and {} others", others.len())
-        }
+        _ if !others.is_empty() => format!("{} and {} others", named.join(", "), others.len()),
         [some @ .., last] => format!("{} and {last}", some.join(", ")),
     }
 }

@@ -7,6 +7,7 @@ use super::diagnostics::{AttentionMap, Explanation, KeptLine, explain};
 use crate::advice::Decider;
 use crate::comparison::listed;
 use crate::guarantee::Guaranteed;
+use crate::roster::SHIELDED;
 use temponet_sched::global_edf;
 use temponet_sched::shield::{Guarantee, Role};
 use temponet_sim::{Engine, SimError, Unobserved};
@@ -150,18 +151,19 @@ fn waits(decision: &ExplainedDecision) -> String {
     decision.waiting.iter().map(wait).collect()
 }
 
-/// Describes the decision in a few sentences. `guaranteed` is `None` without a shield.
-pub fn facts(decision: &ExplainedDecision, guaranteed: Option<&Guaranteed<'_>>) -> String {
+/// Describes the decision in a few sentences. `guaranteed` is `None` without a shield. `decider` is who decides on the
+/// set; `None` if it is the network, because there is no shield.
+pub fn facts(decision: &ExplainedDecision, guaranteed: Option<&Guaranteed<'_>>, decider: Option<&Decider>) -> String {
     let ExplainedDecision { network, done, wanted, edf, held, .. } = decision;
+    let is_followed = decider.is_none_or(Decider::is_network);
     let shield = match done == wanted {
         _ if guaranteed.is_none() => "and no shield was asked".to_string(),
         true => "which the shield let pass".to_string(),
         false => format!("but the shield ran {}", cores(done)),
     };
-    let same = if edf == wanted {
-        "EDF would have done the same".into()
-    } else {
-        format!("EDF would have run {}", cores(edf))
+    let would_have = |name: &str, jobs: &[Option<String>], done: &[Option<String>]| match jobs == done {
+        true => format!("{name} would have done the same"),
+        false => format!("{name} would have run {}", cores(jobs)),
     };
     let idling = match network.idle_q {
         None => "It never idles".into(),
@@ -174,7 +176,16 @@ pub fn facts(decision: &ExplainedDecision, guaranteed: Option<&Guaranteed<'_>>) 
         }
         holding => {
             let holding = holding.map_or(String::new(), |holding| format!(" {holding}, whatever is wanted."));
-            format!("At {now} the network wanted {}, {shield}.{holding} {same}. {idling}.", cores(wanted))
+            match is_followed {
+                true => {
+                    let same = would_have("EDF", edf, wanted);
+                    format!("At {now} the network wanted {}, {shield}.{holding} {same}. {idling}.", cores(wanted))
+                }
+                false => {
+                    let (edf, network) = (would_have("EDF", edf, done), would_have("The network", wanted, done));
+                    format!("At {now} {SHIELDED} ran {}.{holding} {edf}. {network}. {idling}.", cores(done))
+                }
+            }
         }
     };
     let waits = waits(decision);
@@ -189,7 +200,7 @@ pub fn facts(decision: &ExplainedDecision, guaranteed: Option<&Guaranteed<'_>>) 
             kept.worth
         )
     };
-    let staying: String = network.kept.iter().map(stayed).collect();
+    let staying: String = network.kept.iter().filter(|_| is_followed).map(stayed).collect();
     let guarantee = guaranteed.map_or(String::new(), |guaranteed| guarantee(decision, guaranteed));
     format!(
         "{choice}{waits}{staying}{guarantee} Attention entropy by layer: {} bits; alignment {:.0}%.",
@@ -208,9 +219,11 @@ pub fn json(
 ) -> serde_json::Value {
     let ExplainedDecision { network, done, wanted, edf, kept, held, waiting } = decision;
     let kept = guaranteed.map(|_| kept);
+    // Where another one decides, what the network wanted was not asked for.
+    let is_followed = decider.is_none_or(Decider::is_network);
     serde_json::json!({
         "task_set": set.name, "decider": decider, "decision": network, "done": done, "wanted": wanted, "edf": edf,
-        "shield": guaranteed.is_some(), "shield_changed_it": done != wanted,
+        "shield": guaranteed.is_some(), "shield_changed_it": is_followed.then_some(done != wanted),
         "guarantee": guaranteed.map(Guaranteed::json), "kept": kept, "held": held, "waiting": waiting,
     })
 }
@@ -352,7 +365,7 @@ mod tests {
         let mut tasks = vec![Task::periodic("gpu", ms(50), ms(20)), Task::periodic("other", ms(50), ms(1))];
         (tasks[0].preemption, tasks[1].offset) = (Preemption::None, ms(5));
         let mut set = TaskSet::new("s", tasks, 1);
-        let facts = |set: &TaskSet| facts(&explained(set, ms(5)), None);
+        let facts = |set: &TaskSet| facts(&explained(set, ms(5)), None, None);
         let only = facts(&set);
         assert!(
             only.starts_with("At 5ms gpu#0 holds its core until its next preemption point, so there was"),
@@ -380,13 +393,13 @@ mod tests {
         let decision = explained(&set, ms(5));
         let waiting = decision.waiting.iter().find(|waiting| waiting.job == "high#0").unwrap();
         assert_eq!((waiting.resource.as_str(), waiting.holder.as_str()), ("bus", "low#0"));
-        let words = facts(&decision, None);
+        let words = facts(&decision, None, None);
         assert!(
             words.contains("high#0 waits for bus, held by low#0; if it is chosen, low#0 runs in its place."),
             "{words}"
         );
         set.system.set_protocol(Protocol::None);
-        let words = facts(&explained(&set, ms(5)), None);
+        let words = facts(&explained(&set, ms(5)), None, None);
         assert!(words.contains("held by low#0; nothing runs in its place."), "{words}");
     }
 

@@ -18,8 +18,9 @@ pub struct ModelRun<'a> {
     pub horizon: Time,
     /// Model whose choices are explained.
     pub model: &'a Model,
-    /// Scheduler that takes the decisions: the model with its shield, or without.
+    /// Scheduler that takes the decisions: the learned scheduler, which may follow another one than its network, or the
+    /// network without a shield.
     pub scheduler: &'a mut dyn Scheduler,
-    /// The same model without a shield; it says what the network alone wants.
+    /// The network alone, which says what it wants in the states of the run.
     pub plain: &'a mut dyn Scheduler,
 }
