@@ -442,8 +442,8 @@ mod tests {
         let others = ["tuned", "mh-edf", "muf"].map(String::from);
         let verdict = judge(&roster, None, &others, &trials, 0.01).unwrap();
         let goal_of = |name: &str| &verdict.others.iter().find(|other| other.name == name).unwrap().goal;
-        assert_ne!(goal_of("mh-edf"), goal_of("muf"));
-        assert_eq!(goal_of("tuned"), goal_of("muf"));
+        assert!(goal_of("tuned")[0] >= goal_of("muf")[0]);
+        assert!(ranking::order(goal_of("tuned"), goal_of("mh-edf")).is_lt(), "{:?}", goal_of("mh-edf"));
     }
 
     #[test]
