@@ -171,7 +171,8 @@ fn leads(goal: &Goal, one: &Scores, other: &Scores, margin: f64) -> bool {
     let likely = (0..goal.measures().len()).find_map(|place| {
         let (difference, error) = ranking::difference(one, other, place);
         let error = error?;
-        (difference.abs() > (EVIDENCE * error).max(ranking::ROUNDING)).then_some((difference, error))
+        // A loss in a single block is as large as its standard error.
+        (difference.abs() > EVIDENCE * error + ranking::ROUNDING).then_some((difference, error))
     });
     likely.is_some_and(|(difference, error)| difference > margin * error)
 }
