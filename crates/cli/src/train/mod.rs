@@ -140,6 +140,10 @@ pub fn run(args: Args) -> Result<()> {
         }
         return Err(error.into());
     }
+    // What began with random weights is new, whatever the verdict says; of the rest, the verdict tells.
+    if start.is_none() {
+        model_file.write(model.to_bytes()?)?;
+    }
     let set_name = set.as_ref().map(|set| set.name.clone());
     let trials = trials(&recipe, set.clone(), args.trials)?;
     let mut verdict = verdict(model.clone(), start.as_ref(), &trials)?;
