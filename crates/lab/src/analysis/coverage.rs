@@ -3,7 +3,7 @@
 use temponet_analysis::{WorstCase, covers_followers};
 use temponet_sim::labels;
 use temponet_task::{Arrival, Costs, Task, TaskId, TaskSet, Time};
-use temponet_wording::listed;
+use temponet_wording::{behind_noun, listed};
 
 /// Something in a set that tests do not cover.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +43,8 @@ pub(super) fn not_covered(set: &TaskSet) -> Vec<NotCovered> {
     let mut add =
         |what: String, tasks: Vec<String>, tests, assumed| found.push(NotCovered { what, tasks, tests, assumed });
     for mode in set.modes() {
-        add(format!("mode {} changes the load", mode.name), Vec::new(), "all tests", Some("no mode ever begins"));
+        let name = behind_noun("mode", [mode.name.as_str()], 1);
+        add(format!("{name} changes the load"), Vec::new(), "all tests", Some("no mode ever begins"));
     }
     if set.costs().decision > Time::ZERO {
         let cost = set.costs().decision;
@@ -140,10 +141,16 @@ mod tests {
         given.system.tasks_mut()[2].sections =
             vec![Section { resource: ResourceId(0), at: Time::ZERO, length: Time::from_ms(1) }];
         given.push_mode(Mode::new("hot", Time::from_ms(50)));
+        given.push_mode(Mode::new("mode 2", Time::from_ms(90)));
         let analysis = Analysis::of(given, None);
         let items: Vec<(&str, String)> =
             analysis.not_covered.iter().map(|item| (item.what.as_str(), item.named())).collect();
-        let expected = [("mode hot changes the load", "the set"), ("locks resources", "c"), ("follows others", "b")];
+        let expected = [
+            ("mode hot changes the load", "the set"),
+            ("mode 2 changes the load", "the set"),
+            ("locks resources", "c"),
+            ("follows others", "b"),
+        ];
         assert_eq!(items, expected.map(|(what, tasks)| (what, tasks.to_string())));
         let rest = analysis.rest.expect("the rest is analysed");
         assert!(rest.verdict().contains("every deadline is proved to be met under edf"), "{}", rest.verdict());
