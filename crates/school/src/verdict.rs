@@ -166,6 +166,11 @@ pub fn judge(
         judged(&untuned, spec).map(|judged| JudgedScheduler { name, ..judged })
     };
     let temponet = network(roster, SHIELDED, "network, shielded".into())?;
+    // Whoever is ahead of the network is the one to hold it against.
+    let is_ahead = |one: &JudgedScheduler| one.claim(&goal, &temponet).is_some_and(|claim| claim.is_lead());
+    if let Some(ahead) = rivals.iter().position(is_ahead) {
+        rivals[..=ahead].rotate_right(1);
+    }
     let unshielded = network(roster, UNSHIELDED, "network alone".into())?;
     let is_unchanged = start.zip(roster.model.as_ref()).is_some_and(|(start, model)| start.is_unchanged(model));
     let start = start.map(|start| {
@@ -224,7 +229,7 @@ struct Judgement<'a> {
 }
 
 impl<'a> Judgement<'a> {
-    /// The best other scheduler, which is the first one.
+    /// The best other scheduler: the first one, which is ahead of the network if any is.
     fn best_other(&self) -> Option<&'a JudgedScheduler> {
         self.others.first()
     }
