@@ -111,7 +111,8 @@ mod tests {
     fn every_entry_builds_with_its_defaults_also_written_out() {
         for entry in all() {
             assert!(build(&entry.name).is_ok(), "{}", entry.name);
-            for (option, default, _) in entry.options {
+            // A default of several words describes a value.
+            for (option, default, _) in entry.options.iter().filter(|(_, default, _)| !default.contains(' ')) {
                 let spec = format!("{}:{option}={default}", entry.name);
                 assert_eq!(error(&spec), "", "{spec}");
             }
