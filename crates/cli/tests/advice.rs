@@ -245,7 +245,8 @@ fn an_explanation_shows_the_state_of_the_run_that_is_decided() {
             .filter(is_active)
             .map(|job| format!("{}#{}", job[column("task")], job[column("job")]))
             .collect();
-        (shown.sort(), active.sort());
+        shown.sort();
+        active.sort();
         assert_eq!(shown, active, "at {at}");
     }
 }
