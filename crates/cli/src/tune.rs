@@ -120,7 +120,7 @@ fn text(set: &TaskSet, choice: &Choice, verdict: &str) -> String {
         header.extend(["less the best simple", "±95%", "blocks"]);
         let mut rows: Vec<&CandidateScore> = choice.candidates.iter().collect();
         rows.sort_by_key(|row| row.name != choice.name);
-        out += &table::render(&header, &rows.iter().map(|row| cells(row)).collect::<Vec<_>>());
+        out += &table::render(&header, &rows.iter().map(|row| cells(row, choice.measures.len())).collect::<Vec<_>>());
         out += "\n";
     }
     out + &format!("{verdict}.\n")
@@ -130,9 +130,9 @@ fn jobs(choice: &Choice) -> String {
     if choice.jobs == 0 { "none of its jobs".into() } else { format!("{} jobs", table::count(choice.jobs)) }
 }
 
-/// Cells of a candidate: its scores, and its difference in the first measure in which it differs beyond its standard
-/// error, else in which it differs.
-fn cells(row: &CandidateScore) -> Vec<String> {
+/// Cells of a candidate: its scores in so many measures, and its difference in the first one in which it differs beyond
+/// its standard error, else in which it differs.
+fn cells(row: &CandidateScore, measures: usize) -> Vec<String> {
     let pairs = || row.differences.iter().zip(&row.difference_errors);
     let (difference, error) = pairs()
         .find(|(difference, error)| difference.abs() > **error)
@@ -140,7 +140,7 @@ fn cells(row: &CandidateScore) -> Vec<String> {
         .unwrap_or((&0.0, &0.0));
     let half = if *error > 0.0 { margin(row.blocks, 0.025) * error } else { 0.0 };
     let mut cells = vec![row.name.clone()];
-    cells.extend(row.scores.iter().map(|score| percent(*score)));
+    cells.extend((0..measures).map(|place| row.scores.get(place).map_or("–".into(), |score| percent(*score))));
     cells.extend([format!("{:+.2}", 100.0 * difference), format!("{:.2}", 100.0 * half), row.blocks.to_string()]);
     cells
 }

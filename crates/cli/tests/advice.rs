@@ -213,6 +213,44 @@ fn where_chains_count_the_network_is_followed_with_certainty_only() {
     }
 }
 
+/// Callbacks of a robot on which one simple scheduler is so far ahead that no other comes into the final.
+const CROWDED: &str = r#"
+cores = 4
+costs = { context_switch = "5us", migration = "20us" }
+task = [
+    { name = "imu", period = "5ms", wcet = "1ms" },
+    { name = "motor", period = "5ms", wcet = "1.5ms", criticality = 3 },
+    { name = "odom", period = "20ms", wcet = "4ms", bcet = "1ms", criticality = 2, section = [
+        { resource = "tf", at = "1ms", length = "1ms" }] },
+    { name = "lidar", period = "50ms", wcet = "15ms", bcet = "5ms" },
+    { name = "camera", period = "33ms", wcet = "10ms", bcet = "4ms" },
+    { name = "detect", after = "camera", wcet = "30ms", preemption = "none", deadline = "60ms" },
+    { name = "fusion", after = "detect", wcet = "6ms", bcet = "2ms", deadline = "66ms", section = [
+        { resource = "tf", at = "1ms", length = "2ms" }] },
+    { name = "local", period = "50ms", wcet = "25ms", bcet = "8ms", reads = [
+        "fusion", "lidar"], criticality = 1, section = [
+        { resource = "tf", at = "0ms", length = "3ms" }] },
+    { name = "slam", period = "100ms", wcet = "70ms", bcet = "30ms", section = [
+        { resource = "tf", at = "5ms", length = "4ms" }] },
+    { name = "ctrl", period = "10ms", wcet = "2ms", reads = "local", criticality = 3 },
+    { name = "voice", period = "200ms", wcet = "120ms", bcet = "20ms", kind = "sporadic" },
+]
+chain = [{ name = "see-act", tasks = ["camera", "detect", "fusion", "local", "ctrl"], deadline = "200ms" }]
+"#;
+
+#[test]
+fn a_single_finalist_has_its_figures() {
+    let folder = Folder::new("advice-finalist");
+    folder.write("crowded.toml", CROWDED);
+    let tuned = folder.json(&["tune", "crowded.toml", "--json"]);
+    let measures = tuned["measures"].as_array().unwrap().len();
+    for row in tuned["candidates"].as_array().unwrap() {
+        assert!(row["blocks"].as_u64() > Some(0) && row["scores"].as_array().unwrap().len() == measures, "{row}");
+    }
+    let text = folder.stdout(&["tune", "crowded.toml"]);
+    assert!(text.contains(tuned["name"].as_str().unwrap()), "{text}");
+}
+
 /// An explanation is of the run that `simulate` shows, also where a simple scheduler decides.
 #[test]
 fn an_explanation_shows_the_state_of_the_run_that_is_decided() {

@@ -5,7 +5,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet_sched::build;
 use temponet_sched::shield::Role;
-use temponet_task::{Core, CoreId, CoreSet, Preemption, ResourceId, Section, Speed, Task, TaskId, TaskSet, Time};
+use temponet_task::{Core, CoreId, CoreSet, Mode, Preemption, ResourceId, Section, Speed, Task, TaskId, TaskSet, Time};
 
 use crate::bad::{BAD, bare, inner, shielded};
 use crate::guarantee::{guarantee, overloaded};
@@ -47,6 +47,18 @@ fn other_part() -> Option<String> {
 }
 
 const OVERTAKES: &str = "its releases can overtake each other";
+
+/// A task that only a mode gives a chance has something to lose.
+#[test]
+fn what_fits_in_a_mode_with_less_work_is_not_hopeless() {
+    let mut set = TaskSet::new("calm", vec![task("hi", 20, 24, 3), task("lo", 10, 6, 1)], 1);
+    assert_eq!(is_guaranteed(&set), [false, true], "no job of hi can be in time");
+    set.set_modes(vec![Mode::new("calm", ms(100)).with_work(0.5)]);
+    assert_eq!(why(&set)[1], higher("hi"));
+    let met = |set: &TaskSet| shielded(build("edf").unwrap(), set, 1, ms(2_000)).0.tasks[0].jobs.met;
+    let without = bare(build("edf").unwrap(), &set, 1, ms(2_000)).tasks[0].jobs.met;
+    assert!(without > 50 && met(&set) >= without, "{} {without}", met(&set));
+}
 
 #[test]
 fn a_low_guarantee_does_not_starve_a_higher_level_without_one() {

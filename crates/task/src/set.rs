@@ -140,7 +140,8 @@ impl TaskSet {
     pub fn set_modes(&mut self, mut modes: Vec<Mode>) {
         modes.iter_mut().for_each(Mode::sort);
         let largest = |factor: fn(&Mode) -> f64| modes.iter().map(factor).fold(1.0, f64::max);
-        self.system.set_stretch(largest(Mode::stretch), largest(|mode| mode.work));
+        let least = modes.iter().map(|mode| mode.work).fold(1.0, f64::min);
+        self.system.set_modes(largest(Mode::stretch), [least, largest(|mode| mode.work)]);
         self.modes = modes;
     }
 

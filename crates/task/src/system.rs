@@ -24,6 +24,7 @@ pub struct System {
     costs: Costs,
     stretch: f64,
     most_work: f64,
+    least_work: f64,
     speeds: Vec<Speed>,
     servers: Vec<Server>,
     chains: Vec<Chain>,
@@ -45,6 +46,7 @@ impl System {
             costs: Costs::default(),
             stretch: 1.0,
             most_work: 1.0,
+            least_work: 1.0,
             speeds: vec![Speed::FULL],
             servers: Vec::new(),
             chains: Vec::new(),
@@ -138,6 +140,12 @@ impl System {
         self.most_work
     }
 
+    /// Smallest factor by which a mode shortens execution times; 1 if none does.
+    #[inline]
+    pub fn least_work(&self) -> f64 {
+        self.least_work
+    }
+
     /// Speeds that a scheduler may choose from, ascending. The last is full speed, which is also the only one by
     /// default.
     #[inline]
@@ -211,8 +219,10 @@ impl System {
         self.costs = costs;
     }
 
-    pub(crate) fn set_stretch(&mut self, stretch: f64, most_work: f64) {
-        (self.stretch, self.most_work) = (stretch, most_work);
+    /// Sets what modes change: the factor by which they lengthen times between releases, and the least and the most
+    /// work.
+    pub(crate) fn set_modes(&mut self, stretch: f64, [least_work, most_work]: [f64; 2]) {
+        (self.stretch, self.least_work, self.most_work) = (stretch, least_work, most_work);
     }
 
     /// Sets the speeds that a scheduler may choose from.

@@ -219,8 +219,9 @@ impl LeftOut {
     }
 }
 
-/// Whether no job of the task can meet its deadline, so that it has nothing to lose.
+/// Whether no job of the task can meet its deadline in any mode, so that it has nothing to lose.
 fn is_hopeless(system: &System, task: &Task) -> bool {
     let latest = task.deadline.0 as f64 * system.stretch();
-    task.period().is_some() && system.fastest(task).time_for(task.bcet).0 as f64 > latest
+    let least = system.fastest(task).time_for(task.bcet).0 as f64 * system.least_work();
+    task.period().is_some() && least > latest
 }

@@ -284,19 +284,18 @@ impl Search<'_> {
         let of = &self.set.tasks()[task];
         // What concerns all parts of a task is said of the last one, which stands for the whole.
         let is_whole = !of.is_part;
-        let has_parts = is_whole && self.set.first_part(task) != task;
         for target in targets(now) {
             let reaches = |change: Change| self.reaches(target, &change);
-            // If nothing is left of a task's work and that is not enough, neither is less of it.
-            let is_enough = reaches(Change::Wcet(task, Time(1)));
-            if is_enough {
+            // If nothing is left of a task's work and that is not enough, no other wcet is. Another period or no job at
+            // all can be: then there is no deadline that others' jobs or sections could hold it up beyond.
+            if reaches(Change::Wcet(task, Time(1))) {
                 let edge = first_that_suffices(of.wcet, Time(1), |to| reaches(Change::Wcet(task, to)));
                 let share = |edge: &Edge| 1.0 - edge.to.0 as f64 / of.wcet.0 as f64;
                 found.extend(edge.map(|edge| self.advised(edge, of.wcet, share(&edge), |to| Change::Wcet(task, to))));
             }
-            if is_enough || has_parts {
+            if is_whole {
                 found.extend(self.slower(task, target));
-                if is_whole && reaches(Change::Drop(task)) {
+                if reaches(Change::Drop(task)) {
                     found.extend(self.sized(Change::Drop(task), None, 1.0));
                 }
             }

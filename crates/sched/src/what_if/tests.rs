@@ -179,6 +179,35 @@ fn a_part_to_guarantee_is_not_at_the_cost_of_a_higher_level() {
     assert_eq!(what_if(&TaskSet::new("s", many, 1)).guarantee, []);
 }
 
+/// A task with a short deadline that another's long job holds up: less of its own work does not help, fewer jobs do.
+#[test]
+fn what_a_task_cannot_gain_by_less_work_it_can_by_fewer_jobs() {
+    let task = |name: &str, period: u64, wcet: u64| {
+        Task::periodic(name, MS(period), MS(wcet)).with_preemption(temponet_task::Preemption::None)
+    };
+    let set = TaskSet::new("s", vec![task("a", 10, 2), task("c", 60, 20)], 1);
+    let found = what_if(&set);
+    let changes: Vec<&Change> = found.advice.iter().map(|of| &of.change).collect();
+    assert!(changes.contains(&&Change::Drop(TaskId(0))), "{changes:?}");
+    assert!(changes.iter().any(|change| matches!(change, Change::Period(TaskId(0), _))), "{changes:?}");
+    assert_eq!(found.in_vain, []);
+}
+
+/// A job of a nanosecond still waits for its resource.
+#[test]
+fn sections_do_not_vanish_with_the_work_around_them() {
+    let section = |length: u64| Section { resource: ResourceId(0), at: Time::ZERO, length: MS(length) };
+    let task = |name: &str, period: u64, wcet: u64, length: u64| {
+        Task::periodic(name, MS(period), MS(wcet)).with_sections(vec![section(length)])
+    };
+    let mut set = TaskSet::new("s", vec![task("a", 10, 2, 1), task("c", 60, 20, 15)], 1);
+    set.system.set_resources(vec!["r".into()]);
+    let shortened = Change::Wcet(TaskId(0), Time(1)).apply(&set).unwrap();
+    assert_eq!(shortened.tasks()[TaskId(0)].sections[0].length, Time(1));
+    let found = what_if(&set);
+    assert!(found.advice.iter().all(|of| !matches!(of.change, Change::Wcet(TaskId(0), _))), "{found:?}");
+}
+
 #[test]
 fn what_only_the_shield_guarantees_fits_and_shows_its_room() {
     let section = Section { resource: ResourceId(0), at: Time::ZERO, length: MS(1) };

@@ -205,9 +205,12 @@ impl Encode for System {
         self.aims().put(out);
         self.goal().measures().put(out);
         // What modes change is known to schedulers. Without it the bytes are those from before they knew.
-        if (self.stretch(), self.most_work()) != (1.0, 1.0) {
+        if [self.stretch(), self.most_work(), self.least_work()] != [1.0; 3] {
             self.stretch().put(out);
             self.most_work().put(out);
+        }
+        if self.least_work() != 1.0 {
+            self.least_work().put(out);
         }
     }
 }

@@ -83,11 +83,18 @@ impl<'a> Finals<'a> {
         }
         let finalists = self.finalists(heat, simple);
         let is_open = |race: &Race<'a>| !Order::of(goal, &race.racing).agrees_with_means();
-        let Some(last) = self.race(&finalists, self.settings[0], is_open) else { return after_heat };
-        let Some(base) = Order::of(goal, &last.racing).best() else { return after_heat };
-        let mut candidates = last.rows(goal, &finalists, base);
-        after_heat.add_earlier_to(&mut candidates);
-        let chosen = choice(base, candidates);
+        // One that nobody else is left beside needs no final.
+        let last = (finalists.len() > 1).then(|| self.race(&finalists, self.settings[0], is_open)).flatten();
+        let best = last.as_ref().and_then(|last| Order::of(goal, &last.racing).best().map(|base| (last, base)));
+        let (base, chosen) = match best {
+            Some((last, base)) => {
+                let mut candidates = last.rows(goal, &finalists, base);
+                after_heat.add_earlier_to(&mut candidates);
+                (base, choice(base, candidates))
+            }
+            None if finalists.len() > 1 => return after_heat,
+            None => (winner, after_heat),
+        };
         if networks.is_empty() {
             return chosen;
         }

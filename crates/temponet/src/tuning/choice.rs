@@ -174,7 +174,9 @@ impl Choice {
         let uncertain = first.filter(|((difference, _), _)| sign * **difference < 0.0 && self.name != NETWORK);
         if let Some(((difference, error), measure)) = uncertain {
             let half = margin(network.blocks, 0.025) * error;
-            return format!("{other} is {} ahead of it, which may be chance,", points(*difference, half, measure));
+            let lead = points(*difference, half, measure);
+            let doubt = if *difference > half { "too little to outweigh what comes first" } else { "chance" };
+            return format!("{other} is {lead} ahead of it, which may be {doubt},");
         }
         match pairs().find(|((difference, error), _)| sign * **difference > **error) {
             Some(((difference, error), measure)) => {
