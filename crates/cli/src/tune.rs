@@ -130,7 +130,7 @@ fn jobs(choice: &Choice) -> String {
     if choice.jobs == 0 { "none of its jobs".into() } else { format!("{} jobs", table::count(choice.jobs)) }
 }
 
-/// Cells of a candidate: its scores in so many measures, and its difference in the first one in which it differs beyond
+/// Cells of a candidate: its score in each measure, and its difference in the first measure in which it differs beyond
 /// its standard error, else in which it differs.
 fn cells(row: &CandidateScore, measures: usize) -> Vec<String> {
     let pairs = || row.differences.iter().zip(&row.difference_errors);

@@ -451,15 +451,22 @@ impl Task {
         (task.wcet, task.bcet) = (scaled(task.wcet), scaled(task.bcet));
         (task.acet, task.wcet_high) = (task.acet.map(scaled), task.wcet_high.map(scaled));
         scale_model(&mut task.execution, &scaled);
-        // Boundaries are rounded down, so that nested sections stay nested. One that has less than a nanosecond left
-        // vanishes.
+        // Boundaries are rounded down, so that nested sections stay nested. However short a job is, it still waits for
+        // its resources, so a section lasts a nanosecond at least; those of one resource that fall together are one.
         let moved =
             |time: Time| Time((u128::from(time.0) * u128::from(task.wcet.0) / u128::from(self.wcet.0.max(1))) as u64);
-        for section in &mut task.sections {
-            let (at, end) = (moved(section.at), moved(section.end()));
-            (section.at, section.length) = (at, end - at);
+        task.sections.clear();
+        for section in &self.sections {
+            let at = moved(section.at);
+            let length = (moved(section.end()) - at).max(Time(1));
+            let section = Section { at: at.min(task.wcet.saturating_sub(length)), length, ..*section };
+            let overlaps = |other: &Section| {
+                other.resource == section.resource && other.at < section.end() && section.at < other.end()
+            };
+            if !task.sections.iter().any(overlaps) {
+                task.sections.push(section);
+            }
         }
-        task.sections.retain(|section| section.length > Time::ZERO);
         if let Arrival::Listed(jobs) = &mut task.arrival {
             let job = |job: &ListedJob| ListedJob {
                 execution: scaled(job.execution),

@@ -1,6 +1,6 @@
 //! Changes of a set, one at a time.
 
-use temponet_task::{Arrival, Chain, CoreSet, Gap, Section, Task, TaskId, TaskSet, Time};
+use temponet_task::{Arrival, Chain, CoreSet, Gap, Task, TaskId, TaskSet, Time};
 
 /// One change of a set.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,21 +37,8 @@ impl Change {
         let mut changed = set.clone();
         match self {
             Change::Wcet(task, wcet) => {
-                let mut tasks = changed.system.tasks_mut();
-                let task = &mut tasks[*task];
-                let scaled = |time: Time| {
-                    let scaled = u128::from(time.0) * u128::from(wcet.0) / u128::from(task.wcet.0.max(1));
-                    Time(u64::try_from(scaled).unwrap_or(u64::MAX))
-                };
-                // However short a job is, it still waits for its resources.
-                let sections = task.sections.iter().map(|section| {
-                    let at = scaled(section.at);
-                    let length = (scaled(section.end()) - at).max(Time(1));
-                    Section { at: at.min(wcet.saturating_sub(length)), length, ..*section }
-                });
-                let sections = sections.collect();
+                let task = &mut changed.system.tasks_mut()[*task];
                 *task = task.with_work(wcet.0, task.wcet.0);
-                task.sections = sections;
             }
             Change::Period(task, period) => set_period(&mut changed.system.tasks_mut()[*task], *period)?,
             Change::Periods(periods) => {

@@ -204,6 +204,10 @@ fn sections_do_not_vanish_with_the_work_around_them() {
     set.system.set_resources(vec!["r".into()]);
     let shortened = Change::Wcet(TaskId(0), Time(1)).apply(&set).unwrap();
     assert_eq!(shortened.tasks()[TaskId(0)].sections[0].length, Time(1));
+    // Two sections of one resource that fall together are one.
+    let twice = vec![section(1), Section { at: MS(1), ..section(1) }];
+    let twice = Task::periodic("a", MS(10), MS(2)).with_sections(twice).with_work(1, MS(2).0);
+    assert_eq!(twice.sections, [Section { length: Time(1), ..section(1) }]);
     let found = what_if(&set);
     assert!(found.advice.iter().all(|of| !matches!(of.change, Change::Wcet(TaskId(0), _))), "{found:?}");
 }
