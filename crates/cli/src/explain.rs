@@ -111,16 +111,19 @@ fn text(decision: &ExplainedDecision, facts: &str) -> String {
     let header = ["job", "due in", "slack", "remaining"].into_iter().chain(estimate);
     let header: Vec<&str> = header.chain(["token", "Q", "attention", "core"]).collect();
     let row = |job: &temponet_lab::explain::diagnostics::JobLine| {
-        let row = &network.rows[job.row as usize - 1];
-        let token = row.token.iter().map(u16::to_string).chain(row.real.iter().map(|number| format!("{number:.3}")));
+        let token = job.row.checked_sub(1).map_or("impossible".into(), |place| {
+            let row = &network.rows[place as usize];
+            let bins = row.token.iter().map(u16::to_string);
+            bins.chain(row.real.iter().map(|number| format!("{number:.3}"))).collect::<Vec<_>>().join(" ")
+        });
         let times = [job.due_in_ns as f64, job.slack_ns as f64, job.remaining_ns as f64].map(table::time);
         let quantiles = |[median, high]: [u64; 2]| [median, high].map(|time| table::time(time as f64)).join(", ");
         let estimate = estimate.map(|_| job.estimate_ns.map_or("–".into(), quantiles));
         let mut cells = vec![format!("{}#{}", job.task, job.job)];
         cells.extend(times.into_iter().chain(estimate));
         cells.extend([
-            token.collect::<Vec<_>>().join(" "),
-            format!("{:.4}", job.q),
+            token,
+            if job.q.is_finite() { format!("{:.4}", job.q) } else { "–".into() },
             format!("{:.1}%", 100.0 * job.attention),
             job.core.map_or("–".into(), |core| core.to_string()),
         ]);

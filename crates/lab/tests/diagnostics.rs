@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use temponet::stages::{Learned, Tokenizer};
+use temponet::stages::{Learned, Observation, Tokenizer};
 use temponet::{Model, Options};
 use temponet_lab::explain::diagnostics::{RunDiagnostics, RunReport, explain};
 use temponet_sched::build;
@@ -56,11 +56,12 @@ fn the_figures_of_a_run_are_those_of_its_decisions() {
         let learned = Learned::new(model.clone().into(), Options::default()).unwrap();
         let (mut decisions, mut contested, mut aligned, mut ready, mut ran) = (0, 0, 0, 0, 0);
         let (mut top_3, mut busy, mut entropy) = (0.0, 0.0, 0.0);
+        let mut observation = Observation::default();
         let report = run(&set, &model, learned, |view, chosen| {
             if view.active.is_empty() {
                 return;
             }
-            let explanation = explain(&model, view, chosen);
+            let explanation = explain(&model, &mut observation, view, chosen);
             decisions += 1;
             contested += u64::from(view.active.len() > cores);
             ready += view.active.len() as u64;

@@ -203,7 +203,7 @@ impl Learned {
     /// Sets the speed of each core to the best one of its job.
     fn set_speeds(&self, view: &SystemView<'_>, assignment: &mut Assignment) {
         let speeds = self.model.weights.architecture.speeds();
-        for (id, row) in self.observation.jobs() {
+        for (id, row) in self.observation.jobs().iter().filter(|(_, row)| *row > 0) {
             let chosen = self.speeds[*row as usize - 1];
             if chosen > 0
                 && let Some(core) = assignment.cores().iter().position(|job| job == &Some(*id))
@@ -215,9 +215,8 @@ impl Learned {
 
     /// Maps the Q-values of the observed jobs to cores.
     fn map(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
-        let counts = self.observation.counts();
         let jobs = self.observation.jobs().iter().map(|(id, row)| {
-            let may_choose = counts[*row as usize - 1] > 0;
+            let may_choose = self.observation.may_choose(*row);
             (*id, if may_choose { self.q[*row as usize] } else { LAST_CHOICE })
         });
         let idle = self.model.threshold(self.q[0]);
@@ -251,6 +250,7 @@ impl Scheduler for Learned {
     }
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        self.observation.note(view);
         let mut allowance = match &mut self.budget {
             Some(budget) => budget.begin(view),
             None => Allowance::UNLIMITED,
@@ -279,8 +279,9 @@ impl Scheduler for Learned {
         }
     }
 
-    /// Only EDF, the last level of a budget, keeps state of past events.
+    /// Only the outcomes of (m,k) constraints and EDF, the last level of a budget, rest on past events.
     fn watch(&mut self, view: &SystemView<'_>, _scratch: &mut Assignment) {
+        self.observation.note(view);
         if let Some(budget) = &mut self.budget {
             budget.watch(view);
         }

@@ -97,6 +97,7 @@ mod binning;
 mod bins;
 mod continuous;
 mod feature;
+mod firm;
 mod learned;
 mod mapping;
 mod model;
@@ -141,6 +142,7 @@ pub mod stages {
     pub use crate::binning::Binning;
     pub use crate::continuous::Continuous;
     pub use crate::feature::{Feature, IdleFeature};
+    pub use crate::firm::LastOutcomes;
     pub use crate::learned::{Learned, is_overloaded};
     pub use crate::mapping::Mapper;
     pub use crate::model::provenance;

@@ -66,11 +66,19 @@ pub enum Number {
     Rank,
     /// Number of ready jobs with more worth for their expected remaining time, per core.
     Denser,
+    /// Time that the jobs after this one in its chain still need when it completes.
+    Lead,
+    /// Windows of the (m,k) constraint that a miss loses, per job of a window.
+    AtStake,
+    /// One over the number of misses in a row that lose a window of the (m,k) constraint; 0 without one.
+    Closeness,
+    /// Expected remaining times of the ready jobs that are due no later and of no lower level of criticality.
+    LevelBefore,
 }
 
 impl Number {
     /// Every number, in the order of [`crate::stages::Tokenizer::ahead`].
-    pub const ALL: [Number; 28] = [
+    pub const ALL: [Number; 32] = [
         Number::Due,
         Number::Gap,
         Number::Wcet,
@@ -99,6 +107,10 @@ impl Number {
         Number::Cost,
         Number::Rank,
         Number::Denser,
+        Number::Lead,
+        Number::AtStake,
+        Number::Closeness,
+        Number::LevelBefore,
     ];
 }
 
@@ -116,8 +128,9 @@ pub(crate) struct RowFacts {
     /// Executed time as a share of the wcet.
     pub executed: f64,
     pub chance: f64,
-    /// Work before the deadline: ready by wcet, ready as expected, the same with coming jobs, and all that is released.
-    pub work: [f64; 4],
+    /// Work before the deadline: ready by wcet, ready as expected, the same with coming jobs, all that is released, and
+    /// ready as expected without lower levels.
+    pub work: [f64; 5],
     /// Ready jobs that are due earlier, those with less remaining work, all, and those with more worth for their time.
     pub jobs: [f64; 4],
     /// Number of cores, each counted by its speed.
@@ -130,6 +143,10 @@ pub(crate) struct RowFacts {
     pub cost: f64,
     /// Load per core of the tasks that are no dearer.
     pub rank: f64,
+    /// Time that its successors need.
+    pub lead: f64,
+    /// [`Number::AtStake`] and [`Number::Closeness`].
+    pub firm: (f32, f32),
 }
 
 impl RowFacts {
@@ -158,7 +175,7 @@ impl RowFacts {
         ]);
         let [due, gap, wcet, most, expected, least, slack, expected_slack, least_slack, ..] = times;
         let [.., earlier, shorter, next_due, start, ready, cost, denser] = times;
-        let [work_before, expected_before, coming_before, inflow] =
+        let [work_before, expected_before, coming_before, inflow, level_before] =
             work.map(|work| (work * share_of_time).min(4.0) as f32);
         let mut numbers = [0.0; Number::ALL.len()];
         let mut set = |number: Number, value: f32| numbers[number as usize] = value;
@@ -190,6 +207,10 @@ impl RowFacts {
         set(Number::Cost, cost);
         set(Number::Rank, self.rank.min(4.0) as f32);
         set(Number::Denser, denser);
+        set(Number::Lead, if self.lead == 0.0 { 0.0 } else { compressed_time(self.lead as f32) });
+        set(Number::AtStake, self.firm.0);
+        set(Number::Closeness, self.firm.1);
+        set(Number::LevelBefore, level_before);
         numbers
     }
 }
@@ -204,12 +225,13 @@ const LIMIT: f32 = 1e6;
 
 /// Compresses times. All at once, in a number that fills the processor's wide registers.
 fn compressed(times: [f64; 16]) -> [f32; 16] {
-    let mut compressed = times.map(|time| time as f32);
-    for x in &mut compressed {
-        let magnitude = if x.abs() < LIMIT { x.abs() } else { LIMIT };
-        *x = log2(1.0 + 4.0 * magnitude).copysign(*x) * (std::f32::consts::LN_2 / 2.0);
-    }
-    compressed
+    times.map(|time| time as f32).map(compressed_time)
+}
+
+#[inline]
+fn compressed_time(x: f32) -> f32 {
+    let magnitude = if x.abs() < LIMIT { x.abs() } else { LIMIT };
+    log2(1.0 + 4.0 * magnitude).copysign(x) * (std::f32::consts::LN_2 / 2.0)
 }
 
 /// Logarithm to base 2 of a normal positive number, within 3e-6, by the series of artanh around √2. It is much faster

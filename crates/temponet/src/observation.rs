@@ -8,6 +8,7 @@ use temponet_task::{Job, JobId, System, SystemView, Time};
 
 use crate::advice::{Advice, JobAdvice};
 use crate::feature::{Feature, RowKind};
+use crate::firm::FirmHistory;
 use crate::number::Number;
 use crate::outlook::Outlook;
 use crate::scale::Scale;
@@ -29,9 +30,11 @@ pub struct Observation {
     spare_numbers: Vec<f32>,
     /// Number of jobs that each job row stands for and that may be chosen.
     counts: Vec<u32>,
+    /// Number of rows of ready jobs; those of coming jobs are after them.
+    ready_rows: usize,
     /// Attention bias of each row, the idle row first.
     bias: Vec<f32>,
-    /// Each ready job and its row.
+    /// Each ready job and its row; 0 for one without a row.
     jobs: Vec<(JobId, u32)>,
     /// Sparse attention; none if attention is dense.
     sparsity: Option<Sparsity>,
@@ -43,6 +46,7 @@ pub struct Observation {
     inputs: usize,
     advice: Advice,
     outlook: Outlook,
+    firm: FirmHistory,
     /// Number of jobs and row of each slack bin; working memory.
     bins: Vec<(u32, u32)>,
     /// Open-addressing hash table of (round, row). An entry is valid only in its own round, so the table need not be
@@ -56,6 +60,13 @@ impl Observation {
     /// Prepares for a system. Without this call, the advice of simple schedulers may rest on another system.
     pub fn start(&mut self, system: &System) {
         self.advice.start(system);
+        self.firm.start(system);
+    }
+
+    /// Notes what has happened since the last decision. Each view has to be noted once, also where nothing is read,
+    /// for numbers that rest on the outcomes of earlier jobs.
+    pub fn note(&mut self, view: &SystemView<'_>) {
+        self.firm.note(view);
     }
 
     /// Reads the ready jobs of a view. With `by_job`, or if the tokenizer says so, every job has a row of its own, in
@@ -83,11 +94,7 @@ impl Observation {
                 self.bias[row] += if tokenizer.is_long(bin) { tokenizer.long_slack_reserve } else { 0.0 };
             }
         }
-        if let Some(place) = tokenizer.kind_place() {
-            let kinds = self.tokens.chunks_exact(self.width).map(|token| token[place]);
-            let skipped = self.counts.iter_mut().zip(kinds).filter(|(_, kind)| !tokenizer.may_choose(*kind));
-            skipped.for_each(|(count, _)| *count = 0);
-        }
+        self.counts[self.ready_rows..].fill(0);
     }
 
     /// Reads rows whose token is the slack bin alone, in the order of the bins. Returns the number of urgent jobs.
@@ -109,6 +116,7 @@ impl Observation {
             urgent += if tokenizer.is_urgent(bin) { *count as usize } else { 0 };
         }
         jobs.iter_mut().for_each(|(_, row)| *row = bins[*row as usize].1);
+        self.ready_rows = self.counts.len();
         urgent
     }
 
@@ -132,6 +140,10 @@ impl Observation {
         }
         let mut urgent = 0;
         for place in 0..self.jobs.len() {
+            // What is never chosen while others wait has no row: that it is there changes nothing for the others.
+            if tokenizer.skips_impossible && view.job(self.jobs[place].0).is_impossible(view.now) {
+                continue;
+            }
             // The token is appended as a new row, and removed again if an equal row exists.
             self.push_ready_row(tokenizer, scale, view, place);
             let row = self.counts.len() as u32 + 1;
@@ -148,6 +160,7 @@ impl Observation {
         if by_job {
             self.order_equal_deadlines(view);
         }
+        self.ready_rows = self.counts.len();
         if tokenizer.coming {
             self.push_coming_rows(tokenizer, scale, view);
         }
@@ -185,7 +198,7 @@ impl Observation {
     fn push_row(&mut self, tokenizer: &Tokenizer, scale: &Scale, view: &SystemView<'_>, row: &RowJob<'_>) {
         tokenizer.row(row, view, scale, &mut self.tokens, &mut self.numbers);
         if !tokenizer.numbers.is_empty() {
-            let numbers = self.outlook.facts(row, view, scale).numbers();
+            let numbers = self.outlook.facts(row, view, scale, self.firm.about(row.job.task)).numbers();
             match tokenizer.numbers == Number::ALL {
                 true => self.numbers.extend_from_slice(&numbers),
                 false => self.numbers.extend(tokenizer.numbers.iter().map(|number| numbers[*number as usize])),
@@ -294,14 +307,19 @@ impl Observation {
     }
 
     /// Number of jobs that each job row stands for and that may be chosen, without the idle row. It is 0 for coming
-    /// jobs, and for impossible ones if the tokenizer skips them.
+    /// jobs.
     pub fn counts(&self) -> &[u32] {
         &self.counts
     }
 
-    /// Each ready job with its row, which is counted from 1.
+    /// Each ready job with its row, which is counted from 1; 0 for an impossible job, if the tokenizer skips these.
     pub fn jobs(&self) -> &[(JobId, u32)] {
         &self.jobs
+    }
+
+    /// Whether the jobs of a row, which is counted from 1 or 0 for none, may be chosen.
+    pub fn may_choose(&self, row: u32) -> bool {
+        row.checked_sub(1).is_some_and(|place| self.counts[place as usize] > 0)
     }
 
     /// Number of simple schedulers that would run a ready job; zero if the tokenizer does not ask them.

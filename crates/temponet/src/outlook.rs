@@ -7,6 +7,7 @@
 use temponet_sched::advice::FutureArrivals;
 use temponet_task::{Job, JobId, SystemView, TaskId, Time};
 
+use crate::feature::LOWEST_LEVEL;
 use crate::number::RowFacts;
 use crate::prediction::Prediction;
 use crate::scale::Scale;
@@ -21,7 +22,7 @@ pub(crate) struct Outlook {
     capacity: f64,
     /// What is expected of each ready job, in deadline order.
     predictions: Vec<Prediction>,
-    /// Ready jobs that are not impossible, in deadline order, with the sums of work up to each.
+    /// Ready jobs that are not impossible, in the order of their due dates, with the sums of work up to each.
     ready: Vec<ReadyWork>,
     /// Remaining times of these jobs, the shortest first.
     remaining: Vec<Time>,
@@ -33,12 +34,30 @@ pub(crate) struct Outlook {
     due: Inflow,
 }
 
-/// Sums of remaining work, in units of the scale, over the ready jobs up to one deadline.
+/// Sums of remaining work, in units of the scale, over the ready jobs up to one due date.
 #[derive(Clone, Copy, Debug)]
 struct ReadyWork {
-    deadline: Time,
+    due: Time,
     wcet: f64,
     expected: f64,
+    /// The expected work of each rank of levels and all above it, the highest first; those of no level are last.
+    levels: [f64; LEVELS],
+}
+
+/// Number of ranks of levels that are told apart, that of no level included.
+const LEVELS: usize = LOWEST_LEVEL as usize + 1;
+
+/// Place of a [`crate::feature::Feature::Level`] among the ranks.
+fn level_place(level: u16) -> usize {
+    if level == 0 { LEVELS - 1 } else { usize::from(level - 1).min(LEVELS - 1) }
+}
+
+impl ReadyWork {
+    fn add(&mut self, before: &ReadyWork) {
+        self.wcet += before.wcet;
+        self.expected += before.expected;
+        self.levels.iter_mut().zip(before.levels).for_each(|(level, before)| *level += before);
+    }
 }
 
 impl Outlook {
@@ -53,20 +72,29 @@ impl Outlook {
         let now = view.now;
         self.reserve(view);
         (self.now, self.per_unit, self.capacity) = (now, 1.0 / scale.unit, view.system.capacity());
-        let (mut wcet, mut expected) = (0.0, 0.0);
         for id in ready {
             let job = view.job(id);
-            let prediction = scale.prediction(job, now);
-            self.predictions.push(prediction);
             if job.is_impossible(now) {
+                self.predictions.push(Prediction::default());
                 continue;
             }
-            wcet += job.expected_time_to_finish().0 as f64 * self.per_unit;
-            let own = expected_time(job, now, prediction) * self.per_unit;
-            expected += own;
-            self.densities.push(density(job, scale, own));
-            self.ready.push(ReadyWork { deadline: job.deadline, wcet, expected });
+            let prediction = scale.prediction(job, now);
+            self.predictions.push(prediction);
+            let expected = expected_time(job, now, prediction) * self.per_unit;
+            let wcet = job.expected_time_to_finish().0 as f64 * self.per_unit;
+            let mut levels = [0.0; LEVELS];
+            levels[level_place(scale.level(job))..].fill(expected);
+            self.ready.push(ReadyWork { due: scale.due(job), wcet, expected, levels });
+            self.densities.push(density(job, scale, expected));
             self.remaining.push(job.expected_time_to_finish());
+        }
+        // Jobs come in deadline order, which is not that of due dates where others follow them.
+        if !self.ready.is_sorted_by_key(|work| work.due) {
+            self.ready.sort_by_key(|work| work.due);
+        }
+        for place in 1..self.ready.len() {
+            let before = self.ready[place - 1];
+            self.ready[place].add(&before);
         }
         self.remaining.sort_unstable();
         self.densities.sort_unstable_by(f64::total_cmp);
@@ -77,7 +105,7 @@ impl Outlook {
             let work = arrivals.jobs as f64 * scale.mean_execution(*task) * self.per_unit;
             let is_last = arrivals.first.0.saturating_add(arrivals.gap.0) >= arrivals.end.0;
             let gap = if is_last { f64::INFINITY } else { arrivals.gap.0 as f64 * self.per_unit };
-            let deadline = view.system.tasks()[*task].deadline;
+            let deadline = scale.relative_due(*task, view.system);
             self.released.push(from(arrivals.first), gap, work);
             self.due.push(from(Time(arrivals.first.0.saturating_add(deadline.0))), gap, work);
         }
@@ -109,21 +137,24 @@ impl Outlook {
         self.predictions[place]
     }
 
-    /// Tasks that release a job before the last deadline of the ready jobs that are not impossible, with their next
+    /// Tasks that release a job before the last due date of the ready jobs that are not impossible, with their next
     /// arrivals, the earliest first.
     pub fn coming(&self) -> &[(TaskId, FutureArrivals)] {
-        let last = self.ready.last().map_or(Time::ZERO, |work| work.deadline);
+        let last = self.ready.last().map_or(Time::ZERO, |work| work.due);
         &self.arrivals[..self.arrivals.partition_point(|(_, arrivals)| arrivals.first < last)]
     }
 
-    /// Returns the facts of a row.
-    pub fn facts(&self, row: &RowJob<'_>, view: &SystemView<'_>, scale: &Scale) -> RowFacts {
+    /// Returns the facts of a row, where `firm` is what an (m,k) constraint says about its job.
+    pub fn facts(&self, row: &RowJob<'_>, view: &SystemView<'_>, scale: &Scale, firm: (f32, f32)) -> RowFacts {
         let RowJob { job, at, prediction, .. } = *row;
         let units = |time: Time| time.0 as f64 * self.per_unit;
-        let due = units(job.deadline.saturating_sub(self.now));
-        let until = self.ready.partition_point(|work| work.deadline <= job.deadline);
-        let earlier = self.ready.partition_point(|work| work.deadline < job.deadline);
-        let before = until.checked_sub(1).map_or((0.0, 0.0), |last| (self.ready[last].wcet, self.ready[last].expected));
+        let (date, level) = (scale.due(job), scale.level(job));
+        let due = units(date.saturating_sub(self.now));
+        let until = self.ready.partition_point(|work| work.due <= date);
+        let earlier = self.ready.partition_point(|work| work.due < date);
+        let before = until.checked_sub(1).map(|last| &self.ready[last]);
+        let [wcet, expected_before, level_before] =
+            before.map_or([0.0; 3], |work| [work.wcet, work.expected, work.levels[level_place(level)]]);
         let remaining = job.expected_time_to_finish();
         let shorter = self.remaining.partition_point(|other| *other < remaining);
         let expected = expected_time(job, at, prediction) * self.per_unit;
@@ -131,21 +162,29 @@ impl Outlook {
         let denser = self.densities.len() - self.densities.partition_point(|other| *other <= own_density);
         RowFacts {
             start: units(at.saturating_sub(self.now)),
-            span: job.deadline.signed_sub(at) as f64 * self.per_unit,
+            span: date.signed_sub(at) as f64 * self.per_unit,
             gap: scale.gap(job.task) * self.per_unit,
             wcet: units(job.wcet),
             remaining: [units(remaining), expected, units(job.least_time_to_finish())],
             executed: job.executed.0 as f64 / job.wcet.0.max(1) as f64,
             chance: prediction.chance,
-            work: [before.0, before.1, before.1 + self.due.until(due), self.released.until(due)],
+            work: [
+                wcet,
+                expected_before,
+                expected_before + self.due.until(due),
+                self.released.until(due),
+                level_before,
+            ],
             jobs: [earlier as f64, shorter as f64, self.ready.len() as f64, denser as f64],
             capacity: self.capacity,
             is_running: job.running,
             has_run: job.last_core.is_some(),
             worth: scale.relative_worth(job),
-            level: scale.level(job),
+            level,
             cost: scale.cost(job, view).0,
             rank: scale.rank(job.task),
+            lead: job.deadline.saturating_sub(date).0 as f64 * self.per_unit,
+            firm,
         }
     }
 }
@@ -241,15 +280,17 @@ mod tests {
                 let number = |row: u32, number: Number| observation.real(row)[number as usize];
                 for (id, row) in observation.jobs() {
                     let job = view.job(*id);
+                    assert_eq!(observation.may_choose(*row), !job.is_impossible(view.now));
+                    if *row == 0 {
+                        skipped += 1;
+                        continue;
+                    }
                     let due = (job.deadline - view.now).0 as f64;
                     let others = || view.ready().map(|(_, job)| job).filter(|job| !job.is_impossible(view.now));
                     let work: u64 =
                         others().filter(|other| other.deadline <= job.deadline).map(|other| other.remaining().0).sum();
                     let expected = (work as f64 / (2.0 * due)).min(4.0) as f32;
                     assert!((number(*row, Number::WorkBefore) - expected).abs() < 1e-4);
-                    let is_impossible = job.is_impossible(view.now);
-                    assert_eq!(observation.counts()[*row as usize - 1] > 0, !is_impossible);
-                    skipped += usize::from(is_impossible);
                 }
                 let last =
                     view.ready().filter(|(_, job)| !job.is_impossible(view.now)).map(|(_, job)| job.deadline).max();
@@ -275,6 +316,45 @@ mod tests {
             }
         }
         assert!(coming_rows > 1_000 && skipped > 100, "{coming_rows} {skipped}");
+    }
+
+    /// Numbers of the only job of each task at the start of a run.
+    fn numbers_at_start(set: &TaskSet) -> Vec<[f32; 5]> {
+        let tokenizer = Tokenizer::ahead();
+        let mut engine = Engine::new(set, 1, Time(1_000));
+        assert!(engine.advance(&mut Unobserved));
+        let mut observation = Observation::default();
+        observation.start(&set.system);
+        observation.read(&tokenizer, &Scale::of(&tokenizer, &set.system), &engine.view(), false);
+        let asked = [Number::Due, Number::Lead, Number::LevelBefore, Number::AtStake, Number::Closeness];
+        let of = |row: u32| asked.map(|number| observation.real(row)[number as usize]);
+        let mut jobs: Vec<(TaskId, u32)> =
+            observation.jobs().iter().map(|(id, row)| (engine.view().job(*id).task, *row)).collect();
+        jobs.sort_unstable();
+        jobs.into_iter().map(|(_, row)| of(row)).collect()
+    }
+
+    #[test]
+    fn work_of_lower_levels_is_left_out_and_constraints_are_seen() {
+        let task = |name: &str| Task::periodic(name, Time(100), Time(20));
+        let mut tasks = vec![task("low").with_deadline(Time(40)), task("high").with_deadline(Time(80))];
+        (tasks[1].criticality, tasks[0].mk) = (2, Some((2, 2)));
+        let numbers = numbers_at_start(&TaskSet::new("set", tasks, 1));
+        let [_, _, level_before, at_stake, closeness] = numbers[0];
+        assert_eq!((level_before, at_stake, closeness), (0.5, 1.0, 1.0));
+        let [_, _, level_before, at_stake, closeness] = numbers[1];
+        assert_eq!((level_before, at_stake, closeness), (0.25, 0.0, 0.0), "the job of the lower level does not count");
+    }
+
+    #[test]
+    fn a_job_that_others_follow_is_due_before_its_deadline() {
+        let task = |name: &str| Task::periodic(name, Time(100), Time(20));
+        let mut tasks = vec![task("first"), task("second")];
+        tasks[1].after = vec![TaskId(0)];
+        let [due, lead, ..] = numbers_at_start(&TaskSet::new("set", tasks, 1))[0];
+        let alone = numbers_at_start(&TaskSet::new("set", vec![task("alone").with_deadline(Time(80))], 1))[0];
+        assert_eq!((due, alone[1]), (alone[0], 0.0));
+        assert!(lead > 0.0);
     }
 
     #[test]

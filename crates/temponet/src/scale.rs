@@ -124,6 +124,11 @@ impl Scale {
         self.due_dates.due(job)
     }
 
+    /// Returns the time from the release of a task's jobs to the date by which they have to complete.
+    pub(crate) fn relative_due(&self, task: TaskId, system: &System) -> Time {
+        system.tasks()[task].deadline.saturating_sub(self.due_dates.lead(task))
+    }
+
     /// Returns the [`Feature::Worth`] of a job.
     pub(crate) fn worth(&self, job: &Job) -> u16 {
         // Only jobs of a list differ from their task.

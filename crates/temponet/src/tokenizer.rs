@@ -162,17 +162,6 @@ impl Tokenizer {
         self.continuous.as_ref().map(Continuous::input).or(numbers)
     }
 
-    /// Place of the kind in a token, where it tells which rows may be chosen; none if all may.
-    pub(crate) fn kind_place(&self) -> Option<usize> {
-        let place = self.features.iter().position(|feature| *feature == Feature::Kind)?;
-        (self.coming || self.skips_impossible).then_some(usize::from(self.has_slack_bin()) + place)
-    }
-
-    /// Whether a row of this kind may be chosen.
-    pub(crate) fn may_choose(&self, kind: u16) -> bool {
-        kind == RowKind::Ready as u16 || (kind == RowKind::Impossible as u16 && !self.skips_impossible)
-    }
-
     /// Returns the number of ready jobs that may be chosen. If there are no more than cores, all of them run, and
     /// `jobs` receives them and as many of the others as there are further cores.
     pub fn choosable(&self, view: &SystemView<'_>, jobs: &mut Vec<JobId>) -> usize {

@@ -145,6 +145,7 @@ impl FleetMember {
             past: None,
             ready: Vec::new(),
         };
+        member.observation.start(member.environment.view().system);
         member.skip_forced(episodes, 1.0)?;
         member.observe(episodes);
         Ok(member)
@@ -170,6 +171,7 @@ impl FleetMember {
         while self.environment.ending().is_none() {
             self.ask_teacher();
             let view = self.environment.view();
+            self.observation.note(&view);
             let jobs_of_a_choice = if episodes.speeds > 0 { 1 } else { view.cores() + 1 };
             if episodes.tokenizer.choosable(&view, &mut self.ready) >= jobs_of_a_choice {
                 break;
@@ -217,8 +219,7 @@ impl FleetMember {
     /// `score` is called with the id and the row of each job that may be chosen, in the order of the observation.
     pub fn top_jobs(&self, mut score: impl FnMut(JobId, u32) -> f32) -> Vec<JobId> {
         let view = self.environment.view();
-        let counts = self.observation.counts();
-        let choosable = self.observation.jobs().iter().filter(|(_, row)| counts[*row as usize - 1] > 0);
+        let choosable = self.observation.jobs().iter().filter(|(_, row)| self.observation.may_choose(*row));
         let mut jobs: Vec<_> = choosable.map(|(id, row)| (*id, score(*id, *row))).collect();
         jobs.sort_unstable_by(|(a, score_a), (b, score_b)| {
             let by_deadline = |id: JobId| (view.job(id).deadline, view.job(id).tie());

@@ -1,8 +1,9 @@
 //! Rewards: what completions, misses and other events of a run are worth.
 
 use serde::{Deserialize, Serialize};
+use temponet::stages::LastOutcomes;
 use temponet_sim::{End, Observer};
-use temponet_task::{Arrival, CoreId, Job, Speed, TaskId, TaskSet, Time, Worths};
+use temponet_task::{Arrival, CoreId, Job, Measure, Speed, TaskId, TaskSet, Time, Worths};
 
 /// Reward for meeting and missing deadlines, and for other things. A job's worth is 1 or what [`Reward`] says; the
 /// amounts below are for a worth of 1. All weights are 0 or more.
@@ -124,6 +125,43 @@ pub struct RewardAccumulator {
     history: Vec<(f64, f64, f64)>,
     /// Factor on the reward when it is taken.
     factor: f64,
+    firm: Firm,
+}
+
+/// What windows of (m,k) constraints cost that are lost, where these lead the goal.
+#[derive(Clone, Debug, Default)]
+struct Firm {
+    /// Outcomes of each task; empty if windows cost nothing.
+    outcomes: Vec<Option<LastOutcomes>>,
+    /// Cost of a window: one outweighs a job of every task, as if none were critical.
+    window: f64,
+}
+
+impl Firm {
+    fn new(worth: &JobWorth, set: &TaskSet) -> Firm {
+        let JobWorth::Goal(worths) = worth else { return Firm::default() };
+        let measures = set.goal().measures();
+        let place = |wanted: &[Measure]| measures.iter().position(|measure| wanted.contains(measure));
+        let jobs = place(&[Measure::Met, Measure::Value]).unwrap_or(usize::MAX);
+        if !place(&[Measure::Mk]).is_some_and(|windows| windows < jobs) {
+            return Firm::default();
+        }
+        let outcomes = set.tasks().iter().map(|task| task.mk.map(LastOutcomes::new)).collect();
+        Firm { outcomes, window: set.tasks().iter().map(|task| worths.of(0, task.value)).sum() }
+    }
+
+    /// Cost of losing a window of a task; 0 if it has none.
+    fn window_of(&self, task: TaskId) -> f64 {
+        if self.outcomes.get(task.index()).is_some_and(Option::is_some) { self.window } else { 0.0 }
+    }
+
+    /// Notes the outcome of a job; returns what the windows cost that it loses.
+    fn note(&mut self, task: TaskId, is_met: bool) -> f64 {
+        let Some(Some(outcomes)) = self.outcomes.get_mut(task.index()) else { return 0.0 };
+        let lost = if is_met { 0 } else { outcomes.windows_at_stake() };
+        outcomes.push(is_met);
+        f64::from(lost) * self.window
+    }
 }
 
 impl RewardAccumulator {
@@ -131,10 +169,11 @@ impl RewardAccumulator {
     pub fn new(reward: Reward, unit: f64, set: &TaskSet) -> RewardAccumulator {
         let (job_worth, history) = (JobWorth::new(&reward, set), vec![(0.0, 0.0, 0.0); set.tasks().len()]);
         let energy = if let RewardShape::Energy { weight } = reward.shape { weight } else { 0.0 };
-        let variance = if reward.standardized { unit * squared_worth_per_time(&job_worth, set) } else { 1.0 };
+        let firm = Firm::new(&job_worth, set);
+        let variance = if reward.standardized { unit * squared_worth_per_time(&job_worth, &firm, set) } else { 1.0 };
         let factor = if variance.is_normal() { variance.sqrt().recip() } else { 1.0 };
         let (total, possible, due_by) = (0.0, 0.0, Time::NEVER);
-        RewardAccumulator { reward, unit, job_worth, total, possible, due_by, energy, history, factor }
+        RewardAccumulator { reward, unit, job_worth, total, possible, due_by, energy, history, factor, firm }
     }
 
     /// Returns an empty accumulator for the same set that scores a model: as [`RewardAccumulator::on_time_only`], less
@@ -163,6 +202,7 @@ impl RewardAccumulator {
             energy: 0.0,
             history,
             factor: 1.0,
+            firm: Firm::default(),
         }
     }
 
@@ -201,10 +241,13 @@ impl RewardAccumulator {
     }
 }
 
-/// Returns the sum of the squared worths of the jobs that a set releases per nanosecond in the mean.
-fn squared_worth_per_time(worth: &JobWorth, set: &TaskSet) -> f64 {
-    let square = |criticality: u8, value: f64| worth.of_job(criticality, value).powi(2);
-    let each = set.tasks().iter().zip(set.system.mean_utilizations()).map(|(task, utilization)| {
+/// Returns the sum of the squared worths of the jobs that a set releases per nanosecond in the mean, each with one
+/// window that it may lose.
+fn squared_worth_per_time(worth: &JobWorth, firm: &Firm, set: &TaskSet) -> f64 {
+    let tasks = set.system.task_ids().zip(set.tasks()).zip(set.system.mean_utilizations());
+    let each = tasks.map(|((id, task), utilization)| {
+        let window = firm.window_of(id);
+        let square = |criticality: u8, value: f64| (worth.of_job(criticality, value) + window).powi(2);
         let squared = match &task.arrival {
             Arrival::Listed(jobs) => {
                 jobs.iter().map(|job| square(job.criticality, job.value)).sum::<f64>() / jobs.len().max(1) as f64
@@ -243,6 +286,7 @@ impl Observer for RewardAccumulator {
             return;
         }
         self.possible += worth;
+        let windows = self.firm.note(job.task, end == End::Completed && now <= job.deadline);
         if end == End::Completed && now <= job.deadline {
             let early = (job.deadline - now).0 as f64 / relative;
             self.total += match self.reward.shape {
@@ -257,8 +301,8 @@ impl Observer for RewardAccumulator {
             };
             self.total -= match self.reward.shape {
                 RewardShape::NoPenalty => 0.0,
-                RewardShape::Lateness { weight } => worth + weight * late,
-                _ => worth,
+                RewardShape::Lateness { weight } => worth + windows + weight * late,
+                _ => worth + windows,
             };
         }
     }
@@ -323,6 +367,24 @@ mod tests {
         let missed = end_job(&mut rewards, TaskId(0), 3, End::Aborted);
         assert!((missed + 1.6f64.sqrt().recip()).abs() < 1e-12, "{missed}");
         assert_eq!(share(reward, 0), 0.5, "a share is one of whole jobs");
+    }
+
+    #[test]
+    fn a_miss_costs_the_windows_that_it_loses_where_they_lead_the_goal() {
+        let mut set = set();
+        set.system.tasks_mut()[0].mk = Some((2, 3));
+        let misses = Reward { shape: RewardShape::Misses, ..Reward::default() };
+        let mut rewards = RewardAccumulator::new(misses, 1.0, &set);
+        let job = -end_job(&mut rewards, TaskId(0), 3, End::Aborted);
+        // The second miss in a row loses the window with the first one in front and the one between.
+        let second = -end_job(&mut rewards, TaskId(0), 3, End::Aborted);
+        let window = (second - job) / 2.0;
+        let one_of_each: f64 = set.tasks().iter().map(|task| set.goal().worths(set.tasks()).of(0, task.value)).sum();
+        assert!((window - one_of_each).abs() < 1e-9, "{window}");
+        assert_eq!(end_job(&mut rewards, TaskId(0), 3, End::Completed), 0.0);
+        let stated = Reward { by_value: Some(false), ..misses };
+        let mut rewards = RewardAccumulator::new(stated, 1.0, &set);
+        assert_eq!([(); 2].map(|()| end_job(&mut rewards, TaskId(0), 3, End::Aborted)), [-1.0; 2]);
     }
 
     #[test]

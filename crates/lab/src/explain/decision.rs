@@ -8,6 +8,7 @@ use crate::advice::Decider;
 use crate::comparison::listed;
 use crate::guarantee::Guaranteed;
 use crate::roster::SHIELDED;
+use temponet::stages::Observation;
 use temponet_sched::global_edf;
 use temponet_sched::shield::{Guarantee, Role};
 use temponet_sim::{Engine, SimError, Unobserved};
@@ -59,10 +60,13 @@ pub fn explain_at(run: ModelRun<'_>, at: Time) -> Result<Option<ExplainedDecisio
     scheduler.start(&system).map_err(SimError::NotApplicable)?;
     plain.start(&system).map_err(SimError::NotApplicable)?;
     edf.start(&system).map_err(SimError::NotApplicable)?;
+    let mut observation = Observation::default();
+    observation.start(&system);
     let mut engine = Engine::new(set, seed, horizon);
     let [mut done, mut wanted, mut earliest] = [(); 3].map(|()| Assignment::default());
     while engine.advance(&mut Unobserved) {
         let view = engine.view();
+        observation.note(&view);
         for assignment in [&mut done, &mut wanted, &mut earliest] {
             assignment.reset(set.cores());
         }
@@ -71,7 +75,7 @@ pub fn explain_at(run: ModelRun<'_>, at: Time) -> Result<Option<ExplainedDecisio
         edf.decide(&view, &mut earliest);
         if view.now >= at && !view.active.is_empty() {
             let names = |assignment: &Assignment| assignment.cores().iter().map(|job| name(&view, *job)).collect();
-            let network = explain(model, &view, &wanted);
+            let network = explain(model, &mut observation, &view, &wanted);
             return Ok(Some(ExplainedDecision {
                 network,
                 done: names(&done),

@@ -97,10 +97,15 @@ pub struct RowLine {
     pub q: f32,
 }
 
-/// Returns what the model sees in a view. `chosen` is the assignment that it made there.
-pub fn explain(model: &Model, view: &SystemView<'_>, chosen: &Assignment) -> Explanation {
+/// Returns what the model sees in a view, with an observation that has noted all views up to this one. `chosen` is the
+/// assignment that the model made there.
+pub fn explain(
+    model: &Model,
+    observation: &mut Observation,
+    view: &SystemView<'_>,
+    chosen: &Assignment,
+) -> Explanation {
     let scale = Scale::of(&model.tokenizer, view.system);
-    let mut observation = Observation::default();
     observation.read(&model.tokenizer, &scale, view, false);
     let trace = reference(&model.weights, &observation.rows());
     let core_of = |id: JobId| chosen.cores().iter().position(|core| *core == Some(id));
@@ -115,9 +120,9 @@ pub fn explain(model: &Model, view: &SystemView<'_>, chosen: &Assignment) -> Exp
             remaining_ns: job.remaining().0,
             estimate_ns: job.estimate.map(|estimate| [estimate.median().0, estimate.high().0]),
             row: *row,
-            q: trace.q[*row as usize],
+            q: if *row == 0 { f32::NEG_INFINITY } else { trace.q[*row as usize] },
             core: core_of(*id),
-            attention: last.get(*row as usize).copied().unwrap_or(0.0),
+            attention: last.get(*row as usize).copied().filter(|_| *row > 0).unwrap_or(0.0),
         }
     };
     let mut jobs: Vec<JobLine> = observation.jobs().iter().map(line).collect();
@@ -134,7 +139,7 @@ pub fn explain(model: &Model, view: &SystemView<'_>, chosen: &Assignment) -> Exp
     Explanation {
         now_ns: view.now.0,
         idle_q: (!model.never_idles()).then_some(trace.q[0]),
-        kept: kept(model, view, &observation, &trace.q),
+        kept: kept(model, view, observation, &trace.q),
         rows: (1..=observation.distinct() as u32).map(row).collect(),
         entropy_bits: (0..layers).map(|layer| entropy(&trace, layer)).collect(),
         alignment: alignment(&trace, layers - 1, &chosen_rows),
@@ -150,7 +155,7 @@ fn kept(model: &Model, view: &SystemView<'_>, observation: &Observation, q: &[f3
     mapper.staying = staying;
     assignment.reset(view.cores());
     if view.active.len() > view.cores() {
-        let jobs = observation.jobs().iter().map(|(id, row)| (*id, q[*row as usize]));
+        let jobs = observation.jobs().iter().filter(|(_, row)| *row > 0).map(|(id, row)| (*id, q[*row as usize]));
         let idle = model.threshold(q[0]);
         mapper.assign(Mapping::Greedy, jobs, idle, view, &mut assignment);
     }

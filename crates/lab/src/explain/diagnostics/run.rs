@@ -170,11 +170,13 @@ impl<'a> RunDiagnostics<'a> {
     pub fn new(model: &'a Model, system: &System, others: &[&str]) -> RunDiagnostics<'a> {
         let layers = model.weights.architecture.layers;
         let named = |name: &&str| SchedulerAgreement { scheduler: name.to_string(), agreement: Agreement::default() };
+        let mut observation = Observation::default();
+        observation.start(system);
         RunDiagnostics {
             model,
             scale: Scale::of(&model.tokenizer, system),
             greatest_wcet: system.tasks().iter().map(|task| task.wcet.0).max().unwrap_or(1).max(1) as f64,
-            observation: Observation::default(),
+            observation,
             contested: 0,
             alignment: Moments::default(),
             top: Default::default(),
@@ -195,6 +197,7 @@ impl<'a> RunDiagnostics<'a> {
     /// Adds a decision: what the network chose, and what the others would have chosen. Decisions without a ready job,
     /// or for which the network has no finite answer, do not count.
     pub fn add(&mut self, view: &SystemView<'_>, chosen: &Assignment, others: &[Assignment]) {
+        self.observation.note(view);
         if view.active.is_empty() {
             return;
         }
@@ -213,6 +216,9 @@ impl<'a> RunDiagnostics<'a> {
         let heads = super::maps(&trace, last).map(|map| f64::from(entropy_of(&map.weights[0])));
         self.decision_entropy.add(heads.sum::<f64>() / self.model.weights.architecture.heads as f64);
         let ready = self.ready(view, chosen, &attention, &trace.q);
+        if ready.is_empty() {
+            return;
+        }
         self.decisions += 1;
         let is_contested = ready.len() > view.cores() && view.system.core_ids().any(|core| !view.is_held(core));
         self.contested += u64::from(is_contested);
@@ -243,7 +249,8 @@ impl<'a> RunDiagnostics<'a> {
                 is_chosen: chosen.cores().contains(&Some(*id)),
             }
         };
-        let mut ready: Vec<ReadyJob> = self.observation.jobs().iter().map(line).collect();
+        let rows = self.observation.jobs().iter().filter(|(_, row)| *row > 0);
+        let mut ready: Vec<ReadyJob> = rows.map(line).collect();
         ready.sort_by(|a, b| b.attention.total_cmp(&a.attention).then(a.order.cmp(&b.order)));
         ready
     }
