@@ -11,7 +11,7 @@ use temponet::stages::{Observation, Scale, Tokenizer, core_speed};
 use temponet_sched::SpecError;
 use temponet_sim::generate::GenerateError;
 use temponet_sim::{SimError, is_for_evaluation, mixed_seed};
-use temponet_task::{Assignment, JobId, NotApplicable, Scheduler, Time};
+use temponet_task::{Arrival, Assignment, JobId, ListedJob, NotApplicable, Scheduler, Task, TaskSet, Time};
 
 use crate::base_scheduler::best_base_scheduler;
 use crate::environment::{Ending, Environment, EnvironmentSettings};
@@ -61,8 +61,12 @@ pub struct Episodes {
     /// Period of additional decision points, the paper's tick, in the same unit; `None` leaves only the simulator's
     /// events.
     pub tick: Option<f64>,
-    /// Discount per unit of time, 0 to 1.
+    /// Discount per unit of time, 0 to 1, unless there is a horizon.
     pub gamma: f64,
+    /// Time in which the weight of a reward falls to 1/e, in mean relative deadlines of the set.
+    pub horizon: Option<f64>,
+    /// Least length of an episode in mean relative deadlines of the set.
+    pub deadlines: f64,
     /// Name of the teacher, a scheduler or [`crate::OPTIMUM`], that is asked at every decision point what it would do;
     /// `None` asks nobody.
     pub teacher: Option<String>,
@@ -75,9 +79,9 @@ pub struct Episodes {
 impl Episodes {
     /// Creates episodes without teacher, planner and speeds.
     pub fn new(source: TaskSetSource, tokenizer: Tokenizer, settings: EpisodeSettings) -> Episodes {
-        let EpisodeSettings { length, tick, gamma, reward } = settings;
-        let tokenizer = Arc::new(tokenizer);
-        Episodes { source, tokenizer, reward, length, tick, gamma, teacher: None, planner: None, speeds: 0 }
+        let EpisodeSettings { length, tick, gamma, horizon, deadlines, reward } = settings;
+        let (tokenizer, teacher, planner) = (Arc::new(tokenizer), None, None);
+        Episodes { source, tokenizer, reward, length, tick, gamma, horizon, deadlines, teacher, planner, speeds: 0 }
     }
 }
 
@@ -98,6 +102,8 @@ pub struct ChoiceOutcome {
 /// one episode after the other.
 pub struct FleetMember {
     environment: Environment,
+    /// Discount per unit of the set's scale.
+    gamma: f64,
     observation: Observation,
     assignment: Assignment,
     teacher: Option<Box<dyn Scheduler>>,
@@ -131,10 +137,11 @@ const TRIALS: u64 = 0x0E57_0000;
 
 impl FleetMember {
     fn new(episodes: &Episodes, seed: u64) -> Result<FleetMember, FleetError> {
-        let Begun { environment, teacher, planner } = begin(episodes, seed, 0)?;
+        let Begun { environment, gamma, teacher, planner } = begin(episodes, seed, 0)?;
         let (observation, assignment, advice) = (Observation::default(), Assignment::default(), Assignment::default());
         let mut member = FleetMember {
             environment,
+            gamma,
             observation,
             assignment,
             teacher,
@@ -182,7 +189,7 @@ impl FleetMember {
             self.assignment.reset(view.cores());
             self.assignment.place(&view, &self.ready);
             let step = self.environment.act(&mut self.assignment)?;
-            discount *= episodes.gamma.powf(step.elapsed);
+            discount *= self.gamma.powf(step.elapsed);
             reward += discount * step.reward;
         }
         Ok((reward, discount))
@@ -279,7 +286,7 @@ impl FleetMember {
         }
         let (now, unit) = (view.now, self.environment.scale().unit);
         let step = self.environment.act(&mut self.assignment)?;
-        let first = episodes.gamma.powf(step.elapsed);
+        let first = self.gamma.powf(step.elapsed);
         let (later, discount) = self.skip_forced(episodes, first)?;
         self.observe(episodes);
         let elapsed = (self.environment.view().now - now).0 as f64 / unit;
@@ -290,8 +297,8 @@ impl FleetMember {
     pub fn restart(&mut self, episodes: &Episodes) -> Result<(), FleetError> {
         for _ in 0..MAX_EMPTY {
             self.episode += 1;
-            let Begun { environment, teacher, planner } = begin(episodes, self.seed, self.episode)?;
-            (self.environment, self.teacher, self.planner) = (environment, teacher, planner);
+            let Begun { environment, gamma, teacher, planner } = begin(episodes, self.seed, self.episode)?;
+            (self.environment, self.gamma, self.teacher, self.planner) = (environment, gamma, teacher, planner);
             self.past = None;
             self.observation.start(self.environment.view().system);
             self.skip_forced(episodes, 1.0)?;
@@ -313,6 +320,7 @@ const MAX_EMPTY: usize = 50;
 /// The beginning of an episode.
 struct Begun {
     environment: Environment,
+    gamma: f64,
     teacher: Option<Box<dyn Scheduler>>,
     planner: Option<Planner>,
 }
@@ -325,7 +333,9 @@ fn begin(episodes: &Episodes, seed: u64, episode: u64) -> Result<Begun, FleetErr
     }
     let scale = Scale::of(&episodes.tokenizer, &set.system);
     let units = |units: f64| Time((scale.unit * units).min(Time::MAX_INPUT.0 as f64) as u64).max(Time(1));
-    let (horizon, tick) = (units(episodes.length), episodes.tick.map(units));
+    let deadline = mean_deadline(&set) / scale.unit;
+    let (horizon, tick) = (units(episodes.length.max(episodes.deadlines * deadline)), episodes.tick.map(units));
+    let gamma = episodes.horizon.map_or(episodes.gamma, |horizon| (-1.0 / (horizon * deadline)).exp());
     let mut found = None;
     if let Some(name) = &episodes.teacher {
         let mut teacher = teacher(name, &set, mix(seed, 1), horizon)?;
@@ -345,7 +355,20 @@ fn begin(episodes: &Episodes, seed: u64, episode: u64) -> Result<Begun, FleetErr
         }
         None => None,
     };
-    Ok(Begun { environment: environment(mix(seed, 1)), teacher: found, planner })
+    Ok(Begun { environment: environment(mix(seed, 1)), gamma, teacher: found, planner })
+}
+
+/// Returns the mean relative deadline of the tasks in nanoseconds, at least 1.
+fn mean_deadline(set: &TaskSet) -> f64 {
+    let of_list = |jobs: &[ListedJob]| {
+        let sum: f64 = jobs.iter().map(|job| (job.deadline - job.release).0 as f64).sum();
+        sum / jobs.len().max(1) as f64
+    };
+    let deadline = |task: &Task| match &task.arrival {
+        Arrival::Listed(jobs) => of_list(jobs),
+        _ => task.deadline.0 as f64,
+    };
+    (set.tasks().iter().map(deadline).sum::<f64>() / set.tasks().len().max(1) as f64).max(1.0)
 }
 
 /// Environments whose samples one thread copies at a time: that takes about a microsecond each.
@@ -391,6 +414,25 @@ mod tests {
         z = undo_shift(z, 31).wrapping_mul(inverse(0x94D0_49BB_1331_11EB));
         z = undo_shift(z, 27).wrapping_mul(inverse(0xBF58_476D_1CE4_E5B9));
         undo_shift(z, 30).wrapping_sub(0x9E37_79B9_7F4A_7C15)
+    }
+
+    #[test]
+    fn rewards_fade_and_episodes_end_by_the_deadlines_of_their_set() {
+        let ms = Time::from_ms;
+        let task = |period: u64| Task::periodic(format!("every {period} ms"), ms(period), ms(5));
+        let set = Arc::new(TaskSet::new("s", vec![task(10), task(10), task(70)], 1));
+        let settings =
+            EpisodeSettings { length: 3.0, horizon: Some(2.0), deadlines: 4.0, ..EpisodeSettings::default() };
+        let episodes = Episodes::new(TaskSetSource::Fixed(set), Tokenizer::ahead(), settings);
+        // The mean deadline, 30 ms, is six times the median wcet.
+        let Begun { gamma, mut environment, .. } = begin(&episodes, 5, 0).unwrap();
+        assert!((gamma - (-1.0f64 / 12.0).exp()).abs() < 1e-12, "{gamma}");
+        let mut assignment = Assignment::default();
+        while environment.ending().is_none() {
+            assignment.reset(1);
+            environment.act(&mut assignment).unwrap();
+        }
+        assert_eq!(environment.view().now, ms(120));
     }
 
     #[test]

@@ -28,13 +28,15 @@ impl Recipe {
         let positive = [
             ("episode.length", self.episode.length),
             ("episode.tick", self.episode.tick.unwrap_or(1.0)),
+            ("episode.horizon", self.episode.horizon.unwrap_or(1.0)),
             ("optimizer.rate", self.optimizer.rate),
             ("optimizer.clip", self.optimizer.clip),
             ("validation.length", self.validation.length),
         ];
         let adam = &self.optimizer.adam;
         let shares = [("episode.gamma", self.episode.gamma), ("adam.beta1", adam.beta1), ("adam.beta2", adam.beta2)];
-        let amounts = [("adam.epsilon", adam.epsilon), ("adam.weight_decay", adam.weight_decay)];
+        let deadlines = ("episode.deadlines", self.episode.deadlines);
+        let amounts = [deadlines, ("adam.epsilon", adam.epsilon), ("adam.weight_decay", adam.weight_decay)];
         let whole = [("validation.runs", self.validation.runs)];
         let problem = not_positive(&positive).or_else(|| not_a_share(&shares)).or_else(|| negative(&amounts));
         if let Some(problem) = problem.or_else(|| not_whole(&whole)).or_else(|| self.episode.reward.problem()) {

@@ -76,14 +76,26 @@ pub struct EpisodeSettings {
     pub tick: Option<f64>,
     /// Discount per median wcet of time, 0 to 1; default 0.97.
     pub gamma: f64,
+    /// Time in which the weight of a reward falls to 1/e, in mean relative deadlines of the set, positive; it replaces
+    /// `gamma`. A discount by wcets makes everything worthless that is due in many of them. `None` by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub horizon: Option<f64>,
+    /// Mean relative deadlines of the set that an episode lasts at least, 0 or more; default 0.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub deadlines: f64,
     /// Reward; by default 1 for a job that meets its deadline and −1 for a miss.
     pub reward: Reward,
 }
 
 impl Default for EpisodeSettings {
     fn default() -> Self {
-        EpisodeSettings { length: 200.0, tick: None, gamma: 0.97, reward: Reward::default() }
+        let (horizon, deadlines, reward) = (None, 0.0, Reward::default());
+        EpisodeSettings { length: 200.0, tick: None, gamma: 0.97, horizon, deadlines, reward }
     }
+}
+
+fn is_zero(number: &f64) -> bool {
+    *number == 0.0
 }
 
 /// Settings of the optimizer.
