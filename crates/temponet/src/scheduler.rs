@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use temponet_infer::NetworkError;
 use temponet_sched::shield::{Role, Shield, ShieldCounters};
+use temponet_task::{Assignment, Scheduler, SystemView};
 
 use crate::learned::{Learned, Options};
 use crate::tuning::{Choice, Choices, Portfolio};
@@ -89,4 +90,19 @@ impl std::fmt::Debug for Temponet {
 
 impl temponet_task::Wrapper for Temponet {
     temponet_task::wraps!(shielded: Shield<Portfolio>);
+
+    /// Where nothing is guaranteed and a simple scheduler is followed, that one decides alone, as it does without a
+    /// shield: it was chosen for what it does by itself.
+    fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        if self.shielded.why_disarmed().is_some() && !self.shielded.inner().is_network() {
+            self.shielded.step_aside(view, assignment);
+        } else {
+            Scheduler::decide(&mut self.shielded, view, assignment);
+        }
+    }
+
+    /// Decides, as the shield does.
+    fn watch(&mut self, view: &SystemView<'_>, scratch: &mut Assignment) {
+        Scheduler::decide(self, view, scratch);
+    }
 }

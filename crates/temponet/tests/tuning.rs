@@ -176,6 +176,30 @@ fn a_lower_level_that_is_not_guaranteed_is_not_given_up() {
 }
 
 #[test]
+fn others_are_tried_where_the_winner_loses_critical_jobs() {
+    // mllf wins the race and then loses some jobs of level 2; edzl and others lose none of them, and a seventh less of
+    // level 1 than muf.
+    let level = |criticality: u8, task: Task| task.with_criticality(criticality);
+    let early = |task: Task, bcet| task.with_bcet(ms(bcet)).with_execution(ExecutionModel::Uniform);
+    let tasks = vec![
+        level(3, Task::periodic("a3", ms(20), ms(15)).with_jitter(ms(25))),
+        level(3, Task::periodic("a3b", ms(30), ms(8))),
+        level(2, early(Task::periodic("b2", ms(40), ms(16)), 6)),
+        level(1, early(Task::periodic("c1", ms(10), ms(5)), 2)),
+        early(Task::periodic("d0", ms(25), ms(12)), 3),
+    ];
+    let set = TaskSet::new("levels", tasks, 2);
+    for (seed, is_shielded) in [(0, true), (11, true), (12, false)] {
+        let settings = Settings { seed: Settings::SHIELDED.seed + seed, is_shielded, ..Settings::SHIELDED };
+        let choice = choose(&set.system, &Candidate::classical(&set.system), settings);
+        assert_ne!(choice.name, "muf", "{choice}");
+        let service = choice.service.as_ref().filter(|service| service.name == choice.name);
+        let lead = service.and_then(|service| service.lead.as_ref()).map(|lead| lead.measure.as_str());
+        assert_eq!(lead, Some("criticality 1"), "{choice}");
+    }
+}
+
+#[test]
 fn the_network_does_not_run_where_a_simple_candidate_loses_nothing() {
     // Two of three tasks run at once, and the third one has time enough afterwards.
     let short = |task: Task| task.with_bcet(Time(1)).with_execution(ExecutionModel::Uniform);
@@ -335,4 +359,36 @@ fn without_tuning_the_network_is_followed() {
     let mut scheduler = Temponet::new(Model::built_in().unwrap().into(), options).unwrap();
     scheduler.start(&set).unwrap();
     assert_eq!((scheduler.followed(), scheduler.choice().unwrap().why), (Some(NETWORK), Why::Off));
+}
+
+#[test]
+fn where_nothing_is_guaranteed_a_simple_scheduler_decides_as_it_does_alone() {
+    let mut firm = TaskSet::new(
+        "firm",
+        vec![
+            Task::periodic("a", ms(10), ms(5)).with_mk(Some((2, 3))),
+            Task::periodic("b", ms(15), ms(7)).with_mk(Some((1, 2))),
+            Task::periodic("c", ms(20), ms(8))
+                .with_mk(Some((3, 5)))
+                .with_bcet(ms(4))
+                .with_execution(ExecutionModel::Uniform),
+        ],
+        1,
+    );
+    let mut costly = firm.clone();
+    costly.system.set_costs(Costs { decision: Time::from_us(20), ..Costs::default() });
+    firm.system.set_on_miss(OnMiss::Continue);
+    let schedule = |set: &TaskSet, scheduler: &mut dyn Scheduler| {
+        let mut recorder = Recorder::until(ms(3_000));
+        simulate(set, 1, ms(3_000), scheduler, &mut recorder).unwrap();
+        recorder.slices
+    };
+    for set in [firm, costly] {
+        let mut learned = Temponet::built_in().unwrap();
+        let mut tuned = Portfolio::classical(Tuning::Online, Settings::BARE);
+        let (behind_shield, alone) = (schedule(&set, &mut learned), schedule(&set, &mut tuned));
+        assert!(matches!(learned.shield_role(), temponet::Role::Disarmed(_)));
+        assert_eq!((learned.followed(), tuned.followed()), (Some("mk-dbp"), Some("mk-dbp")));
+        assert_eq!(behind_shield, alone);
+    }
 }

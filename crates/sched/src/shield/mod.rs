@@ -8,7 +8,8 @@
 //! - *Stand-in.* If everything fits on several cores, but the tasks cannot be divided among them, a scheduler that is
 //!   proved to meet every deadline decides.
 //! - *Disarmed.* Where nothing is proved the inner scheduler decides.
-//! - *Always.* An impossible job never takes a core from a job that can still meet its deadline.
+//! - *Always.* An impossible job never takes a core from a job that can still meet its deadline, unless the caller lets
+//!   the shield step aside.
 //!
 //! Statement, proof and premises in words: `docs/shield.md`.
 //!
@@ -103,9 +104,21 @@ impl<S: Scheduler> Shield<S> {
         self.counters
     }
 
+    /// Lets the scheduler behind the shield decide as if there were no shield, for callers that find nothing
+    /// guaranteed ([`Shield::why_disarmed`]). Impossible jobs do not make way.
+    pub fn step_aside(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
+        self.counters.decisions += 1;
+        self.inner.decide(view, assignment);
+    }
+
     /// The scheduler behind the shield.
     pub fn inner(&self) -> &S {
         &self.inner
+    }
+
+    /// The scheduler without its shield.
+    pub fn into_inner(self) -> S {
+        self.inner
     }
 
     /// Whether the guarantee holds at present for every job of the guaranteed tasks.

@@ -24,7 +24,7 @@ use super::candidates::Candidate;
 use super::choice::{Choice, Why};
 use super::contest::Contestant;
 use super::guard::{Guard, MOST_EFFORT};
-use super::race::{EVIDENCE, Jobs, Race, Stays, best, run};
+use super::race::{EVIDENCE, Jobs, Race, Stays, in_order, run};
 
 /// Chance of a false lead in either direction, over all measures and rivals.
 const CHANCE: f64 = 0.025;
@@ -32,7 +32,7 @@ const CHANCE: f64 = 0.025;
 /// Factor on the effort of a final whose result is open.
 const LONGER: u64 = 3;
 /// Number of simple candidates in their final, beside the guard.
-const FINALISTS: usize = 4;
+pub(super) const FINALISTS: usize = 4;
 
 /// Whether the candidates of a system are ranked by its whole goal.
 pub(super) fn applies(goal: &Goal) -> bool {
@@ -143,14 +143,12 @@ struct Order<'b, 'a> {
 impl<'b, 'a> Order<'b, 'a> {
     fn of(goal: &'b Goal, racing: &'b [Contestant<'a>]) -> Order<'b, 'a> {
         let all: Vec<Vec<Vec<f64>>> = racing.iter().map(|one| one.scores(goal, usize::MAX)).collect();
-        let mut left: Vec<usize> = (0..racing.len()).collect();
-        let mut order = Order { goal, contestants: Vec::new(), scores: Vec::new() };
-        while let Some(next) = best(goal, &all, left.iter().copied()) {
-            left.retain(|place| *place != next);
-            order.contestants.push(&racing[next]);
-            order.scores.push(all[next].clone());
+        let places = in_order(goal, &all);
+        Order {
+            goal,
+            contestants: places.iter().map(|place| &racing[*place]).collect(),
+            scores: places.iter().map(|place| all[*place].clone()).collect(),
         }
-        order
     }
 
     /// The first contestant that no other one is ahead of with certainty.

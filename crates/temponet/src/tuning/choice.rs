@@ -207,7 +207,8 @@ impl Choice {
         let (name, behind) = (spoken(name), lead.as_ref().filter(|lead| lead.difference < 0.0));
         match (behind, open.first()) {
             (Some(lead), _) => {
-                format!("{name} is {} behind {guard}", points(-lead.difference, lead.ci95, &lead.measure))
+                let chance = if lead.may_be_chance() { ", which may be chance" } else { "" };
+                format!("{name} is {} behind {guard}{chance}", points(-lead.difference, lead.ci95, &lead.measure))
             }
             (None, Some(level)) => {
                 let gain = lead.as_ref().map_or(String::new(), |lead| {

@@ -64,8 +64,7 @@ impl<'a> Contestant<'a> {
     /// Puts a candidate on the course; `None` if it does not apply to the system.
     pub fn new(candidate: &'a Candidate, course: &Course<'_>) -> Option<Contestant<'a>> {
         let bare = candidate.scheduler()?;
-        let mut scheduler: Box<dyn Scheduler> = if course.is_shielded { Box::new(Shield::new(bare)) } else { bare };
-        scheduler.start(course.system).ok()?;
+        let scheduler = if course.is_shielded { shielded(candidate, bare, course)? } else { started(bare, course)? };
         let horizon = course.end(course.most_blocks.saturating_sub(1));
         Some(Contestant {
             candidate,
@@ -148,6 +147,19 @@ impl<'a> Contestant<'a> {
         let counted = self.blocks.counted();
         pseudo_values(&counted[..blocks.min(counted.len())], goal)
     }
+}
+
+fn started<S: Scheduler>(mut scheduler: S, course: &Course<'_>) -> Option<S> {
+    scheduler.start(course.system).ok()?;
+    Some(scheduler)
+}
+
+/// Starts a scheduler behind the shield. Where nothing is guaranteed, a simple candidate decides alone, as in
+/// [`crate::Temponet`].
+fn shielded(candidate: &Candidate, bare: Box<dyn Scheduler>, course: &Course<'_>) -> Option<Box<dyn Scheduler>> {
+    let shield = started(Shield::new(bare), course)?;
+    let is_alone = matches!(candidate, Candidate::Classical(_)) && shield.why_disarmed().is_some();
+    Some(if is_alone { shield.into_inner() } else { Box::new(shield) })
 }
 
 /// Jackknife pseudo-values of the goal's measures, one row per block.

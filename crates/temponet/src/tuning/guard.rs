@@ -5,6 +5,9 @@
 //! gain is not given up for a loss that was never seen either: where too few jobs of a level were simulated, more are,
 //! and what is then still open at a higher level is weighed against what is certain at a lower one, each as a share of
 //! its own level.
+//!
+//! That the winner of the race loses critical jobs says nothing of the others, which may differ from it only there. So
+//! the next ones are tried before the guard is followed.
 
 use serde::{Deserialize, Serialize};
 use temponet_sched::catalog::Mark;
@@ -14,6 +17,7 @@ use temponet_sim::statistics::{margin, rule_of_three};
 use temponet_task::{Goal, Measure, System, Task};
 
 use super::Settings;
+use super::by_ranking::FINALISTS;
 use super::candidates::Candidate;
 use super::contest::Contestant;
 use super::race::{EVIDENCE, Jobs, Race, Stays, guarantees, run};
@@ -61,6 +65,13 @@ pub struct Lead {
     pub ci95: f64,
 }
 
+impl Lead {
+    /// Whether chance alone would explain the difference.
+    pub(super) fn may_be_chance(&self) -> bool {
+        self.difference.abs() <= self.ci95
+    }
+}
+
 /// A level of which too few jobs were simulated.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OpenLevel {
@@ -86,6 +97,9 @@ impl Service {
     /// `None` if more jobs are not what is lacking.
     pub(super) fn lacks(&self) -> Option<u64> {
         let is_behind = self.lead.as_ref().is_some_and(|lead| lead.difference < 0.0);
+        if is_behind && self.lead.as_ref().is_some_and(Lead::may_be_chance) {
+            return Some(MOST_EFFORT);
+        }
         let fewest = self.open.iter().map(|level| level.jobs).min().filter(|_| !self.is_as_good && !is_behind)?;
         Some(ENOUGH.div_ceil(fewest.max(1)).clamp(2, MOST_EFFORT))
     }
@@ -123,6 +137,26 @@ impl<'a> Guard<'a> {
         longer.unwrap_or(first)
     }
 
+    /// Lets those that came next in a race run against the guard, all on the same jobs. Returns the best of those that
+    /// serve the critical jobs as well as the guard, and the race that showed it; `None` if none does.
+    pub fn tries_others(
+        &self,
+        system: &System,
+        jobs: Jobs<'_>,
+        others: &[&'a Candidate],
+        settings: Settings,
+    ) -> Option<(Service, Race<'a>)> {
+        let goal = system.goal();
+        let challengers = others.iter().copied().filter(|one| one.name() != self.candidate.name()).take(FINALISTS);
+        let all: Vec<&Candidate> = challengers.chain([self.candidate]).collect();
+        let settings = settings.times(MOST_EFFORT).unwrap_or(settings);
+        let race = run(system, jobs, &all, &settings, Stays::Everybody).ok()?;
+        let is_as_good =
+            |one: &Contestant<'_>| one.name() != self.candidate.name() && self.service(goal, &race, one).is_as_good();
+        let service = self.service(goal, &race, race.best(goal, is_as_good)?);
+        Some((service, race))
+    }
+
     fn refused(&self, name: &str, is_as_good: bool) -> Service {
         let guard = self.candidate.name().into();
         Service { name: name.into(), guard, lead: None, open: Vec::new(), is_as_good }
@@ -142,7 +176,8 @@ impl<'a> Guard<'a> {
             let (difference, error) = ranking::difference(&own, &other, *place);
             let Some(error) = error else { return self.refused(one.name(), false) };
             let ci95 = margin(own.len(), 0.025) * error;
-            if difference.abs() > (EVIDENCE * error).max(ranking::ROUNDING) {
+            // A loss in a single block is as large as its standard error.
+            if difference.abs() > EVIDENCE * error + ranking::ROUNDING {
                 let open = service.open.iter().map(|level| level.possible_loss).fold(0.0, f64::max);
                 service.is_as_good = difference > 0.0 && (open == 0.0 || difference - ci95 > open);
                 service.lead = Some(Lead { measure: heading(*level), difference, ci95 });

@@ -156,7 +156,7 @@ impl Portfolio {
     }
 
     /// Whether the network is followed.
-    fn is_network(&self) -> bool {
+    pub(crate) fn is_network(&self) -> bool {
         matches!(self.candidates.get(self.followed), Some(Candidate::Network(_)))
     }
 

@@ -158,21 +158,32 @@ pub(super) fn choose_for(system: &System, jobs: Jobs<'_>, candidates: &[Candidat
         return finals.choose(&heat, &simple, &networks, untested(Why::Simulated));
     }
     let Some(winner) = heat.best(goal, |_| true) else { return untested(Why::Simulated) };
-    let service =
-        guard.as_ref().map(|guard| guard.tries(system, jobs, winner.candidate, other_jobs(2, settings.effort)));
+    let on_trial = other_jobs(2, settings.effort);
+    let service = guard.as_ref().map(|guard| guard.tries(system, jobs, winner.candidate, on_trial));
     let refused = guard.as_ref().zip(service.as_ref()).filter(|(_, service)| !service.is_as_good());
-    let base = match refused {
-        Some((guard, _)) => heat.all().find(|one| one.name() == guard.candidate.name()).unwrap_or(winner),
-        None => winner,
+    let next = refused.and_then(|(guard, _)| guard.tries_others(system, jobs, &heat.next_to(goal, winner), on_trial));
+    let named = |name: &str| heat.all().find(|one| one.name() == name).unwrap_or(winner);
+    let base = match (refused, &next) {
+        (_, Some((service, _))) => named(&service.name),
+        (Some((guard, _)), None) => named(guard.candidate.name()),
+        (None, None) => winner,
     };
-    let choice = Choice {
+    let is_guarded = refused.is_some() && next.is_none();
+    let service = next.as_ref().map(|(service, _)| service.clone()).or(service);
+    let mut choice = Choice {
         name: base.name().into(),
         best_simple: base.name().into(),
         jobs: base.jobs(),
         candidates: heat.rows(goal, &simple, base),
         service: service.filter(|service| !service.is_of_guard()),
-        ..untested(if base.name() == winner.name() { Why::Simulated } else { Why::Guarded })
+        ..untested(if is_guarded { Why::Guarded } else { Why::Simulated })
     };
+    // The trial shows more of those that took part in it than the heat.
+    if let Some(own) = next.iter().flat_map(|(_, trial)| &trial.racing).find(|one| one.name() == base.name()) {
+        let mut candidates = next.iter().flat_map(|(_, trial)| trial.rows(goal, &simple, own)).collect();
+        choice.add_earlier_to(&mut candidates);
+        choice = Choice { jobs: own.jobs(), candidates, ..choice };
+    }
     // Nothing is to be gained where the simple candidate loses nothing.
     if base.loses_nothing(goal) {
         return Choice { why: Why::NothingLost, ..choice };
@@ -358,8 +369,17 @@ impl<'a> Race<'a> {
         self.all().map(|contestant| contestant.effort).sum()
     }
 
+    /// The candidates after the winner, those that did best first.
+    fn next_to(&self, goal: &Goal, winner: &Contestant<'_>) -> Vec<&'a Candidate> {
+        // Of equal ones, those that stayed longer come first.
+        let all: Vec<&Contestant<'a>> = self.racing.iter().chain(self.out.iter().rev()).collect();
+        let scores: Vec<Vec<Vec<f64>>> = all.iter().map(|one| one.scores(goal, usize::MAX)).collect();
+        let candidates = in_order(goal, &scores).into_iter().map(|place| all[place].candidate);
+        candidates.filter(|one| one.name() != winner.name()).collect()
+    }
+
     /// The best of the contestants that ran to the end and may win.
-    fn best(&self, goal: &Goal, may_win: impl Fn(&Contestant<'a>) -> bool) -> Option<&Contestant<'a>> {
+    pub fn best(&self, goal: &Goal, may_win: impl Fn(&Contestant<'a>) -> bool) -> Option<&Contestant<'a>> {
         let scores: Vec<Vec<Vec<f64>>> = self.racing.iter().map(|one| one.scores(goal, usize::MAX)).collect();
         let places = (0..scores.len()).filter(|place| may_win(&self.racing[*place]));
         best(goal, &scores, places).map(|place| &self.racing[place])
@@ -424,12 +444,20 @@ pub(super) fn best(goal: &Goal, scores: &[Vec<Vec<f64>>], places: impl Iterator<
 /// Returns the places of the worse half of the contestants, ascending.
 fn worse_half(goal: &Goal, racing: &[Contestant<'_>]) -> Vec<usize> {
     let scores: Vec<Vec<Vec<f64>>> = racing.iter().map(|one| one.scores(goal, usize::MAX)).collect();
-    let mut worse: Vec<usize> = (0..racing.len()).collect();
-    for _ in 0..racing.len().div_ceil(2) {
-        let next = best(goal, &scores, worse.iter().copied());
-        worse.retain(|place| Some(*place) != next);
-    }
+    let mut worse = in_order(goal, &scores).split_off(racing.len().div_ceil(2));
+    worse.sort_unstable();
     worse
+}
+
+/// Returns the places of scores, the best first.
+pub(super) fn in_order(goal: &Goal, scores: &[Vec<Vec<f64>>]) -> Vec<usize> {
+    let mut left: Vec<usize> = (0..scores.len()).collect();
+    let next = || {
+        let next = best(goal, scores, left.iter().copied())?;
+        left.retain(|place| *place != next);
+        Some(next)
+    };
+    std::iter::from_fn(next).collect()
 }
 
 /// Reports about one contestant, over the blocks that `base` ran too.
