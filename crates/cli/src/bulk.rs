@@ -174,7 +174,10 @@ fn of_schedulers(bulk: &Bulk, all: bool) -> String {
     let is_shown = |place: usize, name: &str| all || place < MOST_SHOWN || is_baseline(name);
     let row = |(name, of): &(&String, Acceptance)| {
         let Interval { low, high } = of.interval;
-        let error = of.ci95.map_or(String::new(), |half| format!(" ± {}", points(half)));
+        let error = of.ci95.map_or(String::new(), |half| match 2.0 * half < 1.0 {
+            true => format!(" ± {}", points(half)),
+            false => " (too few sets)".into(),
+        });
         vec![
             name.to_string(),
             of.sets.to_string(),

@@ -28,6 +28,9 @@ pub fn text(guaranteed: &Guaranteed<'_>) -> String {
     if cores.len() > MOST_ROWS {
         out += &format!("… and {}; --json has them all\n", counted(cores.len() - MOST_ROWS, "more core"));
     }
+    if guarantee.covers_overruns() && guaranteed.has_overruns() {
+        out += "The utilization is at the wcet; the factor is one on wcet_high, too, which must fit as well.\n";
+    }
     out + &not_guaranteed(guaranteed)
 }
 

@@ -86,6 +86,14 @@ impl<'a> Guaranteed<'a> {
         Guaranteed { set, role }
     }
 
+    /// Whether a guaranteed task may take longer than its wcet.
+    pub fn has_overruns(&self) -> bool {
+        let is_kept = |id: TaskId| self.role.guarantee().is_some_and(|guarantee| guarantee.core_of(id).is_some());
+        let exceeds =
+            |id: &TaskId| self.set.tasks()[*id].wcet_high.is_some_and(|high| high > self.set.tasks()[*id].wcet);
+        self.set.task_ids().any(|id| is_kept(id) && exceeds(&id))
+    }
+
     /// Returns the role of the shield.
     pub fn role(&self) -> &Role {
         &self.role

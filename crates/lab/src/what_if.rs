@@ -174,8 +174,9 @@ impl<'a> WhatToChange<'a> {
             }
         }
         if !found.guarantee.is_empty() {
+            let whose = if found.guarantee.len() == 1 { "its" } else { "their" };
             notes.push(format!(
-                "Or guarantee a part: with guarantee = true on {}, the shield guarantees every deadline of all of them.",
+                "Or guarantee a part: with guarantee = true on {}, the shield guarantees all {whose} deadlines.",
                 self.names(&found.guarantee)
             ));
         }

@@ -8,7 +8,7 @@ use temponet_sched::shield::{Role, Shield, ShieldCounters};
 use temponet_task::{Assignment, Scheduler, SystemView};
 
 use crate::learned::{Learned, Options};
-use crate::tuning::{Choice, Choices, Portfolio};
+use crate::tuning::{Choice, Choices, Portfolio, decides_alone};
 use crate::{Model, ModelError};
 
 /// The learned scheduler behind its shield. Whatever its weights say, it misses no guaranteed deadline: those of every
@@ -91,10 +91,11 @@ impl std::fmt::Debug for Temponet {
 impl temponet_task::Wrapper for Temponet {
     temponet_task::wraps!(shielded: Shield<Portfolio>);
 
-    /// Where nothing is guaranteed and a simple scheduler is followed, that one decides alone, as it does without a
-    /// shield: it was chosen for what it does by itself.
+    /// Where nothing is guaranteed and a simple scheduler keeps (m,k) constraints, that one decides alone, as it does
+    /// without a shield ([`decides_alone`]).
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
-        if self.shielded.why_disarmed().is_some() && !self.shielded.inner().is_network() {
+        let is_network = self.shielded.inner().is_network();
+        if self.shielded.why_disarmed().is_some() && !is_network && decides_alone(view.system) {
             self.shielded.step_aside(view, assignment);
         } else {
             Scheduler::decide(&mut self.shielded, view, assignment);

@@ -130,7 +130,7 @@ fn critical_jobs_are_left_to_the_candidate_that_serves_them_by_construction() {
     // Both lose no critical job in the simulation, and the rival meets more of the others.
     assert!(guard.scores[0] == rival.scores[0] && guard.scores[1] < rival.scores[1], "{choice:?}");
     assert_eq!((choice.name.as_str(), choice.why), ("muf", Why::Guarded));
-    assert!(choice.to_string().contains("of the critical jobs it may lose up to"), "{choice}");
+    assert!(choice.to_string().contains("of the critical jobs leave open that it loses up to"), "{choice}");
     // Of many more jobs none is lost either: what the rival may lose is negligible, and the rest decides. The effort
     // grows where that is at stake.
     for settings in [SMALL, Settings::BARE] {
@@ -155,7 +155,7 @@ fn what_is_certain_at_a_level_is_not_given_up_for_what_was_never_seen_above_it()
     assert!(followed.scores[1] > guard.scores[1] + 0.05, "{choice}: {choice:?}");
     let sentence = choice.to_string();
     assert!(sentence.contains("points of criticality 1 ahead of muf"), "{sentence}");
-    assert!(sentence.contains("though of criticality 2 it may lose up to"), "the trade is named: {sentence}");
+    assert!(sentence.contains("of criticality 2 leave open that it loses up to"), "the trade is named: {sentence}");
 }
 
 #[test]
@@ -362,7 +362,7 @@ fn without_tuning_the_network_is_followed() {
 }
 
 #[test]
-fn where_nothing_is_guaranteed_a_simple_scheduler_decides_as_it_does_alone() {
+fn where_nothing_is_guaranteed_a_simple_scheduler_keeps_constraints_as_it_does_alone() {
     let mut firm = TaskSet::new(
         "firm",
         vec![

@@ -100,10 +100,13 @@ impl<'a> Folded<'a> {
         Folded { shown: comparison.rows.iter().collect(), ties: Vec::new(), hidden: 0 }
     }
 
-    /// Folds schedulers that are equal in every measure of the goal in every run into one row. EDF and the learned
-    /// scheduler keep their own rows, and what the verdict names is not left out.
+    /// Folds schedulers that are equal in every measure of the goal in every run into one row. EDF, the learned
+    /// scheduler and the one that the verdict is about keep their own rows, and what the verdict names is not left out.
     fn of(comparison: &'a Comparison) -> Folded<'a> {
-        let is_kept = |row: &ComparisonRow| row.is_baseline() || row.kind() == Kind::Learned;
+        let best = comparison.advice().best;
+        let is_kept = |row: &ComparisonRow| {
+            row.is_baseline() || row.kind() == Kind::Learned || best.as_ref() == Some(&row.scheduler)
+        };
         let named: Vec<&str> = comparison.named().iter().map(|row| row.scheduler.as_str()).collect();
         // Rows are sorted, so equal rows are adjacent.
         let groups: Vec<&[ComparisonRow]> =

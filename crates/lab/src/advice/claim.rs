@@ -54,13 +54,14 @@ impl Claim {
     pub fn reservation(&self, goal: &Goal, shares: impl Fn(&Edge) -> (f64, f64)) -> String {
         let clause = |edge: &Edge| {
             let (ahead, behind) = shares(edge);
-            format!(
-                " (but {} against {} of {}: {} points, which may be chance)",
-                percent(ahead),
-                percent(behind),
-                labels::whole(goal, edge.measure),
-                edge.points()
-            )
+            let (ahead, behind, whole) = (percent(ahead), percent(behind), labels::whole(goal, edge.measure));
+            // Shares whose digits are equal show no difference.
+            match ahead == behind {
+                true => format!(" (but {} points less of {whole}, which may be chance)", edge.points()),
+                false => {
+                    format!(" (but {ahead} against {behind} of {whole}: {} points, which may be chance)", edge.points())
+                }
+            }
         };
         self.passed.iter().map(clause).collect()
     }

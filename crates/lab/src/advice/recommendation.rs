@@ -1,12 +1,13 @@
 //! The advice on a comparison in words: which scheduler is best, by how much, at whose expense, and what that rests on.
 
-use temponet_sched::shield::{Guarantee, Role};
+use temponet_sched::shield::Role;
 use temponet_sched::{Kind, proofs};
 use temponet_sim::labels;
-use temponet_task::Measure;
+use temponet_task::{ExecutionModel, Measure, TaskSet};
 
 use super::{Advice, Claim, Evidence, Premise};
 use crate::comparison::{Comparison, ComparisonRow, listed, named_of, ranking};
+use crate::guarantee::Guaranteed;
 use crate::roster::{adds_shield, is_shielded};
 use crate::stats::percent;
 
@@ -56,7 +57,7 @@ impl Comparison {
         }
         let level = &level[..named_of(level.len())];
         let rivals = self.rivals_of(best).map(|(row, _)| row);
-        let tuned = self.distance_from_tuned().and_then(|_| self.of_kind(Kind::Tuned));
+        let tuned = self.distance_from_tuned(best).and_then(|_| self.of_kind(Kind::Tuned));
         let alternative = self.alternative_to(best).map(|(row, _)| row);
         level.iter().copied().chain(rivals).chain(tuned).chain(alternative).collect()
     }
@@ -84,9 +85,9 @@ impl Comparison {
         } else {
             let found = [
                 Some(self.lead(best, level)),
-                self.who_decides(best),
+                self.who_decides(best, level),
                 self.behind(best),
-                self.distance_from_tuned(),
+                self.distance_from_tuned(best),
                 self.starved(best),
                 self.late_chains(best),
                 self.violated(best),
@@ -118,13 +119,8 @@ impl Comparison {
                 format!("{count} of {of} schedulers meet every deadline{end_to_end} {runs}{preemptions}.")
             }
         };
-        // Of a set that can be overloaded nothing is proved, and no proof is about a real machine.
-        let has_proofs = evidence.overloaded_at_wcet != Some(true) && self.premise.is_none();
-        let proofs = if has_proofs { proofs(&self.plan.set) } else { Vec::new() };
-        let is_guaranteed = self.premise.is_none() && self.shield.as_ref().is_some_and(guarantees_all);
-        let is_proved = |row: &&&ComparisonRow| {
-            is_guaranteed && is_shielded(&row.spec) || proofs.iter().any(|proof| proof.scheduler == row.scheduler)
-        };
+        let proved = self.proved();
+        let is_proved = |row: &&&ComparisonRow| proved.iter().any(|proved| proved.spec == row.spec);
         let proved: Vec<&str> = all_met.iter().filter(is_proved).map(|row| row.scheduler.as_str()).collect();
         let is_proved_for_all = proved.len() == count;
         let proved = (!proved.is_empty()).then(|| format!("It is proved for {}.", listed(&proved)));
@@ -136,8 +132,25 @@ impl Comparison {
             format!("These runs do not tell {} from {}.", if count == 1 { "it" } else { "them" }, listed(&names))
         });
         let open = if is_proved_for_all { None } else { evidence.left_open() };
-        let decider = self.who_decides(fewest);
+        // Of several with as few preemptions, none is named.
+        let named = if is_alone { Some(*fewest) } else { self.of_kind(Kind::Learned) };
+        let decider = self.who_decides(named.unwrap_or(fewest), level);
         [Some(met), proved, open, close, decider, self.learned_misses(level)].into_iter().flatten().collect()
+    }
+
+    /// Returns the schedulers that are proved to meet every deadline of the set, by a test or because the shield
+    /// guarantees it. Of a set that can be overloaded nothing is proved, and no proof is about a real machine.
+    pub fn proved(&self) -> Vec<&ComparisonRow> {
+        if self.premise.is_some() {
+            return Vec::new();
+        }
+        let has_proofs = self.evidence().overloaded_at_wcet != Some(true);
+        let proofs = if has_proofs { proofs(&self.plan.set) } else { Vec::new() };
+        let is_guaranteed = self.shield.as_ref().is_some_and(|role| guarantees_all(&self.plan.set, role));
+        let is_proved = |row: &&ComparisonRow| {
+            is_guaranteed && is_shielded(&row.spec) || proofs.iter().any(|proof| proof.scheduler == row.scheduler)
+        };
+        self.rows.iter().filter(is_proved).collect()
     }
 
     /// Counts what a scheduler missed: "12 of 99 935 jobs".
@@ -182,11 +195,30 @@ impl Comparison {
         self.of_kind(Kind::Learned).or_else(|| self.of_kind(Kind::Network))
     }
 
-    /// Names who decides in the learned scheduler, and why; also where another scheduler is best.
-    fn who_decides(&self, best: &ComparisonRow) -> Option<String> {
-        let row = if best.decider.is_some() { best } else { self.of_kind(Kind::Learned)? };
-        let decider = row.decider.as_ref()?;
-        Some(format!("In {}, {}.", row.scheduler, decider.sentence))
+    /// Names who decides in the learned scheduler, and why, also where another scheduler is best; and who does in the
+    /// best one, if that is somebody else.
+    fn who_decides(&self, best: &ComparisonRow, level: &[&ComparisonRow]) -> Option<String> {
+        let learned = self.of_kind(Kind::Learned).filter(|row| row.decider.is_some());
+        let name = |row: &ComparisonRow| row.decider.as_ref().map(|decider| decider.name.clone());
+        let best_too = Some(best).filter(|best| learned.is_none_or(|learned| name(learned) != name(best)));
+        let sentence = |row: &ComparisonRow| {
+            let decider = row.decider.as_ref()?;
+            Some(format!("In {}, {}{}.", row.scheduler, decider.sentence, self.among_others(best, level, row)))
+        };
+        let sentences: Vec<String> = best_too.into_iter().chain(learned).filter_map(sentence).collect();
+        (!sentences.is_empty()).then(|| sentences.join(" "))
+    }
+
+    /// Says that these runs cannot tell a scheduler from the best one, where it is one of many whose names are left
+    /// out; empty otherwise.
+    fn among_others(&self, best: &ComparisonRow, level: &[&ComparisonRow], row: &ComparisonRow) -> String {
+        let others: Vec<&str> =
+            level.iter().map(|row| row.scheduler.as_str()).filter(|name| *name != best.scheduler).collect();
+        let is_left_out = others[named_of(others.len())..].contains(&row.scheduler.as_str());
+        match is_left_out && !best.misses_nothing() {
+            true => format!("; these runs cannot tell {} from {}", row.scheduler, best.scheduler),
+            false => String::new(),
+        }
     }
 
     /// Names the best schedulers with their figures.
@@ -282,16 +314,24 @@ impl Comparison {
     /// States by how much the learned scheduler is behind, if another scheduler clearly beats it.
     fn behind(&self, best: &ComparisonRow) -> Option<String> {
         let learned = self.learned().filter(|_| !best.kind().is_learned())?;
-        Some(format!("{} has {}.", best.scheduler, self.lead_in_words(best, learned, "")?))
+        let followed = |row: &ComparisonRow| row.decider.as_ref().map(|decider| decider.name.clone());
+        let follows_same = followed(best).is_some() && followed(best) == followed(learned);
+        let role = if follows_same { ", which follows the same scheduler behind a shield" } else { "" };
+        Some(format!("{} has {}.", best.scheduler, self.lead_in_words(best, learned, role)?))
     }
 
     /// States the distance of the learned scheduler from the tuned portfolio of simple schedulers, where these runs can
     /// tell them apart.
-    fn distance_from_tuned(&self) -> Option<String> {
+    fn distance_from_tuned(&self, best: &ComparisonRow) -> Option<String> {
         // Of an untrained network nothing is concluded.
         let learned = self.of_kind(Kind::Learned).filter(|learned| learned.scheduler == learned.spec)?;
-        let tuned = self.of_kind(Kind::Tuned)?;
-        let role = ", the simple scheduler that tuning chose";
+        // By how much the best one is ahead has been said.
+        let tuned = self.of_kind(Kind::Tuned).filter(|tuned| tuned.scheduler != best.scheduler)?;
+        let followed = |row: &ComparisonRow| row.decider.as_ref().map(|decider| decider.name.clone());
+        let role = match followed(learned) == followed(tuned) {
+            true => ", which follows the same scheduler without a shield",
+            false => ", the simple scheduler that tuning chose",
+        };
         let ahead = self.lead_in_words(learned, tuned, role).map(|lead| format!("{} has {lead}.", learned.scheduler));
         ahead.or_else(|| {
             let lead = self.lead_in_words(tuned, learned, "")?;
@@ -305,9 +345,14 @@ impl Comparison {
     }
 }
 
-/// Whether the shield guarantees every deadline.
-fn guarantees_all(role: &Role) -> bool {
-    matches!(role, Role::StandIn(_)) || role.guarantee().is_some_and(Guarantee::is_for_all)
+/// Whether the shield guarantees every deadline of a set, in each of its modes and whatever its jobs take.
+fn guarantees_all(set: &TaskSet, role: &Role) -> bool {
+    let overruns = set.tasks().iter().any(|task| matches!(task.execution, ExecutionModel::Overrun { .. }));
+    let is_for_all = match role.guarantee() {
+        Some(guarantee) => guarantee.is_for_all() && (guarantee.covers_overruns() || !overruns),
+        None => matches!(role, Role::StandIn(_)) && !overruns,
+    };
+    is_for_all && Guaranteed::with(set, role.clone()).exceptions_by_modes().is_empty()
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use temponet_sim::quoted;
 use temponet_sim::statistics::{Interval, count_interval};
 use temponet_task::{Measure, TaskSet, Time};
 
-use crate::comparison::{CompareError, Comparison, ComparisonPlan, compare};
+use crate::comparison::{CompareError, Comparison, ComparisonPlan, ComparisonRow, compare};
 use crate::progress::Progress;
 use crate::roster::Roster;
 use crate::stats;
@@ -68,8 +68,14 @@ pub enum ByTest {
 }
 
 impl ByTest {
-    fn of(set: &TaskSet) -> ByTest {
-        let proved: Vec<String> = proofs(set).iter().map(|proof| proof.scheduler.to_string()).collect();
+    /// What the analysis says, where these schedulers of a comparison are proved, too.
+    fn of(set: &TaskSet, compared: &[&ComparisonRow]) -> ByTest {
+        let mut proved: Vec<String> = proofs(set).iter().map(|proof| proof.scheduler.to_string()).collect();
+        for row in compared {
+            if !proved.contains(&row.spec) {
+                proved.push(row.spec.clone());
+            }
+        }
         match proved.is_empty() {
             false => ByTest::Proved(proved),
             true if is_impossible(set) => ByTest::Impossible,
@@ -136,7 +142,7 @@ impl BulkRow {
         let share = |met: f64, released: u64| met / released.max(1) as f64;
         let optimum = comparison.clairvoyant.as_ref();
         BulkRow {
-            by_test: ByTest::of(set),
+            by_test: ByTest::of(set, &comparison.proved()),
             results: comparison.plan.schedulers.iter().map(found).collect(),
             optimum: optimum
                 .map(|found| (share(found.met.lower, found.released), share(found.met.upper, found.released))),

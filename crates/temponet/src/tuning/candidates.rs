@@ -67,6 +67,13 @@ pub(super) fn before_evidence(goal: &Goal, candidates: &[Candidate]) -> &'static
     found.or(first).map_or("", Candidate::name)
 }
 
+/// Whether a simple candidate decides alone where the shield guarantees nothing. A shield gives the cores of impossible
+/// jobs to the earliest deadlines, which serves goals that count jobs. But (m,k) constraints are kept by whoever knows
+/// the last jobs of each task, and one foreign choice changes all that come after it.
+pub(crate) fn decides_alone(system: &System) -> bool {
+    system.goal().measures().contains(&Measure::Mk)
+}
+
 fn has(system: &System, property: fn(&Task) -> bool) -> bool {
     system.tasks().iter().any(property)
 }

@@ -190,14 +190,20 @@ impl Choice {
 
     /// States what a candidate that left the guard gains and risks by that; empty where there is no guard.
     fn trade(&self) -> String {
-        let Some(Service { guard, lead, open, .. }) = self.service.as_ref().filter(|of| of.name == self.name) else {
+        let Some(Service { guard, lead, open, passed, .. }) = self.service.as_ref().filter(|of| of.name == self.name)
+        else {
             return String::new();
         };
         let lead = match lead {
             Some(lead) => format!("{} ahead of {guard}", points(lead.difference, lead.ci95, &lead.measure)),
             None => format!("it serves the critical jobs as well as {guard}"),
         };
-        format!("; {lead}{}", open.iter().map(|level| format!(", though {}", in_words(level))).collect::<String>())
+        let behind = passed.iter().map(|loss| {
+            format!("{} behind it, which may be chance", points(-loss.difference, loss.ci95, &loss.measure))
+        });
+        let doubts: Vec<String> = behind.chain(open.iter().map(in_words)).collect();
+        let though = if doubts.is_empty() { "" } else { ", though " };
+        format!("; {lead}{though}{}", doubts.join(", and "))
     }
 
     /// States why another candidate was not left for the guard.
@@ -227,14 +233,17 @@ fn spoken(name: &str) -> &str {
 }
 
 fn points(difference: f64, half: f64, measure: &str) -> String {
+    // Small differences need more digits to be visible.
+    let digits = if difference.abs() < 5e-5 { 5 } else { 2 };
     // A single run has no interval.
-    let half = if half.is_finite() { format!(" ± {:.2}", 100.0 * half) } else { String::new() };
-    format!("{:.2}{half} points of {measure}", 100.0 * difference)
+    let half = if half.is_finite() { format!(" ± {:.digits$}", 100.0 * half) } else { String::new() };
+    format!("{:.digits$}{half} points of {measure}", 100.0 * difference)
 }
 
 fn in_words(level: &OpenLevel) -> String {
     let OpenLevel { measure, jobs, possible_loss } = level;
-    format!("of {measure} it may lose up to {:.2}% by {}", 100.0 * possible_loss, counted(*jobs, "job"))
+    let share = 100.0 * possible_loss;
+    format!("{} of {measure} leave open that it loses up to {share:.2}% of them", counted(*jobs, "simulated job"))
 }
 
 /// A choice as a model file holds it, with what it was made for.

@@ -16,7 +16,7 @@ use temponet_sim::ranking;
 use temponet_sim::{ChainMeter, Count, End, Engine, MOST_READY, Metrics, Observer, WindowCounter};
 use temponet_task::{Assignment, Goal, Job, Scheduler, System, Task, TaskSet, Time};
 
-use super::candidates::Candidate;
+use super::candidates::{Candidate, decides_alone};
 
 /// What the candidates run, and how it is divided into blocks.
 pub(super) struct Course<'a> {
@@ -154,11 +154,12 @@ fn started<S: Scheduler>(mut scheduler: S, course: &Course<'_>) -> Option<S> {
     Some(scheduler)
 }
 
-/// Starts a scheduler behind the shield. Where nothing is guaranteed, a simple candidate decides alone, as in
+/// Starts a scheduler behind the shield. Where nothing is guaranteed, a simple candidate may decide alone, as in
 /// [`crate::Temponet`].
 fn shielded(candidate: &Candidate, bare: Box<dyn Scheduler>, course: &Course<'_>) -> Option<Box<dyn Scheduler>> {
     let shield = started(Shield::new(bare), course)?;
-    let is_alone = matches!(candidate, Candidate::Classical(_)) && shield.why_disarmed().is_some();
+    let is_simple = matches!(candidate, Candidate::Classical(_));
+    let is_alone = is_simple && shield.why_disarmed().is_some() && decides_alone(course.system);
     Some(if is_alone { shield.into_inner() } else { Box::new(shield) })
 }
 

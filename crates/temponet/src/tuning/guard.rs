@@ -23,7 +23,7 @@ use super::contest::Contestant;
 use super::race::{EVIDENCE, Jobs, Race, Stays, guarantees, run};
 
 /// Share of the critical jobs of a level that a candidate may lose beyond the guard, with a confidence of 95%, and
-/// still serve them as well. Comparisons call schedulers level that differ by as much.
+/// still serve them as well, unless it is certain that it loses some.
 const NEGLIGIBLE: f64 = 1e-3;
 /// Number of jobs of a level without a loss after which only a negligible share may still be lost (rule of three).
 const ENOUGH: u64 = 3_000;
@@ -50,6 +50,9 @@ pub struct Service {
     /// More important levels in which no difference was seen, as far as more than a negligible share of their jobs may
     /// still be lost.
     pub open: Vec<OpenLevel>,
+    /// More important levels in which the candidate was behind, by what may be chance and is negligible in any case.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passed: Vec<Lead>,
     /// Whether the candidate may be followed.
     pub is_as_good: bool,
 }
@@ -129,7 +132,7 @@ impl<'a> Guard<'a> {
         let pair = [winner, self.candidate];
         let duel = |settings: Settings| {
             let race = run(system, jobs, &pair, &settings, Stays::One(self.candidate.name())).ok()?;
-            let one = race.racing.iter().find(|one| one.name() == winner.name())?;
+            let one = race.all().find(|one| one.name() == winner.name())?;
             Some(self.service(system.goal(), &race, one))
         };
         let first = duel(settings).unwrap_or_else(|| self.refused(winner.name(), false));
@@ -159,11 +162,11 @@ impl<'a> Guard<'a> {
 
     fn refused(&self, name: &str, is_as_good: bool) -> Service {
         let guard = self.candidate.name().into();
-        Service { name: name.into(), guard, lead: None, open: Vec::new(), is_as_good }
+        Service { name: name.into(), guard, lead: None, open: Vec::new(), passed: Vec::new(), is_as_good }
     }
 
     /// How a contestant of a race served the critical jobs beside the guard. The first level in which they differ
-    /// decides. Where a higher level is still open, because too few of its jobs were simulated, the lead must be
+    /// decides, unless that is a loss that may be chance and is negligible in any case. Where a higher level is still open, because too few of its jobs were simulated, the lead must be
     /// certain and more than what may be lost there.
     pub fn service(&self, goal: &Goal, race: &Race<'_>, one: &Contestant<'_>) -> Service {
         let Some(guard) = race.racing.iter().find(|other| other.name() == self.candidate.name()) else {
@@ -176,15 +179,21 @@ impl<'a> Guard<'a> {
             let (difference, error) = ranking::difference(&own, &other, *place);
             let Some(error) = error else { return self.refused(one.name(), false) };
             let ci95 = margin(own.len(), 0.025) * error;
-            // A loss in a single block is as large as its standard error.
-            if difference.abs() > EVIDENCE * error + ranking::ROUNDING {
-                let open = service.open.iter().map(|level| level.possible_loss).fold(0.0, f64::max);
-                service.is_as_good = difference > 0.0 && (open == 0.0 || difference - ci95 > open);
-                service.lead = Some(Lead { measure: heading(*level), difference, ci95 });
-                return service;
-            }
             let jobs = one.jobs_of_level(*level);
             let possible_loss = rule_of_three(jobs).max(ci95 - difference);
+            let here = Lead { measure: heading(*level), difference, ci95 };
+            // A loss in a single block is as large as its standard error.
+            let is_likely = difference.abs() > EVIDENCE * error + ranking::ROUNDING;
+            if is_likely && difference < 0.0 && here.may_be_chance() && possible_loss <= NEGLIGIBLE {
+                service.passed.push(here);
+                continue;
+            }
+            if is_likely {
+                let open = service.open.iter().map(|level| level.possible_loss).fold(0.0, f64::max);
+                service.is_as_good = difference > 0.0 && (open == 0.0 || difference - ci95 > open);
+                service.lead = Some(here);
+                return service;
+            }
             if possible_loss > NEGLIGIBLE {
                 service.open.push(OpenLevel { measure: heading(*level), jobs, possible_loss });
             }

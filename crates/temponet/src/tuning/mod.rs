@@ -30,6 +30,7 @@ mod race;
 mod successor;
 
 pub use cache::Choices;
+pub(crate) use candidates::decides_alone;
 pub use candidates::{Candidate, NETWORK};
 pub use choice::{CandidateScore, Choice, TunedModel, Why};
 pub use guard::{Lead, OpenLevel, Service};
