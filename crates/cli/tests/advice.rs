@@ -355,3 +355,65 @@ fn a_run_without_a_deadline_has_no_share_in_time() {
         "{text}"
     );
 }
+
+/// (m,k)-firm tasks on an overloaded core: nothing is guaranteed, and `mk-dbp` is followed.
+const FIRM: &str = r#"
+[[task]]
+name = "v1"
+period = "10ms"
+wcet = "5ms"
+mk = [2, 3]
+[[task]]
+name = "v2"
+period = "15ms"
+wcet = "7ms"
+mk = [1, 2]
+[[task]]
+name = "v3"
+period = "20ms"
+wcet = "8ms"
+bcet = "4ms"
+mk = [3, 5]
+"#;
+
+#[test]
+fn where_nothing_is_guaranteed_constraints_are_kept_alike_with_and_without_the_shield() {
+    let folder = Folder::new("advice-firm");
+    folder.write("firm.toml", FIRM);
+    let report =
+        folder.json(&["compare", "firm.toml", "--schedulers", "tuned,temponet,edf", "--horizon", "3s", "--json"]);
+    let row = |name: &str| report["results"].as_array().unwrap().iter().find(|row| row["scheduler"] == name).unwrap();
+    assert_eq!(row("tuned")["decider"]["name"], "mk-dbp");
+    for figure in ["met", "preemptions", "art_completed_ns", "tasks", "goal"] {
+        assert_eq!(row("tuned")[figure], row("temponet")[figure], "{figure}");
+    }
+}
+
+#[test]
+fn a_verdict_says_nothing_twice_and_names_who_decides_in_temponet() {
+    let folder = Folder::new("advice-once");
+    folder.write("overload.toml", OVERLOAD);
+    folder.write(
+        "fits.toml",
+        "[[task]]\nname = \"a\"\nperiod = 10\nwcet = 2\njitter = 7\n[[task]]\nname = \"b\"\nperiod = 20\nwcet = 8\n",
+    );
+    for set in ["overload.toml", "fits.toml"] {
+        let report = folder.json(&["compare", set, "--horizon", "3s", "--json"]);
+        let sentences: Vec<&str> =
+            report["advice"]["sentences"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+        let behind = sentences.iter().filter(|sentence| sentence.contains(" more than temponet")).count();
+        assert!(behind <= 1, "{sentences:?}");
+        assert!(sentences.iter().any(|sentence| sentence.contains("In temponet, ")), "{sentences:?}");
+    }
+}
+
+#[test]
+fn the_scheduler_that_a_verdict_is_about_has_a_row_of_its_own() {
+    let folder = Folder::new("advice-row");
+    // Every scheduler meets the same deadlines.
+    folder.write("late.toml", "[[task]]\nname = \"a\"\nperiod = 10\nwcet = 12\nbcet = 8\n");
+    let call = ["compare", "late.toml", "--schedulers", "edf,fcfs,hrrn,srpt", "--horizon", "1s"];
+    let best = folder.json(&[&call[..], &["--json"]].concat())["advice"]["best"].as_str().unwrap().to_string();
+    let text = folder.stdout(&call);
+    assert!(text.lines().any(|line| line.starts_with(&format!("{best} "))), "{best}: {text}");
+}

@@ -37,6 +37,10 @@ fn a_folder_gives_one_table_over_its_sets() {
     assert!(proved(0) && !proved(1) && json["sets"][1]["impossible"] == true, "{json}");
     let edf = &json["schedulers"][0];
     assert_eq!((&edf["sets"], &edf["proved"]), (&4.into(), &2.into()));
+    assert_eq!(json["schedulers"][2]["proved"], 2, "the shield guarantees what fits, whatever the model is");
+    let two =
+        folder.stdout(&["compare", "sets/fits.toml", "sets/full.toml", "--schedulers", "edf", "--horizon", "200ms"]);
+    assert!(two.contains("% (too few sets)") && !two.contains(" ± "), "{two}");
     let swept = ["sweep", "--sets", "sets", "--schedulers", "edf", "-o", "swept.csv", "--jobs", "100"];
     assert!(folder.stdout(&swept).contains("edf"));
     assert!(folder.read("swept.csv").starts_with("set,tasks,cores,load,scheduler,"));

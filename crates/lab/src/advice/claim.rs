@@ -83,3 +83,25 @@ pub fn rank<T>(goal: &Goal, rows: &mut [T], row: impl Fn(&T) -> &ComparisonRow) 
         rows[usable[0]..=usable[best]].rotate_right(1);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use temponet_task::Aim;
+
+    #[test]
+    fn shares_with_equal_digits_are_not_held_against_each_other() {
+        let goal = Goal::new(&[Aim::Critical, Aim::Met], &[1]);
+        // The first one is behind in one run of four, and ahead in the jobs.
+        let rows = |loss: f64, met: f64| -> Vec<Vec<f64>> {
+            (0..4).map(|run| vec![0.5211 - if run == 0 { loss } else { 0.0 }, met]).collect()
+        };
+        let claim = |loss: f64| {
+            let edges = ranking::edges(&goal, &rows(loss, 0.9), &rows(0.0, 0.8), &[]);
+            let claim = Claim::from_edges(edges).unwrap();
+            claim.reservation(&goal, |_| (0.5211 - loss / 4.0, 0.5211))
+        };
+        assert_eq!(claim(1e-5), " (but 0.00025 ± 0.00080 points less of the critical jobs, which may be chance)");
+        assert!(claim(0.1).contains("(but 49.61% against 52.11% of the critical jobs: 2.50 ± "), "{}", claim(0.1));
+    }
+}
