@@ -19,6 +19,8 @@ struct JsonSet<'a> {
     cores: usize,
     load: f64,
     horizon_ns: u64,
+    /// Seed of the first run.
+    seed: u64,
     runs: u64,
     /// Schedulers that are proved to meet every deadline.
     proved: &'a [String],
@@ -64,7 +66,7 @@ struct JsonAcceptance<'a> {
 impl<'a> JsonBulk<'a> {
     /// Returns the report.
     pub fn of(bulk: &'a Bulk) -> JsonBulk<'a> {
-        let sets = bulk.plan.sets.iter().zip(&bulk.rows).map(|(of, row)| {
+        let sets = bulk.plan.sets.iter().zip(&bulk.rows).enumerate().map(|(place, (of, row))| {
             let ran = bulk.plan.schedulers.iter().zip(&row.results);
             let results = ran.filter_map(|(scheduler, result)| {
                 let result = result.as_ref()?;
@@ -80,6 +82,7 @@ impl<'a> JsonBulk<'a> {
                 cores: of.set.cores(),
                 load: of.load(),
                 horizon_ns: of.horizon.0,
+                seed: bulk.plan.seed_of(place),
                 runs: of.runs,
                 proved,
                 impossible: row.by_test == ByTest::Impossible,

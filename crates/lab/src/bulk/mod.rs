@@ -9,8 +9,8 @@ mod picture;
 
 use temponet_sched::what_if::is_impossible;
 use temponet_sched::{Kind, proofs};
-use temponet_sim::quoted;
 use temponet_sim::statistics::{Interval, count_interval};
+use temponet_sim::{mixed_seed, quoted};
 use temponet_task::{Measure, TaskSet, Time};
 
 use crate::comparison::{CompareError, Comparison, ComparisonPlan, ComparisonRow, compare};
@@ -25,7 +25,7 @@ pub use picture::picture;
 pub struct BulkPlan {
     /// The sets.
     pub sets: Vec<BulkSet>,
-    /// Seed of the first run of each set; each further run uses the next seed.
+    /// Seed that those of the sets follow from; see [`BulkPlan::seed_of`].
     pub seed: u64,
     /// Scheduler names with options.
     pub schedulers: Vec<String>,
@@ -34,6 +34,15 @@ pub struct BulkPlan {
     /// Effort for the clairvoyant optimum of each set, in seconds of one core of a reference machine; `None` leaves it
     /// out.
     pub oracle: Option<f64>,
+}
+
+impl BulkPlan {
+    /// Seed of the first run of a set, by its place; each further run uses the next one. Every set has seeds of its
+    /// own: with the same random numbers, their results would vary together, and a mean over them would be less certain
+    /// than their number says. The first set has that of the plan.
+    pub fn seed_of(&self, place: usize) -> u64 {
+        if place == 0 { self.seed } else { mixed_seed(self.seed, place as u64) }
+    }
 }
 
 /// A set of a plan.
@@ -187,13 +196,13 @@ pub struct Bulk {
 /// Runs the schedulers on every set, one set after the other. The result does not depend on the number of threads.
 pub fn run(plan: BulkPlan) -> Result<Bulk, CompareError> {
     let mut rows = Vec::new();
-    for BulkSet { set, horizon, runs, .. } in &plan.sets {
+    for (place, BulkSet { set, horizon, runs, .. }) in plan.sets.iter().enumerate() {
         let progress = Progress::new(runs * plan.schedulers.len() as u64, *horizon);
         let comparison = ComparisonPlan {
             set: set.clone(),
             goal: set.goal().clone(),
             horizon: *horizon,
-            seed: plan.seed,
+            seed: plan.seed_of(place),
             runs: *runs,
             schedulers: plan.schedulers.clone(),
             roster: plan.roster.clone(),
@@ -260,7 +269,7 @@ impl Bulk {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use temponet_task::Task;
+    use temponet_task::{ExecutionModel, Task};
 
     pub(super) fn small() -> Bulk {
         let ms = Time::from_ms;
@@ -277,6 +286,21 @@ mod tests {
             oracle: Some(0.1),
         };
         run(plan).unwrap()
+    }
+
+    #[test]
+    fn every_set_has_random_numbers_of_its_own() {
+        let ms = Time::from_ms;
+        let task = |index: u64| {
+            let task = Task::periodic(format!("t{index}"), ms(10), ms(5)).with_bcet(ms(1));
+            task.with_execution(ExecutionModel::Uniform)
+        };
+        let set = TaskSet::new("twice", (0..3).map(task).collect(), 1);
+        let of = BulkSet { origin: "twice.toml".into(), set, horizon: ms(2_000), runs: 1 };
+        let (sets, schedulers) = (vec![of.clone(), of], vec!["edf".to_string()]);
+        let bulk = run(BulkPlan { sets, seed: 1, schedulers, roster: Roster::classical(), oracle: None }).unwrap();
+        assert_ne!(bulk.rows[0].results, bulk.rows[1].results);
+        assert_eq!(bulk.plan.seed_of(0), 1, "the first one is what a comparison of it alone shows");
     }
 
     #[test]
