@@ -29,7 +29,7 @@ pub fn text(guaranteed: &Guaranteed<'_>) -> String {
         out += &format!("… and {}; --json has them all\n", counted(cores.len() - MOST_ROWS, "more core"));
     }
     if guarantee.covers_overruns() && guaranteed.has_overruns() {
-        out += "The utilization is at the wcet; the factor is one on wcet_high, too, which must fit as well.\n";
+        out += "The utilization is at the wcet. The factor scales wcet_high, too, and both must fit.\n";
     }
     out + &not_guaranteed(guaranteed)
 }

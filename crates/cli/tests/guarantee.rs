@@ -284,3 +284,13 @@ fn a_budget_leaves_decisions_to_simpler_schedulers() {
     assert!(wrong("0").contains("--budget <TIME>': must be greater than zero"));
     assert!(wrong("soon").contains("is not a time") && wrong("50").contains("Write 50us"));
 }
+
+#[test]
+fn growth_that_counts_overruns_says_so_beside_the_utilization_at_the_wcet() {
+    let folder = Folder::new("guarantee-growth");
+    let overruns = "period = 10\nwcet = 3\nwcet_high = 5\noverrun = 0.1";
+    folder.write("plain.toml", OVERLOAD);
+    folder.write("overruns.toml", &OVERLOAD.replacen("period = 10\nwcet = 3", overruns, 1));
+    let is_said = |file: &str| folder.stdout(&["analyze", file]).contains("The factor scales wcet_high, too");
+    assert!(is_said("overruns.toml") && !is_said("plain.toml"));
+}
