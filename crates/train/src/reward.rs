@@ -143,7 +143,7 @@ impl Firm {
         let measures = set.goal().measures();
         let place = |wanted: &[Measure]| measures.iter().position(|measure| wanted.contains(measure));
         let jobs = place(&[Measure::Met, Measure::Value]).unwrap_or(usize::MAX);
-        if !place(&[Measure::Mk]).is_some_and(|windows| windows < jobs) {
+        if place(&[Measure::Mk]).is_none_or(|windows| windows >= jobs) {
             return Firm::default();
         }
         let outcomes = set.tasks().iter().map(|task| task.mk.map(LastOutcomes::new)).collect();

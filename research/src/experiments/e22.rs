@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
-use temponet::stages::{Binning, Learned, Tokenizer};
+use temponet::stages::{Binning, Learned, Observation, Tokenizer};
 use temponet::{Model, Options};
 use temponet_lab::explain::diagnostics::{ENTROPY_STEP, RunReport, explain};
 use temponet_sim::{Engine, SimError, Unobserved};
@@ -196,18 +196,21 @@ fn attention(findings: &mut Findings, case: &Case, model: &Arc<Model>, shown: us
     let mut scheduler = Learned::new(model.clone(), Options::default())?;
     let mut engine = Engine::new(&case.set, case.seed, case.horizon);
     scheduler.start(engine.system()).map_err(SimError::NotApplicable)?;
+    let mut observation = Observation::default();
+    observation.start(engine.system());
     let mut columns: Vec<Vec<Option<f64>>> = Vec::new();
     let mut assignment = Assignment::default();
     // Attention relative to an even share, by criticality.
     let mut relative: [Vec<f64>; 4] = Default::default();
     while columns.len() < shown && engine.advance(&mut Unobserved) {
         let view = engine.view();
+        observation.note(&view);
         assignment.reset(case.set.cores());
         scheduler.decide(&view, &mut assignment);
         if view.active.len() > 1 {
             let mut column = vec![None; case.set.tasks().len()];
-            let explained = explain(model, &view, &assignment);
-            for job in &explained.jobs {
+            let explained = explain(model, &mut observation, &view, &assignment);
+            for job in explained.jobs.iter().filter(|job| job.row > 0) {
                 let place = case.set.tasks().iter().position(|task| task.name == job.task);
                 // Equal jobs share the attention of their row.
                 let share = f64::from(job.attention) / explained.rows[job.row as usize - 1].count.max(1) as f64;
