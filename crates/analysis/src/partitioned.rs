@@ -7,6 +7,7 @@
 use super::Outcome;
 use super::blocking::{Blocking, blocked_test};
 use super::packing::{ClusterLoad, Fit, pack_by};
+use super::placement::search;
 use super::response_time::{PriorityRule, response_times};
 use super::step_budget::StepBudget;
 use super::uniprocessor_edf::{Demand, quick_test};
@@ -18,13 +19,15 @@ pub fn partitioned_edf(worst_case: &WorstCase, fit: Fit) -> Outcome {
     packed_by_demand(worst_case, fit).0
 }
 
-/// Returns a core for every task, by its place, such that EDF meets every deadline on each core; none if no fit finds
-/// one. Worst fit comes first, because it leaves every core some slack.
+/// Returns a core for every task, by its place, such that EDF meets every deadline on each core; none if none is found.
+/// Worst fit comes first, because it leaves every core some slack.
 pub fn edf_partition(worst_case: &WorstCase) -> Option<Vec<usize>> {
-    [Fit::Worst, Fit::First, Fit::Best].into_iter().find_map(|fit| match packed_by_demand(worst_case, fit) {
-        (Outcome::Schedulable, core_of) => Some(core_of),
-        _ => None,
-    })
+    let packed =
+        [Fit::Worst, Fit::First, Fit::Best].into_iter().find_map(|fit| match packed_by_demand(worst_case, fit) {
+            (Outcome::Schedulable, core_of) => Some(core_of),
+            _ => None,
+        });
+    packed.or_else(|| search(worst_case, test_of_core(worst_case, &mut StepBudget::small())))
 }
 
 /// Like [`edf_partition`], where jobs hold cores: `blocking` returns what can delay the tasks at these places on this
@@ -34,33 +37,41 @@ pub fn edf_partition_with(
     blocking: impl Fn(CoreId, &[usize]) -> Vec<Blocking>,
 ) -> Option<Vec<usize>> {
     let demands: Vec<Demand> = worst_case.tasks.iter().map(Demand::from).collect();
+    let test = |core: usize, members: &[usize], budget: &mut StepBudget| {
+        let demands: Vec<Demand> = members.iter().map(|place| demands[*place]).collect();
+        blocked_test(&demands, &blocking(CoreId::new(core), members), budget)
+    };
     let mut budget = StepBudget::standard();
-    [Fit::Worst, Fit::First, Fit::Best].into_iter().find_map(|fit| {
-        let (outcome, core_of) = packed(worst_case, fit, false, |core, members| {
-            let demands: Vec<Demand> = members.iter().map(|place| demands[*place]).collect();
-            blocked_test(&demands, &blocking(CoreId::new(core), members), &mut budget)
-        });
+    let packed = [Fit::Worst, Fit::First, Fit::Best].into_iter().find_map(|fit| {
+        let (outcome, core_of) = packed(worst_case, fit, false, |core, members| test(core, members, &mut budget));
         (outcome == Outcome::Schedulable).then_some(core_of)
-    })
+    });
+    let mut budget = StepBudget::small();
+    packed.or_else(|| search(worst_case, |core, members| test(core, members, &mut budget)))
 }
 
 fn packed_by_demand(worst_case: &WorstCase, fit: Fit) -> (Outcome, Vec<usize>) {
-    let demands: Vec<Demand> = worst_case.tasks.iter().map(Demand::from).collect();
     let mut budget = StepBudget::standard();
-    if worst_case.is_limited() || !worst_case.is_identical() {
-        return packed(worst_case, fit, false, |core, members| {
-            let part = worst_case.cluster(members.iter().copied(), core..core + 1);
-            let demands: Vec<Demand> = part.tasks.iter().map(Demand::from).collect();
-            match part.is_limited() {
-                true => blocked_test(&demands, &part.blocking(), &mut budget),
-                false => quick_test(&demands, &mut budget),
-            }
-        });
+    let by_density = !worst_case.is_limited() && worst_case.is_identical();
+    packed(worst_case, fit, by_density, test_of_core(worst_case, &mut budget))
+}
+
+/// The demand test for tasks on a core.
+fn test_of_core(worst_case: &WorstCase, budget: &mut StepBudget) -> impl FnMut(usize, &[usize]) -> Option<bool> {
+    let demands: Vec<Demand> = worst_case.tasks.iter().map(Demand::from).collect();
+    let is_plain = !worst_case.is_limited() && worst_case.is_identical();
+    move |core, members| {
+        if is_plain {
+            let demands: Vec<Demand> = members.iter().map(|place| demands[*place]).collect();
+            return quick_test(&demands, budget);
+        }
+        let part = worst_case.cluster(members.iter().copied(), core..core + 1);
+        let demands: Vec<Demand> = part.tasks.iter().map(Demand::from).collect();
+        match part.is_limited() {
+            true => blocked_test(&demands, &part.blocking(), budget),
+            false => quick_test(&demands, budget),
+        }
     }
-    packed(worst_case, fit, true, |_, members| {
-        let demands: Vec<Demand> = members.iter().map(|place| demands[*place]).collect();
-        quick_test(&demands, &mut budget)
-    })
 }
 
 /// Whether `fit` finds a core for every task such that the fixed priorities of `rule` meet every deadline on each core.

@@ -18,8 +18,9 @@
 use temponet_task::{CoreId, OnMiss, Precedence, TaskId, TaskSet, Time};
 
 use super::Outcome;
-use super::response_time::{PriorityRule, ResponseTimes, response_times};
+use super::response_time::{PriorityRule, ResponseTimes, Wanted, response_times, response_times_within};
 use super::sections::sharing_response_times;
+use super::step_budget::StepBudget;
 use super::uniprocessor_edf::qpa;
 use super::worst_case::{NotAnalyzable, WorstCase};
 
@@ -34,6 +35,16 @@ const MOST_JITTER: u64 = 4;
 /// several if each task may use a single one of them. Tasks may follow each other or, on one core, share resources.
 /// Where jobs are aborted at their deadlines, those that follow a task which may miss them have no bound.
 pub fn dependent_response_times(set: &TaskSet, rule: PriorityRule) -> Result<ResponseTimes, NotAnalyzable> {
+    holistic(set, rule, Wanted::Bounds)
+}
+
+/// Returns the outcome of [`dependent_response_times`]. It ends at the first deadline that may be missed: bounds only
+/// grow.
+pub fn dependent_outcome(set: &TaskSet, rule: PriorityRule) -> Result<Outcome, NotAnalyzable> {
+    Ok(holistic(set, rule, Wanted::Verdict)?.outcome)
+}
+
+fn holistic(set: &TaskSet, rule: PriorityRule, wanted: Wanted) -> Result<ResponseTimes, NotAnalyzable> {
     if set.has_sections() {
         return sharing_response_times(set, rule);
     }
@@ -47,8 +58,13 @@ pub fn dependent_response_times(set: &TaskSet, rule: PriorityRule) -> Result<Res
     if worst_case.is_limited() {
         return Ok(unknown(Outcome::NotApplicable("tasks come after each other, and one limits preemption".into())));
     }
+    let mut budget = StepBudget::standard();
     for round in 0..MOST_ROUNDS {
-        let found = cores.response_times(&worst_case, rule);
+        let found = cores.response_times(&worst_case, rule, wanted, &mut budget);
+        if wanted == Wanted::Verdict && found.outcome != Outcome::Schedulable {
+            let is_refuted = found.outcome == Outcome::NotSchedulable && cores.is_overloaded(&worst_case);
+            return Ok(unknown(if is_refuted { Outcome::NotSchedulable } else { Outcome::NotProved }));
+        }
         let (mut has_changed, mut is_hopeless) = (false, false);
         for index in graph.order().iter().copied().filter(|index| !set.tasks()[*index].after.is_empty()) {
             let before: Option<Vec<Time>> =
@@ -117,14 +133,20 @@ impl Cores {
     }
 
     /// Bounds core by core, and the outcome for all together.
-    fn response_times(&self, worst_case: &WorstCase, rule: PriorityRule) -> ResponseTimes {
+    fn response_times(
+        &self,
+        worst_case: &WorstCase,
+        rule: PriorityRule,
+        wanted: Wanted,
+        budget: &mut StepBudget,
+    ) -> ResponseTimes {
         let mut all = ResponseTimes {
             bounds: vec![None; worst_case.tasks.len()],
             from_schedule: true,
             outcome: Outcome::Schedulable,
         };
         for (places, own) in self.each(worst_case) {
-            let found = response_times(&own, rule);
+            let found = response_times_within(&own, rule, wanted, budget);
             places.iter().zip(found.bounds).for_each(|(place, bound)| all.bounds[*place] = bound);
             all.from_schedule &= found.from_schedule;
             // One core that fails is enough; otherwise one that is not decided.

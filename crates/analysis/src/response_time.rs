@@ -81,8 +81,28 @@ pub struct ResponseTimes {
     pub outcome: Outcome,
 }
 
+/// What a response-time analysis is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// The bound of every task.
+    Bounds,
+    /// Only whether every deadline is met. The analysis ends at the first that may be missed; a bound that is beyond
+    /// its deadline may be too short, and those behind it are not found.
+    Verdict,
+}
+
 /// Computes bounds on the response times under `rule` on one core.
 pub fn response_times(worst_case: &WorstCase, rule: PriorityRule) -> ResponseTimes {
+    response_times_within(worst_case, rule, Wanted::Bounds, &mut StepBudget::standard())
+}
+
+/// Like [`response_times`], with a budget that several analyses share.
+pub(crate) fn response_times_within(
+    worst_case: &WorstCase,
+    rule: PriorityRule,
+    wanted: Wanted,
+    budget: &mut StepBudget,
+) -> ResponseTimes {
     let keys = rule.keys(&worst_case.tasks);
     let mut sorted = keys.clone();
     sorted.sort_unstable();
@@ -94,14 +114,18 @@ pub fn response_times(worst_case: &WorstCase, rule: PriorityRule) -> ResponseTim
         let bounds = exact.into_iter().map(|response| Some(Time(response))).collect();
         return ResponseTimes { bounds, from_schedule: true, outcome };
     }
-    let mut budget = StepBudget::standard();
-    let mut too_long = false;
-    let mut bound = |place: usize| match longest_response(&worst_case.tasks, &keys, place, &mut budget) {
-        Some(bound) => bound.map(Time),
-        None => {
-            too_long = true;
-            None
+    let (mut too_long, mut has_miss) = (false, false);
+    let mut bound = |place: usize| {
+        let deadline = worst_case.tasks[place].deadline;
+        let limit = if wanted == Wanted::Verdict { deadline.0 } else { u64::MAX };
+        if wanted == Wanted::Verdict && has_miss {
+            return None;
         }
+        let found = longest_response(&worst_case.tasks, &keys, place, limit, budget);
+        too_long |= found.is_none();
+        let bound = found.flatten().map(Time);
+        has_miss |= bound.is_none_or(|bound| bound > deadline);
+        bound
     };
     let bounds: Vec<Option<Time>> = (0..worst_case.tasks.len()).map(&mut bound).collect();
     let is_met = |(task, bound): (&Sporadic, &Option<Time>)| bound.is_some_and(|bound| bound <= task.deadline);
@@ -125,8 +149,14 @@ pub fn response_times(worst_case: &WorstCase, rule: PriorityRule) -> ResponseTim
 }
 
 /// Longest time from arrival to completion of the task at `place`. The inner `None` means unbounded, the outer `None`
-/// that the budget is spent.
-fn longest_response(tasks: &[Sporadic], keys: &[Key], place: usize, budget: &mut StepBudget) -> Option<Option<u64>> {
+/// that the budget is spent. The first time that is longer than `limit` is returned as the longest.
+fn longest_response(
+    tasks: &[Sporadic],
+    keys: &[Key],
+    place: usize,
+    limit: u64,
+    budget: &mut StepBudget,
+) -> Option<Option<u64>> {
     budget.spend(8 * tasks.len())?;
     let own = &tasks[place];
     let having = |order: Ordering| {
@@ -191,6 +221,9 @@ fn longest_response(tasks: &[Sporadic], keys: &[Key], place: usize, budget: &mut
                 end = next;
             }
             longest = longest.max(end.saturating_sub(release).saturating_add(own.jitter.0));
+            if longest > limit {
+                return Some(Some(longest));
+            }
             release = release.saturating_add(period);
         }
     }

@@ -11,6 +11,11 @@ impl StepBudget {
         StepBudget(5_000_000)
     }
 
+    /// Budget of a few milliseconds, for a search that itself runs many times.
+    pub fn small() -> StepBudget {
+        StepBudget(100_000)
+    }
+
     /// Budget of a few seconds, for a search that runs a test many times.
     pub fn large() -> StepBudget {
         StepBudget(50_000_000)

@@ -4,6 +4,7 @@ use anyhow::Result;
 use temponet_analysis::{PriorityRule, ResponseTimes, Test};
 use temponet_lab::analysis::{Analysis, json};
 use temponet_lab::guarantee::Guaranteed;
+use temponet_lab::horizon::expected_jobs;
 use temponet_lab::overload::{OverloadPlan, Survivals};
 use temponet_lab::progress::Progress;
 use temponet_lab::stats::percent;
@@ -49,13 +50,25 @@ pub struct Args {
 /// Number of runs at each load factor if anything in the set is random.
 const RUNS: u64 = 3;
 
+/// Number of jobs up to the first deadline above which rising load is simulated only for a horizon that is asked for. A
+/// default run has more than that only if a burst has.
+const MOST_JOBS: f64 = 250_000.0;
+
 pub fn run(args: Args) -> Result<()> {
-    let (set, horizon, notes) = args.setup.prepare(args.set.as_deref())?;
+    let (set, horizon, mut notes) = args.setup.prepare(args.set.as_deref())?;
     let roster = args.model.roster()?;
     let schedulers = chosen(&args.schedulers, &roster)?;
     let schedulers: Vec<String> = schedulers.iter().map(|name| args.model.scheduler(name).to_string()).collect();
+    let jobs = expected_jobs(&set, horizon);
     let survivals = match args.no_simulation {
         true => None,
+        false if args.setup.horizon.is_none() && jobs > MOST_JOBS => {
+            let note =
+                format!("rising load is not simulated: a run has about {jobs:.0} jobs; --horizon {horizon} does it");
+            output::say(&format!("note: {note}"));
+            notes.push(note);
+            None
+        }
         false => {
             let runs = if set.is_random() { RUNS } else { 1 };
             let plan = OverloadPlan { set: set.clone(), horizon, seed: args.setup.seed(), runs, schedulers, roster };
@@ -97,7 +110,10 @@ fn text(analysis: &Analysis) -> String {
     if let Some(Survivals { possible, rows, skipped }) = &analysis.survivals {
         let cells = possible.iter().chain(rows).map(|row| {
             let more = if row.is_limit { " or more" } else { "" };
-            let figures = [format!("{:.3}{more}", row.factor), format!("{:.3}", row.load), percent(row.compliance)];
+            let figures = match row.factor > 0.0 {
+                true => [format!("{:.3}{more}", row.factor), format!("{:.3}", row.load), percent(row.compliance)],
+                false => ["no factor tried", "–", "–"].map(String::from),
+            };
             [vec![row.scheduler.clone()], figures.to_vec()].concat()
         });
         out += &section(&["99% met up to", "times the work", "load per core", "met"], cells.collect(), 1);

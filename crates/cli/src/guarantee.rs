@@ -83,7 +83,10 @@ mod tests {
         let set = TaskSet::new("s", vec![periodic("brake", 4, 1), listed, periodic("log", 5, 0)], 1);
         let text = text(&Guaranteed::on(&set));
         assert!(text.contains("of 1 of 3 tasks by slack stealing: brake; not shots.\n"), "{text}");
-        assert!(text.contains("not guaranteed: shots (its jobs do not recur)\nnot guaranteed: log (others"), "{text}");
+        assert!(
+            text.contains("not guaranteed: shots (its jobs do not recur)\nnot guaranteed: log (it is not"),
+            "{text}"
+        );
     }
 
     #[test]

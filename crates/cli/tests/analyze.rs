@@ -27,6 +27,19 @@ fn analyze_says_in_one_sentence_what_is_proved() {
 }
 
 #[test]
+fn rising_load_is_not_simulated_where_a_burst_has_too_many_jobs() {
+    let folder = Folder::new("analyze-burst");
+    folder.write("set.toml", "[[burst]]\nname = \"b\"\njobs = 1000000\nevery = \"1ns\"\nwcet = \"1ns\"\n");
+    let json = folder.json(&["analyze", "set.toml", "--json"]);
+    let note = json["notes"][0].as_str().unwrap();
+    assert!(note.starts_with("rising load is not simulated: a run has about "), "{note}");
+    assert!(json["survived"].is_null(), "{json}");
+    folder.write("small.toml", "[[burst]]\nname = \"b\"\njobs = 1000\nevery = \"1ns\"\nwcet = \"1ns\"\n");
+    let text = folder.stdout(&["analyze", "small.toml", "--schedulers", "edf"]);
+    assert!(text.contains("\nedf            no factor tried              –    –\n"), "{text}");
+}
+
+#[test]
 fn analyze_json_has_every_figure_and_agrees_with_simulation() {
     let folder = Folder::new("analyze-json");
     let report = folder.json(&["analyze", "gap-avionics", "--schedulers", "edf,rm,mh-edf", "--json"]);

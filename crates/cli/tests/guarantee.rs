@@ -65,7 +65,7 @@ fn the_critical_tasks_of_an_overload_are_guaranteed_on_one_core_and_on_two() {
     let table = "guaranteed by the shield  core  utilization  times the wcets\n\
         ────────────────────────────────────────────────────────────\n\
         brake, steer                 0       0.6000            1.666\n\
-        not guaranteed: video, log (others come first)\n";
+        not guaranteed: video, log (it is not critical)\n";
     assert!(text.contains(table), "{text}");
     assert!(text.contains("\nThe shield guarantees every deadline of 2 of 4 tasks by slack stealing: brake, steer.\n"));
     let expected = json!({
@@ -73,7 +73,7 @@ fn the_critical_tasks_of_an_overload_are_guaranteed_on_one_core_and_on_two() {
         "sentence": "guarantees every deadline of 2 of 4 tasks by slack stealing: brake, steer",
         "tasks": [{ "name": "brake", "core": 0 }, { "name": "steer", "core": 0 }],
         "not_guaranteed": [
-            { "name": "video", "reason": "others come first" }, { "name": "log", "reason": "others come first" },
+            { "name": "video", "reason": "it is not critical" }, { "name": "log", "reason": "it is not critical" },
         ],
         "cores": [{ "core": 0, "utilization": 0.6, "growth": 1.666 }],
         "covers_overruns": true,
@@ -97,7 +97,7 @@ fn a_task_that_asks_for_the_guarantee_comes_before_critical_ones() {
     let set = OVERLOAD.replace("name = \"video\"", "name = \"video\"\nguarantee = true");
     let (text, guarantee) = analyzed(&folder, &set, &[]);
     assert_eq!(names(&guarantee["tasks"]), ["video"]);
-    assert!(text.contains("not guaranteed: brake, steer, log (others come first)"), "{text}");
+    assert!(text.contains("not guaranteed: brake, steer, log (it does not ask for a guarantee)"), "{text}");
     is_kept(&folder, &guarantee, &[]);
 }
 
@@ -106,7 +106,7 @@ fn what_does_not_fit_is_named_with_its_reason() {
     let folder = Folder::new("guarantee-most");
     let (text, guarantee) = analyzed(&folder, &OVERLOAD.replace("wcet = 6", "wcet = 16"), &[]);
     assert!(text.contains("of 1 of 4 tasks by slack stealing: brake; not steer.\n"), "{text}");
-    let below = "not guaranteed: steer (it does not fit beside them)\nnot guaranteed: video, log (others come first)\n";
+    let below = "not guaranteed: steer (it is not proved to fit beside them)\nnot guaranteed: video, log (it is not critical)\n";
     assert!(text.contains(below), "{text}");
     is_kept(&folder, &guarantee, &[]);
 }
@@ -194,8 +194,8 @@ fn a_lock_a_chain_and_a_job_that_is_not_preempted_leave_a_guarantee_on_several_c
     let (text, guarantee) = analyzed(&folder, ROBOT, &[]);
     assert_eq!(names(&guarantee["tasks"]), ["imu", "motors"]);
     let reasons = [
-        ("detector", "others come first"),
-        ("camera", "others come first"),
+        ("detector", "it is not critical"),
+        ("camera", "it is not critical"),
         ("map", "it shares a resource whose sections are nested with others"),
     ];
     let reasons = reasons.map(|(name, reason)| json!({ "name": name, "reason": reason }));

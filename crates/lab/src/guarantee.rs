@@ -57,6 +57,9 @@ pub struct KeptCore {
 /// Name of the inner scheduler in sentences about the shield.
 const INNER: &str = "the network";
 
+/// What the choice of the guaranteed tasks rests on, where modes change what they ask for.
+const WITHOUT_MODES: &str = "What fits is judged by the tasks alone, as if no mode ever began.";
+
 /// Largest number of names in a sentence.
 const MOST_NAMES: usize = 6;
 
@@ -177,7 +180,9 @@ impl<'a> Guaranteed<'a> {
     /// Returns sentences on the modes in which something is not guaranteed, and on jobs that keep a core for a while.
     pub fn exceptions(&self) -> Vec<String> {
         let stretches = self.role.guarantee().map(|guarantee| self.stretches(guarantee));
-        self.exceptions_by_modes().into_iter().chain(stretches.unwrap_or_default()).collect()
+        let leaves_out = || self.role.why_not(&self.set.system).iter().any(Option::is_some);
+        let without_modes = (!self.set.modes().is_empty() && leaves_out()).then(|| WITHOUT_MODES.to_string());
+        self.exceptions_by_modes().into_iter().chain(without_modes).chain(stretches.unwrap_or_default()).collect()
     }
 
     /// Returns sentences on the modes in which something is not guaranteed, which the shield does not see coming.

@@ -2,7 +2,8 @@
 //! every deadline.
 //!
 //! The answer comes from simulation, so it holds for the simulated jobs. It is found by bisection, which assumes that
-//! more work never means more deadlines met.
+//! more work never means more deadlines met. Schedulers that choose whom to follow by simulations of their own take
+//! long to start; for them the search begins where the simple ones end.
 
 use rayon::prelude::*;
 use temponet_oracle::STEPS_PER_SECOND;
@@ -12,7 +13,7 @@ use temponet_task::{Costs, TaskSet, Time};
 use crate::clairvoyant::{equal_optimum, has_only_bounds};
 use crate::comparison::CompareError;
 use crate::progress::Progress;
-use crate::roster::Roster;
+use crate::roster::{Roster, kind};
 
 /// Least share of deadlines met that counts as survival.
 pub const SURVIVAL: f64 = 0.99;
@@ -83,12 +84,24 @@ impl OverloadPlan {
         for name in &self.schedulers {
             self.roster.build(name)?;
         }
-        let one = |name: &String| self.survival(name, progress);
-        let outcomes: Vec<Result<Survival, CompareError>> = self.schedulers.par_iter().map(one).collect();
+        let chooses = |name: &String| !kind(name).is_rule();
+        let of_each = |guess: Option<u64>, choosing: bool| -> Vec<(usize, Result<Survival, CompareError>)> {
+            let names = self.schedulers.par_iter().enumerate().filter(|(_, name)| chooses(name) == choosing);
+            names.map(|(place, name)| (place, self.survival(name, guess, progress))).collect()
+        };
+        let mut outcomes = of_each(None, false);
+        if self.schedulers.iter().any(chooses) {
+            let part = |of: &Result<Survival, CompareError>| of.as_ref().map_or(0, |of| self.part_of(of.factor));
+            let probe = || part(&self.survival("edf", None, progress));
+            let guess = outcomes.iter().map(|(_, found)| part(found)).max().unwrap_or_else(probe);
+            outcomes.extend(of_each(Some(guess), true));
+        }
+        // Those that survive the same stay in the order in which they were asked for.
+        outcomes.sort_by_key(|(place, _)| *place);
         let possible = self.possible(progress)?;
         progress.finish();
         let (mut rows, mut skipped) = (Vec::new(), Vec::new());
-        for outcome in outcomes {
+        for (_, outcome) in outcomes {
             match outcome {
                 Ok(survival) => rows.push(survival),
                 Err(CompareError::Run(name, why)) if why.is_about_the_set() => skipped.push((name, why.to_string())),
@@ -99,8 +112,8 @@ impl OverloadPlan {
         Ok(Survivals { possible, rows, skipped })
     }
 
-    fn survival(&self, name: &str, progress: &Progress) -> Result<Survival, CompareError> {
-        self.most_survived(name, progress, |set, seed| {
+    fn survival(&self, name: &str, guess: Option<u64>, progress: &Progress) -> Result<Survival, CompareError> {
+        self.most_survived(name, guess, progress, |set, seed| {
             let metrics = simulate(set, seed, self.horizon, &mut *self.roster.build(name)?, &mut Unobserved);
             Ok(Some(metrics.map_err(|error| CompareError::Run(name.to_string(), error))?.jobs))
         })
@@ -114,26 +127,40 @@ impl OverloadPlan {
         if has_only_bounds(&self.set) || *self.set.costs() != Costs::default() {
             return Ok(None);
         }
-        self.most_survived(CLAIRVOYANT, progress, |set, seed| {
+        self.most_survived(CLAIRVOYANT, None, progress, |set, seed| {
             let found = equal_optimum(set, seed, self.horizon, ORACLE_STEPS);
             Ok(found.map(|(found, released)| Count { released, met: found.lower as u64 }))
         })
     }
 
+    /// Mean load per core of the set as it is.
+    fn load(&self) -> f64 {
+        self.set.mean_utilization() / self.set.capacity()
+    }
+
+    /// Returns the factor, in millionths, that is this multiple of 1/[`WHOLE`] of the largest.
+    fn millionths(&self, part: u64) -> u64 {
+        ((GREATEST_LOAD / self.load() * 1e6).min(1e15) * part as f64 / WHOLE as f64) as u64
+    }
+
+    /// Returns the multiple that gives this factor.
+    fn part_of(&self, factor: f64) -> u64 {
+        (factor * self.load() / GREATEST_LOAD * WHOLE as f64).round() as u64
+    }
+
     /// Returns the largest factor at which enough deadlines are met. `outcome` counts the jobs of one run of a set with
-    /// a seed; if it returns `None`, so does this function.
+    /// a seed; if it returns `None`, so does this function. With a guess, factors near it are tried first, farther and
+    /// farther away; otherwise the largest is.
     fn most_survived(
         &self,
         name: &str,
+        guess: Option<u64>,
         progress: &Progress,
         outcome: impl Fn(&TaskSet, u64) -> Result<Option<Count>, CompareError>,
     ) -> Result<Option<Survival>, CompareError> {
         progress.say(name);
-        let load = self.set.mean_utilization() / self.set.capacity();
-        // Factor in millionths, from its multiple of 1/`WHOLE`.
-        let millionths = |part: u64| ((GREATEST_LOAD / load * 1e6).min(1e15) * part as f64 / WHOLE as f64) as u64;
-        let compliance = |part: u64| -> Result<Option<f64>, CompareError> {
-            let set = self.set.with_work(millionths(part), 1_000_000);
+        let compliance = |millionths: u64| -> Result<Option<f64>, CompareError> {
+            let set = self.set.with_work(millionths, 1_000_000);
             let mut jobs = Count::default();
             for run in 0..self.runs {
                 let Some(one) = outcome(&set, self.seed.wrapping_add(run))? else { return Ok(None) };
@@ -143,21 +170,35 @@ impl OverloadPlan {
             Ok(Some(jobs.compliance()))
         };
         let (mut best, mut above) = ((0, 1.0), WHOLE + 1);
-        let mut middle = WHOLE;
+        let (mut middle, mut step) = (guess.unwrap_or(WHOLE).clamp(1, WHOLE), 1);
+        // Of a great overload, many factors are the same number of millionths.
+        let mut known: Vec<(u64, f64)> = Vec::new();
         while best.0 + 1 < above {
-            let Some(share) = compliance(middle)? else { return Ok(None) };
+            let millionths = self.millionths(middle);
+            let share = match known.iter().find(|(tried, _)| *tried == millionths) {
+                Some((_, share)) => *share,
+                None => {
+                    let Some(share) = compliance(millionths)? else { return Ok(None) };
+                    known.push((millionths, share));
+                    share
+                }
+            };
             if share >= SURVIVAL {
                 best = (middle, share)
             } else {
                 above = middle
             }
-            middle = best.0 + (above - best.0) / 2;
+            middle = match guess {
+                Some(_) if above > WHOLE => (best.0 + step).min(WHOLE),
+                Some(_) if best.0 == 0 => above.saturating_sub(step).max(1),
+                _ => best.0 + (above - best.0) / 2,
+            };
+            step *= 2;
         }
-        let factor = millionths(best.0) as f64 / 1e6;
+        let factor = self.millionths(best.0) as f64 / 1e6;
         let is_limit = best.0 == WHOLE;
-        let survival =
-            Survival { scheduler: name.to_string(), factor, load: load * factor, compliance: best.1, is_limit };
-        Ok(Some(survival))
+        let load = self.load() * factor;
+        Ok(Some(Survival { scheduler: name.to_string(), factor, load, compliance: best.1, is_limit }))
     }
 }
 
@@ -187,6 +228,19 @@ mod tests {
         assert!(found.rows.iter().all(|row| row.compliance >= SURVIVAL && !row.is_limit), "{found:?}");
         let again = plan.run(&Progress::new(plan.runs_in_all(), plan.horizon)).unwrap();
         assert_eq!(found, again);
+    }
+
+    #[test]
+    fn a_search_from_a_guess_finds_what_bisection_finds() {
+        let plan = plan(&[]);
+        let progress = Progress::new(1, plan.horizon);
+        for name in ["edf", "fcfs"] {
+            let found = plan.survival(name, None, &progress).unwrap();
+            let part = plan.part_of(found.factor);
+            for guess in [0, 1, part - 40, part - 1, part, part + 1, part + 40, WHOLE, u64::MAX] {
+                assert_eq!(plan.survival(name, Some(guess), &progress).unwrap(), found, "{name} {guess}");
+            }
+        }
     }
 
     #[test]

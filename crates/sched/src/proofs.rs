@@ -12,8 +12,8 @@ use std::cell::OnceCell;
 
 use temponet_analysis::packing::{Admits, Fit, fills_cores, hyperbolic_bound};
 use temponet_analysis::{
-    Order, Outcome, PriorityRule, WorstCase, bak, bcl, dependent_response_times, due_date_edf, fgb, fluid, gfb,
-    is_in_quanta, meets_virtual_deadlines, pfair, qpa, response_times, rta, sharing_demand, sharing_response_times,
+    Order, Outcome, PriorityRule, WorstCase, bak, bcl, dependent_outcome, due_date_edf, fgb, fluid, gfb, is_in_quanta,
+    meets_virtual_deadlines, pfair, qpa, response_times, rta, sharing_demand, sharing_response_times,
 };
 use temponet_task::{ExecutionModel, Speed, System, Task, TaskSet, Time};
 
@@ -130,9 +130,7 @@ impl<'a> Facts<'a> {
             // A follower arrives with its source and is released later, so that the order of arrivals is not that of
             // priorities.
             Tasks::Ordered if rule == PriorityRule::Equal => return None,
-            Tasks::Ordered => {
-                ("response times with jitter of predecessors", dependent_response_times(self.set, rule).ok()?.outcome)
-            }
+            Tasks::Ordered => ("response times with jitter of predecessors", dependent_outcome(self.set, rule).ok()?),
             Tasks::Independent(worst_case) if !worst_case.is_identical() => return None,
             Tasks::Independent(worst_case) => match worst_case.cores {
                 1 => (fixed_priority_test(worst_case), response_times(worst_case, rule).outcome),

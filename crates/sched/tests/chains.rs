@@ -4,7 +4,8 @@
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet_analysis::{
-    Impossible, NotAnalyzable, Outcome, PriorityRule, WorstCase, chain_bounds, dependent_response_times, refutations,
+    Impossible, NotAnalyzable, Outcome, PriorityRule, WorstCase, chain_bounds, dependent_outcome,
+    dependent_response_times, refutations,
 };
 use temponet_sched::catalog::all;
 use temponet_sched::shield::{Role, Shield};
@@ -109,6 +110,8 @@ fn response_times_and_chains_stay_within_their_bounds() {
         let deadlines: Vec<Option<Time>> = set.tasks().iter().map(|task| Some(task.deadline)).collect();
         for rule in rules {
             let found = dependent_response_times(&set, rule).unwrap();
+            let is_met = dependent_outcome(&set, rule) == Ok(Outcome::Schedulable);
+            assert_eq!(is_met, found.outcome == Outcome::Schedulable, "{set:?}");
             let mut recorder = Recorder::until(Time::NEVER);
             let mut scheduler = build(rule.scheduler()).unwrap();
             let metrics = simulate(&set, case, ms(1000), &mut *scheduler, &mut recorder).unwrap();

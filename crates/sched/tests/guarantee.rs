@@ -307,7 +307,7 @@ fn the_most_critical_tasks_that_fit_are_guaranteed() {
     // Level 3 whole, then the lighter one of level 1; the order of the file does not matter.
     let mut tasks = vec![task("idle", 1, 0), task("heavy", 6, 1), task("light", 3, 1), task("brake", 4, 3)];
     let expected = [
-        ("idle", Err(WhyNot::OthersComeFirst)),
+        ("idle", Err(WhyNot::NotCritical)),
         ("heavy", Err(WhyNot::DoesNotFit)),
         ("light", Ok(CoreId(0))),
         ("brake", Ok(CoreId(0))),
@@ -346,7 +346,7 @@ fn a_task_that_comes_after_others_is_named_with_that_reason() {
     let reasons = |set: &TaskSet| -> Vec<Result<CoreId, WhyNot>> {
         guarantee(set).unwrap().tasks().map(|(_, core)| core).collect()
     };
-    assert_eq!(reasons(&set), [Err(WhyNot::OthersComeFirst), Err(WhyNot::Follows), Ok(CoreId(0))]);
+    assert_eq!(reasons(&set), [Err(WhyNot::NotAsked), Err(WhyNot::FollowsUnasked("a".into())), Ok(CoreId(0))]);
     // Nothing is known of releases where a mode lengthens the deadline of the first.
     set.system.tasks_mut()[0].guarantee = true;
     set.system.tasks_mut()[0].wcet = ms(2);
@@ -463,7 +463,7 @@ fn what_cannot_fit_alone_takes_no_guarantee_from_others() {
         |name: &str, wcet: u64, criticality: u8| Task::periodic(name, ms(10), ms(wcet)).with_criticality(criticality);
     let set = TaskSet::new("s", vec![task("brake", 2, 1), task("broken", 12, 2), task("video", 9, 0)], 1);
     let cores: Vec<_> = guarantee(&set).unwrap().tasks().map(|(_, core)| core).collect();
-    assert_eq!(cores, [Ok(CoreId(0)), Err(WhyNot::DoesNotFitAlone), Err(WhyNot::OthersComeFirst)]);
+    assert_eq!(cores, [Ok(CoreId(0)), Err(WhyNot::DoesNotFitAlone), Err(WhyNot::NotCritical)]);
 }
 
 #[test]

@@ -86,7 +86,7 @@ fn of_three_levels_the_lower_ones_wait_for_the_one_that_is_left_out() {
             vec![task("low", 20, 2, 1), of("middle", 20, 2, 2), task("high", 20, 2, 3), task("none", 20, 20, 0)];
         TaskSet::new("levels", tasks, 1)
     };
-    let others_first = || Some("others come first".to_string());
+    let others_first = || Some("it is not critical".to_string());
     assert_eq!(why(&levels(task)), [None, None, None, others_first()]);
     // The highest level keeps its guarantee.
     assert_eq!(why(&levels(erratic)), [higher("middle"), Some(OVERTAKES.into()), None, others_first()]);
@@ -104,7 +104,7 @@ fn of_three_levels_the_lower_ones_wait_for_the_one_that_is_left_out() {
     assert_eq!(is_guaranteed(&set), [false, true, true, true]);
     // The order stops at the first that does not fit beside others; below its level that is the reason.
     let full = vec![task("a", 10, 4, 2), task("b", 10, 7, 2), task("c", 10, 1, 1)];
-    let beside = Some("it does not fit beside them".to_string());
+    let beside = Some("it is not proved to fit beside them".to_string());
     assert_eq!(why(&TaskSet::new("full", full, 1)), [None, beside, higher("b")]);
 }
 
@@ -115,7 +115,7 @@ fn a_task_costs_those_behind_it_and_those_that_share_a_resource() {
     let high = on_core(task("high", 20, 2, 3), 1).with_after(vec![TaskId(0)]);
     let (low, filler) = (on_core(task("low", 20, 2, 1), 0), on_core(task("filler", 20, 20, 0), 0));
     let set = TaskSet::new("behind", vec![first, high, low, filler], 2);
-    let follows = Some("it comes after a task that is not guaranteed".to_string());
+    let follows = Some("it comes after \"first\", which is not critical".to_string());
     assert_eq!(why(&set)[1..3], [follows, higher("high")]);
     // A guarantee of the low one would change how the high one gets the bus.
     let section = Section { resource: ResourceId(0), at: Time::ZERO, length: ms(1) };
@@ -192,7 +192,7 @@ fn a_lock_is_named_where_it_is_the_reason() {
     assert_eq!(why(&set)[0], Some(waits.into()));
     // Without the wait it would not fit either.
     (set.system.tasks_mut()[0].wcet, set.system.tasks_mut()[0].bcet) = (ms(11), ms(11));
-    assert_eq!(why(&set)[0], Some("it does not fit, not even by itself".into()));
+    assert_eq!(why(&set)[0], Some("it is not proved to fit, not even by itself".into()));
     set.system.tasks_mut()[1].sections = section(1);
     (set.system.tasks_mut()[0].wcet, set.system.tasks_mut()[0].bcet) = (ms(2), ms(2));
     assert_eq!(why(&set)[0], None);
@@ -207,7 +207,7 @@ fn the_part_at_fault_has_the_reason() {
     let overload = on_core(task("overload", 30, 30, 0), 0);
     // The lidar does not fit beside the camera on the GPU, its second part.
     let [camera, lidar] = [parts("camera", [1, 12], 0), parts("lidar", [1, 20], 2)];
-    let beside = || Some("it does not fit beside them".to_string());
+    let beside = || Some("no placement on the cores was found in which it fits beside them".to_string());
     let set = TaskSet::new("gpu", [camera, lidar].concat().into_iter().chain([overload.clone()]).collect(), 2);
     assert_eq!(why(&set)[..4], [None, None, other_part(), beside()]);
     // The lidar does not fit beside the camera on the processor, its first part.
@@ -216,8 +216,41 @@ fn the_part_at_fault_has_the_reason() {
     assert_eq!(why(&set)[..4], [None, None, beside(), other_part()]);
     // The last one would fit, alone on its core, but the order stops before it.
     let tasks = vec![on_core(task("a", 10, 4, 1), 0), on_core(task("b", 10, 7, 1), 0), on_core(task("c", 10, 8, 1), 1)];
-    let behind = "\"b\", which comes before it in the order, does not fit";
+    let behind = "\"b\", which comes before it in the order, is not guaranteed";
     assert_eq!(why(&TaskSet::new("order", tasks, 2)), [None, beside(), Some(behind.into())]);
+}
+
+#[test]
+fn a_place_is_searched_for_before_none_is_said_to_be_found() {
+    // On the little core "b" takes 20 of 30 ms; on the big one, where "a" must be, it would be too much.
+    let cores = [Core::new("big", Speed::FULL), Core::new("little", Speed::of(0.4).unwrap())];
+    let tasks = |b: u64| vec![on_core(task("a", 20, 12, 1), 0), task("b", 30, b, 1), task("c", 20, 20, 0)];
+    let set = |b: u64| TaskSet::new("unequal", tasks(b), 2).with_machine(cores.to_vec());
+    assert_eq!(is_guaranteed(&set(8)), [true, true, false]);
+    let slow = "on core 1 (little), the slowest core that it may use, it does not fit, not even by itself";
+    assert_eq!(why(&set(13))[..2], [None, Some(slow.into())]);
+    let role = Role::on(&set(8).system);
+    for (choice, bad) in BAD.into_iter().enumerate() {
+        let metrics = shielded(inner(choice, 1).1, &set(8), 1, ms(3_000)).0;
+        assert!(metrics.tasks[..2].iter().all(|task| task.jobs.met == task.jobs.released), "{bad:?} {role:?}");
+    }
+}
+
+#[test]
+fn what_nobody_asked_to_guarantee_is_said_to_be_so() {
+    let source = task("source", 40, 4, 0);
+    let follower = task("follower", 40, 6, 1).with_after(vec![TaskId(0)]);
+    let mut set = TaskSet::new("chain", vec![source, follower, task("rest", 20, 19, 0)], 1);
+    let not_critical = || Some("it is not critical".to_string());
+    let follows = "it comes after \"source\", which is not critical";
+    assert_eq!(why(&set), [not_critical(), Some(follows.into()), not_critical()]);
+    let sentence = format!("guarantees nothing: task \"follower\" should be guaranteed, but {follows}");
+    assert_eq!(Role::on(&set.system).sentence("it"), sentence);
+    set.system.tasks_mut()[1].guarantee = true;
+    let follows = "it comes after \"source\", which does not ask for a guarantee";
+    assert_eq!(why(&set)[1], Some(follows.into()));
+    set.system.tasks_mut()[0].guarantee = true;
+    assert_eq!(why(&set), [None, None, Some("it does not ask for a guarantee".into())]);
 }
 
 #[test]

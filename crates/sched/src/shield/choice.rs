@@ -15,6 +15,8 @@ use super::reasons::{self, name_of_whole};
 
 /// The tasks that should be guaranteed where not all can be.
 pub(super) struct Wanted {
+    /// Whether they ask for a guarantee. Otherwise they are the critical ones.
+    pub by_name: bool,
     /// In the order in which they are added.
     pub tasks: Vec<TaskId>,
     /// Level of each of them, not increasing: the highest criticality of the task itself and of those that come after
@@ -46,7 +48,7 @@ impl Wanted {
         };
         let mut levels: Vec<u8> = tasks.iter().rev().map(level).collect();
         levels.reverse();
-        Wanted { tasks, levels }
+        Wanted { by_name, tasks, levels }
     }
 
     pub fn with_levels(&self) -> impl Iterator<Item = (TaskId, u8)> + '_ {

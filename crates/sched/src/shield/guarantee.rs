@@ -117,7 +117,7 @@ impl Guarantee {
     pub fn tasks(&self) -> impl Iterator<Item = (&str, Result<CoreId, WhyNot>)> {
         let of_task = |task: TaskId| match (self.core_of(task), &self.why_not[task]) {
             (Some(core), _) => Ok(core),
-            (None, why) => Err(why.clone().unwrap_or(WhyNot::OthersComeFirst)),
+            (None, why) => Err(why.clone().unwrap_or(WhyNot::NotAsked)),
         };
         TaskId::all(self.names.len()).zip(&self.names).map(move |(task, name)| (name.as_str(), of_task(task)))
     }
@@ -335,13 +335,17 @@ fn why_nothing(system: &System, wanted: &Wanted) -> NoGuarantee {
     let why_not = ProvableTasks::of(system, false).map(|plain| choice_of_nothing(plain, wanted));
     let waits_for_higher =
         |task: TaskId| why_not.as_ref().is_ok_and(|why_not| matches!(why_not[task], Some(WhyNot::HigherLeftOut(_))));
-    let wanted = wanted.tasks.iter().filter(|task| !waits_for_higher(**task)).map(|task| &system.tasks()[*task]);
-    if wanted.clone().any(|task| problem(task).is_none() && task.after.is_empty()) {
-        return NoGuarantee::CriticalDoNotFit;
+    let wanted = wanted.tasks.iter().copied().filter(|task| !waits_for_higher(*task));
+    let is_first = |task: &Task| problem(task).is_none() && task.after.is_empty();
+    if wanted.clone().any(|task| is_first(&system.tasks()[task])) {
+        return NoGuarantee::NoneFits;
     }
-    if wanted.clone().any(|task| problem(task).is_none()) {
-        return NotAnalyzable::Precedence.into();
+    let followers = wanted.clone().filter(|task| problem(&system.tasks()[*task]).is_none());
+    let reason = |task: TaskId| why_not.as_ref().ok()?[task].clone().filter(|why| *why != WhyNot::OtherPart);
+    if let Some((task, why)) = followers.filter_map(|task| Some((task, reason(task)?))).next() {
+        return NoGuarantee::OfTask(reasons::name_of_whole(system, task), why);
     }
+    let wanted = wanted.map(|task| &system.tasks()[task]);
     for task in wanted.chain(system.tasks()) {
         match problem(task) {
             Some(WhyNot::OvertakingReleases) => return NoGuarantee::OvertakingReleases(task.name.clone()),

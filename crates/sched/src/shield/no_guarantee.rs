@@ -25,12 +25,18 @@ pub enum NoGuarantee {
     /// asks for a guarantee.
     #[error("jobs of task {0:?} may overrun, the set is overloaded then, and no task is critical")]
     Overruns(String),
-    /// The set may fit, but there is no proof for any scheduler that could stand in.
-    #[error("no scheduler is proved to meet every deadline, and no task is critical")]
+    /// The set may fit, but there is no proof for the shield or for any scheduler that could stand in. Others may be
+    /// proved.
+    #[error(
+        "neither slack stealing nor a scheduler that could stand in is proved to meet every deadline, and no task is critical"
+    )]
     NotProved,
-    /// Not even the lightest of the most critical tasks fits on a core by itself.
-    #[error("not even the most critical tasks fit")]
-    CriticalDoNotFit,
+    /// None of the tasks that should be guaranteed is proved to fit, not even by itself.
+    #[error("no task that should be guaranteed is proved to fit, not even by itself")]
+    NoneFits,
+    /// The tasks that should be guaranteed come after others. Of the first of them, name and reason.
+    #[error("task {0:?} should be guaranteed, but {1}")]
+    OfTask(String, WhyNot),
     /// The task with this name limits preemption, and decisions cost time.
     #[error("task {0:?} limits preemption, which is not covered where decisions cost time")]
     LimitedWithCosts(String),
@@ -58,18 +64,27 @@ pub enum NoGuarantee {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WhyNot {
-    /// It is less critical than the guaranteed tasks, or other tasks ask for the guarantee.
-    #[error("others come first")]
-    OthersComeFirst,
+    /// Critical tasks should be guaranteed, and it is none.
+    #[error("it is not critical")]
+    NotCritical,
+    /// Other tasks ask for a guarantee by name, and it does not.
+    #[error("it does not ask for a guarantee")]
+    NotAsked,
     /// The task with this name, of a higher criticality, is left out, and this one could cost it time.
     #[error("a task of a higher criticality, {0:?}, is not guaranteed")]
     HigherLeftOut(String),
-    /// It does not fit beside the guaranteed tasks, which are more critical or lighter.
-    #[error("it does not fit beside them")]
+    /// On one core, it is not proved to fit beside the guaranteed tasks, which are more critical or lighter.
+    #[error("it is not proved to fit beside them")]
     DoesNotFit,
-    /// It does not fit on a core, not even by itself.
-    #[error("it does not fit, not even by itself")]
+    /// On several cores, no division of the tasks among them was found in which it fits beside the guaranteed tasks.
+    #[error("no placement on the cores was found in which it fits beside them")]
+    NotPlaced,
+    /// It is not proved to fit on a core, not even by itself.
+    #[error("it is not proved to fit, not even by itself")]
     DoesNotFitAlone,
+    /// It would fit on a faster core by itself, but not on the one with this name.
+    #[error("on {0}, the slowest core that it may use, it does not fit, not even by itself")]
+    TooSlowACore(String),
     /// It would fit on a core by itself, but not with the share of the deadline that it has beside those before and
     /// after it.
     #[error("with its share of the deadline it does not fit, not even by itself")]
@@ -77,8 +92,8 @@ pub enum WhyNot {
     /// It would fit on a core by itself, but not with the waits for these resources.
     #[error("with the longest waits for {0} it does not fit, not even by itself")]
     WaitsTooLong(String),
-    /// The task with this name, which comes before it in the order of criticality and utilization, does not fit.
-    #[error("{0:?}, which comes before it in the order, does not fit")]
+    /// The task with this name, which comes before it in the order of criticality and utilization, has no place.
+    #[error("{0:?}, which comes before it in the order, is not guaranteed")]
     BehindOne(String),
     /// Another part of the same task is left out, with the reason.
     #[error("another part of its task is not guaranteed")]
@@ -95,6 +110,12 @@ pub enum WhyNot {
     /// It follows a task that is not guaranteed.
     #[error("it comes after a task that is not guaranteed")]
     Follows,
+    /// It follows the task with this name, which is not critical, where critical tasks should be guaranteed.
+    #[error("it comes after {0:?}, which is not critical")]
+    FollowsUncritical(String),
+    /// It follows the task with this name, which does not ask for a guarantee, where others do.
+    #[error("it comes after {0:?}, which does not ask for a guarantee")]
+    FollowsUnasked(String),
     /// It follows others, and if its deadline were divided among them, fewer tasks would be guaranteed.
     #[error("it comes after other tasks, and dividing its deadline among them would cost others their guarantee")]
     FollowsAtACost,

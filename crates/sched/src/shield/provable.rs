@@ -152,6 +152,14 @@ impl<'a> ProvableTasks<'a> {
             change(&mut alone);
             is_schedulable(&[Demand::from(&alone)])
         };
+        let slowest = slowest(self.system, stated);
+        let fastest = self.system.fastest(stated);
+        let at_best = fastest.time_for(self.budgets[place] + self.worst_case.switching);
+        if fastest > slowest && fits(&|task| task.wcet = Time(at_best.0.saturating_add(waits.0))) {
+            let mut usable = stated.cores.iter(self.system.cores());
+            let core = usable.find(|core| self.system.machine().speed(*core) == slowest).unwrap_or(CoreId(0));
+            return WhyNot::TooSlowACore(self.system.core_name(core));
+        }
         let whole_deadline = |task: &mut Sporadic| (task.deadline, task.jitter) = (stated.deadline, stated.jitter);
         if waits > Time::ZERO && fits(&|task| task.wcet = task.wcet.saturating_sub(waits)) {
             return WhyNot::WaitsTooLong(self.awaited(stated));

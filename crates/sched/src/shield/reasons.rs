@@ -28,18 +28,35 @@ pub(super) fn complete(system: &System, wanted: &Wanted, guaranteed: &[TaskId], 
         let why = match () {
             _ if highest > level => WhyNot::HigherLeftOut(name_of_whole(system, out)),
             _ if follows() => WhyNot::Follows,
-            _ if guaranteed.is_empty() => WhyNot::DoesNotFitAlone,
-            _ => WhyNot::DoesNotFit,
+            _ => unfit(system, guaranteed),
         };
         give(system, task, &why, why_not);
     }
     let mut is_wanted = vec![false; system.tasks().len()];
     wanted.tasks.iter().for_each(|task| is_wanted[*task] = true);
+    let unwanted = if wanted.by_name { WhyNot::NotAsked } else { WhyNot::NotCritical };
     for task in system.task_ids().filter(left_out).filter(|task| !is_wanted[*task]) {
         // Nobody has divided its deadline.
         if !blame_a_part(system, task, why_not, |why| *why != WhyNot::Follows || system.first_part(task) == task) {
-            give(system, task, &WhyNot::OthersComeFirst, why_not);
+            give(system, task, &unwanted, why_not);
         }
+    }
+    for task in system.task_ids().filter(|task| is_wanted[*task]) {
+        let mut before = system.tasks()[task].after.iter().filter(|before| !is_wanted[**before]);
+        if let (Some(WhyNot::Follows), Some(before)) = (&why_not[task], before.next()) {
+            let name = name_of_whole(system, *before);
+            let named = if wanted.by_name { WhyNot::FollowsUnasked } else { WhyNot::FollowsUncritical };
+            why_not[task] = Some(named(name));
+        }
+    }
+}
+
+/// The reason of a task for which no place is left beside the guaranteed ones.
+fn unfit(system: &System, guaranteed: &[TaskId]) -> WhyNot {
+    match (guaranteed.is_empty(), system.cores()) {
+        (true, _) => WhyNot::DoesNotFitAlone,
+        (false, 1) => WhyNot::DoesNotFit,
+        (false, _) => WhyNot::NotPlaced,
     }
 }
 
@@ -78,7 +95,10 @@ pub(super) fn of_followers(system: &System, undivided: &mut Choice, divided: &Ch
             continue;
         }
         let in_itself = parts().any(|part| match &divided.why_not[part] {
-            Some(WhyNot::DoesNotFit | WhyNot::OtherPart | WhyNot::HigherLeftOut(_) | WhyNot::Follows) | None => false,
+            Some(
+                WhyNot::DoesNotFit | WhyNot::NotPlaced | WhyNot::OtherPart | WhyNot::HigherLeftOut(_) | WhyNot::Follows,
+            )
+            | None => false,
             Some(_) => true,
         });
         match in_itself {
@@ -100,7 +120,7 @@ pub(super) fn refine(
     let (mut tests, mut stop) = (0, None);
     for whole in wanted.tasks.iter().copied().filter(|task| !system.tasks()[*task].is_part) {
         let parts = || system.parts(whole);
-        let unfit = if guaranteed.is_empty() { WhyNot::DoesNotFitAlone } else { WhyNot::DoesNotFit };
+        let unfit = unfit(system, guaranteed);
         if !parts().all(|part| why_not[part].as_ref() == Some(&unfit)) {
             continue;
         }

@@ -84,7 +84,8 @@ fn within_slack(guarantee: &Guarantee) -> String {
     let named = |is_named: &dyn Fn(&Result<CoreId, WhyNot>) -> bool| {
         listed(tasks().filter(|(_, core)| is_named(core)).map(|(name, _)| name), MOST_NAMES)
     };
-    let others = |core: &Result<CoreId, WhyNot>| core.as_ref().is_err_and(|why| *why != WhyNot::OthersComeFirst);
+    let is_wanted = |why: &WhyNot| !matches!(why, WhyNot::NotCritical | WhyNot::NotAsked);
+    let others = |core: &Result<CoreId, WhyNot>| core.as_ref().is_err_and(is_wanted);
     let left_out = named(&others);
     let left_out = if left_out.is_empty() { left_out } else { format!("; not {left_out}") };
     let names = named(&|core| core.is_ok());
