@@ -36,7 +36,7 @@ fn rising_load_is_not_simulated_where_a_burst_has_too_many_jobs() {
     assert!(json["survived"].is_null(), "{json}");
     folder.write("small.toml", "[[burst]]\nname = \"b\"\njobs = 1000\nevery = \"1ns\"\nwcet = \"1ns\"\n");
     let text = folder.stdout(&["analyze", "small.toml", "--schedulers", "edf"]);
-    assert!(text.contains("\nedf            no factor tried              –    –\n"), "{text}");
+    assert!(text.contains("no factor tried"), "{text}");
 }
 
 #[test]

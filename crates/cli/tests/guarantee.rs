@@ -134,6 +134,9 @@ fn a_part_is_guaranteed_where_the_tests_do_not_apply() {
         |factor: f64| format!("{OVERLOAD}[[mode]]\nname = \"rush\"\nat = 1000\nslower = {{ brake = {factor} }}\n");
     assert_eq!(analyzed(&folder, &faster(0.5), &[]).1["exceptions"], json!([exception]));
     assert_eq!(analyzed(&folder, &faster(1.5), &[]).1["exceptions"], json!([]));
+    let unfit = OVERLOAD.replace("wcet = 6", "wcet = 16") + "[[mode]]\nname = \"calm\"\nat = 0\nwork = 0.5\n";
+    let basis = "What fits is judged by the tasks alone, as if no mode ever began.";
+    assert_eq!(analyzed(&folder, &unfit, &[]).1["exceptions"], json!([basis]));
     assert!(text.contains(exception) && guarantee["exceptions"] == json!([exception]), "{text}");
 }
 

@@ -74,6 +74,19 @@ impl Node {
         }
     }
 
+    /// Like [`Node::shown`], with the items of lists and the entries of tables.
+    pub fn written(&self) -> String {
+        let items = match &self.value {
+            Value::List(list) => format!("[{}]", list.iter().map(Node::written).collect::<Vec<_>>().join(", ")),
+            Value::Table(table) => {
+                let entries = table.entries.iter().map(|(key, node)| format!("{key} = {}", node.written()));
+                format!("{{ {} }}", entries.collect::<Vec<_>>().join(", "))
+            }
+            _ => return self.shown(),
+        };
+        cut(&items)
+    }
+
     /// Returns the table. `what` names the value in the error.
     pub fn table(&self, what: &str) -> Result<&Table, Problem> {
         match &self.value {
@@ -109,13 +122,13 @@ impl Node {
         let (Value::Number(text) | Value::Text(text) | Value::Cell(text)) = &self.value else {
             return Err(self.is_wrong(format_args!("{key} must be a time, not {}", self.shown())));
         };
-        Time::parse(text, unit).map_err(|error| self.is_wrong(format_args!("{key} = {} {error}", self.shown())))
+        Time::parse(text, unit).map_err(|error| self.is_wrong(format_args!("{key} = {} {error}", self.written())))
     }
 
     /// Returns a time greater than zero.
     pub fn positive_time(&self, key: &str, unit: TimeUnit) -> Result<Time, Problem> {
         match self.time(key, unit)? {
-            Time::ZERO => Err(self.is_wrong(format_args!("{key} = {} must be greater than zero", self.shown()))),
+            Time::ZERO => Err(self.is_wrong(format_args!("{key} = {} must be greater than zero", self.written()))),
             time => Ok(time),
         }
     }
@@ -131,9 +144,9 @@ impl Node {
         match parsed {
             Some(number) if number.is_finite() && (least..=most).contains(&number) => Ok(number),
             Some(_) => {
-                Err(self.is_wrong(format_args!("{key} = {} must be a number from {least} to {most}", self.shown())))
+                Err(self.is_wrong(format_args!("{key} = {} must be a number from {least} to {most}", self.written())))
             }
-            None => Err(self.is_wrong(format_args!("{key} = {} is not a number", self.shown()))),
+            None => Err(self.is_wrong(format_args!("{key} = {} is not a number", self.written()))),
         }
     }
 
@@ -143,7 +156,7 @@ impl Node {
             Value::Bool(value) => Ok(*value),
             Value::Cell(text) if text.eq_ignore_ascii_case("true") => Ok(true),
             Value::Cell(text) if text.eq_ignore_ascii_case("false") => Ok(false),
-            _ => Err(self.is_wrong(format_args!("{key} = {} must be true or false", self.shown()))),
+            _ => Err(self.is_wrong(format_args!("{key} = {} must be true or false", self.written()))),
         }
     }
 
@@ -154,7 +167,7 @@ impl Node {
             _ => None,
         };
         parsed.filter(|number| (least..=most).contains(number)).ok_or_else(|| {
-            self.is_wrong(format_args!("{key} = {} must be a whole number from {least} to {most}", self.shown()))
+            self.is_wrong(format_args!("{key} = {} must be a whole number from {least} to {most}", self.written()))
         })
     }
 }

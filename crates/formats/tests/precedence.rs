@@ -102,7 +102,10 @@ fn impossible_precedence_and_chains_are_refused_with_their_line() {
     );
     assert!(changed("[\"camera\", \"lidar\"]", "[\"fusion\"]").ends_with("after: it names itself"));
     assert!(changed("[\"camera\", \"lidar\"]", "[]").starts_with("set.toml:5: after = [] names no task"));
-    assert!(changed("[\"camera\", \"lidar\"]", "[\"camera\", \"\"]").contains("after = a list has an empty name"));
+    assert!(
+        changed("[\"camera\", \"lidar\"]", "[\"camera\", \"\"]")
+            .contains("after = [\"camera\", \"\"] has an empty name")
+    );
     let cell = read("name,period,wcet,after\na,10,1,\nb,,1,a;;a\n", Format::Csv).expect_err("must be refused");
     assert!(cell.contains("after = a;;a has an empty name"), "{cell}");
     let own = "task \"log\": period = 41ms, but the tasks that it comes after have 40ms";

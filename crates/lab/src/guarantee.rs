@@ -180,7 +180,13 @@ impl<'a> Guaranteed<'a> {
     /// Returns sentences on the modes in which something is not guaranteed, and on jobs that keep a core for a while.
     pub fn exceptions(&self) -> Vec<String> {
         let stretches = self.role.guarantee().map(|guarantee| self.stretches(guarantee));
-        let leaves_out = || self.role.why_not(&self.set.system).iter().any(Option::is_some);
+        let is_unfit = |core: Result<CoreId, WhyNot>| {
+            core.is_err_and(|why| !matches!(why, WhyNot::NotCritical | WhyNot::NotAsked))
+        };
+        let leaves_out = || match self.role.guarantee() {
+            Some(guarantee) => guarantee.whole_tasks().any(|(_, core)| is_unfit(core)),
+            None => matches!(self.role, Role::Disarmed(_)),
+        };
         let without_modes = (!self.set.modes().is_empty() && leaves_out()).then(|| WITHOUT_MODES.to_string());
         self.exceptions_by_modes().into_iter().chain(without_modes).chain(stretches.unwrap_or_default()).collect()
     }

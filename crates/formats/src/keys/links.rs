@@ -28,15 +28,11 @@ pub(super) fn names(given: Given<'_>) -> Result<Vec<Named>, Problem> {
             node.list(key)?.iter().map(item).collect::<Result<_, _>>()?
         }
     };
-    let shown = || match &node.value {
-        Value::List(_) if names.is_empty() => "[]".into(),
-        _ => node.shown(),
-    };
     match names.iter().find(|(name, _)| name.is_empty()) {
         _ if names.is_empty() || matches!(&names[..], [(name, _)] if name.is_empty()) => {
-            Err(Problem::at(node.line, format!("{key} = {} names no task", shown())))
+            Err(Problem::at(node.line, format!("{key} = {} names no task", node.written())))
         }
-        Some((_, line)) => Err(Problem::at(*line, format!("{key} = {} has an empty name", shown()))),
+        Some((_, line)) => Err(Problem::at(*line, format!("{key} = {} has an empty name", node.written()))),
         None => Ok(names),
     }
 }

@@ -317,7 +317,7 @@ pub(crate) struct Given<'a> {
 impl<'a> Given<'a> {
     /// Creates the error for this value; the message begins with it.
     pub fn is(&self, problem: impl std::fmt::Display) -> Problem {
-        Problem::at(self.node.line, format!("{} = {} {problem}", self.name, self.node.shown()))
+        Problem::at(self.node.line, format!("{} = {} {problem}", self.name, self.node.written()))
     }
 
     pub fn text(&self) -> Result<&'a str, Problem> {

@@ -120,24 +120,28 @@ impl<'a> TaskReader<'a> {
             None => (None, None),
         };
         let wcet = draft.wcet.or(longest).ok_or_else(|| missing(node, task, "wcet"))?;
-        let wrong = |message: String| Err(Problem::at(node.line, format!("task {:?}: {message}", task.name)));
+        // An error is in the line of its key, or of the task where the key is missing.
+        let wrong = |key: &str, message: String| {
+            let line = node.entry(key).map_or(node.line, |given| given.line);
+            Err(Problem::at(line, format!("task {:?}: {message}", task.name)))
+        };
         if let Some(longest) = longest.filter(|longest| *longest > wcet) {
-            return wrong(format!("a measured time of {longest} is more than the wcet {wcet}"));
+            return wrong("execution", format!("a measured time of {longest} is more than the wcet {wcet}"));
         }
         let name = draft.execution.map(named_model).transpose()?;
         let bcet = match (draft.bcet.or(least), task.acet, name) {
             (Some(bcet), ..) => bcet,
             (None, None, None | Some("wcet")) => wcet,
-            _ => return wrong("execution times that vary need a bcet".into()),
+            _ => return wrong("execution", "execution times that vary need a bcet".into()),
         };
         if bcet > wcet {
-            return wrong(format!("bcet {bcet} is more than the wcet {wcet}"));
+            return wrong("bcet", format!("bcet {bcet} is more than the wcet {wcet}"));
         }
-        if least.is_some_and(|least| least < bcet) {
-            return wrong(format!("a measured time is less than the bcet {bcet}"));
+        if let Some(least) = least.filter(|least| *least < bcet) {
+            return wrong("execution", format!("a measured time of {least} is less than the bcet {bcet}"));
         }
         if let Some(acet) = task.acet.filter(|acet| *acet < bcet || *acet > wcet) {
-            return wrong(format!("acet {acet} is not between bcet {bcet} and wcet {wcet}"));
+            return wrong("acet", format!("acet {acet} is not between bcet {bcet} and wcet {wcet}"));
         }
         let bounds = Bounds { bcet, wcet, acet: task.acet, samples };
         let below = match draft.execution {
@@ -145,7 +149,7 @@ impl<'a> TaskReader<'a> {
             None => default_model(&bounds),
         };
         if let Some(high) = task.wcet_high.filter(|high| *high < wcet) {
-            return wrong(format!("wcet_high {high} is less than the wcet {wcet}"));
+            return wrong("wcet_high", format!("wcet_high {high} is less than the wcet {wcet}"));
         }
         (task.wcet, task.bcet) = (wcet, bcet);
         task.execution = match draft.overrun {
