@@ -7,7 +7,7 @@
 
 use rayon::prelude::*;
 use temponet_oracle::STEPS_PER_SECOND;
-use temponet_sim::{Count, Unobserved, simulate};
+use temponet_sim::{Count, Workload, jobs_unless_missed};
 use temponet_task::{Costs, TaskSet, Time};
 
 use crate::clairvoyant::{equal_optimum, has_only_bounds};
@@ -113,11 +113,22 @@ impl OverloadPlan {
     }
 
     fn survival(&self, name: &str, guess: Option<u64>, progress: &Progress) -> Result<Survival, CompareError> {
+        let allowed = self.misses_of_survivors();
         self.most_survived(name, guess, progress, |set, seed| {
-            let metrics = simulate(set, seed, self.horizon, &mut *self.roster.build(name)?, &mut Unobserved);
-            Ok(Some(metrics.map_err(|error| CompareError::Run(name.to_string(), error))?.jobs))
+            let scheduler = &mut *self.roster.build(name)?;
+            let jobs = jobs_unless_missed(set, seed, self.horizon, scheduler, allowed);
+            let jobs = jobs.map_err(|error| CompareError::Run(name.to_string(), error))?;
+            // Of whoever survives not, nothing but that is asked.
+            Ok(Some(jobs.unwrap_or(Count { released: allowed.saturating_mul(1_000), met: 0 })))
         })
         .map(Option::unwrap_or_default)
+    }
+
+    /// Number of misses in all runs of a factor that a survivor may have, at least.
+    fn misses_of_survivors(&self) -> u64 {
+        let counted = |run: u64| Workload::counted(&self.set, self.seed.wrapping_add(run), self.horizon).len();
+        let released: usize = (0..self.runs).map(counted).sum();
+        ((1.0 - SURVIVAL) * released as f64) as u64 + 1
     }
 
     /// Returns the overload that a scheduler with knowledge of the future survives, at least, because only schedules
@@ -205,7 +216,8 @@ impl OverloadPlan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use temponet_task::{Task, TaskId};
+    use temponet_sim::{Unobserved, simulate};
+    use temponet_task::{OnMiss, Task, TaskId};
 
     fn plan(schedulers: &[&str]) -> OverloadPlan {
         let ms = Time::from_ms;
@@ -228,6 +240,29 @@ mod tests {
         assert!(found.rows.iter().all(|row| row.compliance >= SURVIVAL && !row.is_limit), "{found:?}");
         let again = plan.run(&Progress::new(plan.runs_in_all(), plan.horizon)).unwrap();
         assert_eq!(found, again);
+    }
+
+    /// Runs that end early end only where a whole run would not survive.
+    #[test]
+    fn what_survives_survives_whole_runs_and_one_step_more_does_not() {
+        let mut plan = plan(&["edf", "srpt", "fcfs"]);
+        plan.set.system.set_on_miss(OnMiss::Continue);
+        plan.runs = 2;
+        let found = plan.run(&Progress::new(plan.runs_in_all(), plan.horizon)).unwrap();
+        for row in &found.rows {
+            let share = |part: u64| {
+                let set = plan.set.with_work(plan.millionths(part), 1_000_000);
+                let run = |run: u64| {
+                    let scheduler = &mut *plan.roster.build(&row.scheduler).unwrap();
+                    simulate(&set, plan.seed + run, plan.horizon, scheduler, &mut Unobserved).unwrap().jobs
+                };
+                let [one, other] = [run(0), run(1)];
+                (one.met + other.met) as f64 / (one.released + other.released) as f64
+            };
+            let part = plan.part_of(row.factor);
+            assert_eq!(share(part), row.compliance, "{}", row.scheduler);
+            assert!(share(part + 1) < SURVIVAL, "{}", row.scheduler);
+        }
     }
 
     #[test]

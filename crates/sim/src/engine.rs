@@ -112,6 +112,37 @@ pub fn simulate(
     }
 }
 
+/// Number of decisions after which [`jobs_unless_missed`] counts again.
+const DECISIONS_PER_COUNT: u64 = 64;
+
+/// Runs `scheduler` as [`simulate`] does and counts the jobs, or ends early: `None` once more than `most_missed`
+/// deadlines are missed. An overload in which late jobs go on has so many of them that a whole run takes for ever.
+pub fn jobs_unless_missed(
+    set: &TaskSet,
+    seed: u64,
+    horizon: Time,
+    scheduler: &mut dyn Scheduler,
+    most_missed: u64,
+) -> Result<Option<Count>, SimError> {
+    let mut engine = Engine::new(set, seed, horizon);
+    scheduler.start(engine.system())?;
+    let most = scheduler.most_ready().min(MOST_READY);
+    let (mut assignment, mut backlog) = (Assignment::default(), Backlog::default());
+    let mut decisions = 0;
+    while engine.advance_observed(&mut Unobserved) {
+        temponet_cancel::checkpoint();
+        decisions += 1;
+        if decisions % DECISIONS_PER_COUNT == 0 && engine.missed_so_far() > most_missed {
+            return Ok(None);
+        }
+        backlog.note(engine.table.active().len(), most, set, engine.now)?;
+        assignment.reset(set.cores());
+        scheduler.decide(&engine.view(), &mut assignment);
+        engine.apply_observed(&assignment, &mut Unobserved)?;
+    }
+    Ok(Some(engine.finish_observed(&mut Unobserved).jobs))
+}
+
 fn run<O: Observer>(
     set: &TaskSet,
     seed: u64,
@@ -307,6 +338,16 @@ impl Engine {
     /// Returns the number of jobs that count and have left so far, and of those that met their deadline.
     pub fn jobs_so_far(&self) -> Count {
         self.metrics.jobs
+    }
+
+    /// Returns the number of deadlines that have been missed so far, those of jobs that have not left included.
+    fn missed_so_far(&self) -> u64 {
+        let is_late = |id: &&JobId| {
+            let job = &self.jobs[id.index()];
+            job.deadline < self.now && !self.set.tasks()[job.task].is_part
+        };
+        let late = self.table.active().iter().filter(is_late).count() as u64;
+        self.metrics.jobs.released - self.metrics.jobs.met + late
     }
 
     /// Returns the number of migrations so far.
