@@ -86,7 +86,7 @@ fn sets(wanted: &Wanted<'_>) -> Result<Vec<BulkSet>> {
         [(.., error)] => bail!("{error}"),
         _ => {
             let lines: Vec<&str> = wrong.iter().map(|(.., error)| error.as_str()).collect();
-            bail!("{} cannot be used:\n  {}", counted(wrong.len(), "set"), lines.join("\n  "))
+            bail!("{} cannot be used: {}", counted(wrong.len(), "set"), lines.join("; "))
         }
     }
 }

@@ -65,6 +65,7 @@ fn every_file_that_cannot_be_used_is_named() {
         ["3 sets cannot be used", "sets/bad.toml:4:", "sets/worse.json:", "nowhere.toml"].into_iter().all(is_named),
         "{all}"
     );
+    assert!(!all.contains("\\n"), "one line: {all}");
     std::fs::create_dir(folder.0.join("empty")).unwrap();
     assert!(folder.error(&["compare", "empty"]).contains("empty has no task-set file"));
     let neither = folder.error(&["sweep", "--sets", "no-folder", "-o", "s.csv"]);

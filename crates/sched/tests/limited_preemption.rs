@@ -8,12 +8,31 @@ use rand_pcg::Pcg64;
 use temponet_analysis::{Outcome, PriorityRule, TESTS, demand_with_blocking, response_times};
 use temponet_sched::{build, proofs};
 use temponet_sim::{Metrics, Recorder, Unobserved, simulate};
-use temponet_task::{Arrival, Attribute, Costs, Gap, Preemption, Task, TaskSet, Time};
+use temponet_task::{Arrival, Attribute, Costs, ExecutionModel, Gap, Preemption, Task, TaskSet, Time};
 
 use crate::task_sets::{Kind, drawn, model, ms, set, uncovered_sets};
 
 fn run(scheduler: &str, set: &TaskSet, seed: u64, horizon: Time) -> Metrics {
     simulate(set, seed, horizon, &mut *build(scheduler).unwrap(), &mut Unobserved).unwrap()
+}
+
+/// A scheduler that gives up the jobs of low criticality keeps those on their cores that hold them; one that can be
+/// cancelled leaves at once.
+#[test]
+fn jobs_that_can_be_cancelled_leave_when_they_are_given_up() {
+    let mut high = Task::periodic("high", ms(3), Time(200_000)).with_criticality(1);
+    let below = Box::new(ExecutionModel::Wcet);
+    (high.wcet_high, high.execution) = (Some(Time(300_000)), ExecutionModel::Overrun { probability: 1.0, below });
+    for preemption in [Preemption::Cancel, Preemption::None] {
+        let low = Task::periodic("low", ms(8), ms(4)).with_preemption(preemption.clone());
+        let set = TaskSet::new("set", vec![high.clone(), low], 2);
+        for scheduler in ["edf-vd", "amc", "shield:edf-vd", "shield:amc"] {
+            let metrics = run(scheduler, &set, 1, ms(240));
+            assert_eq!(metrics.tasks[0].jobs.released, 80, "{scheduler} {preemption:?}");
+            assert_eq!(metrics.tasks[0].jobs.met, 80, "{scheduler} {preemption:?}");
+            assert_eq!(metrics.tasks[1].jobs.released, 30, "{scheduler} {preemption:?}");
+        }
+    }
 }
 
 /// Length of `times` longest periods.

@@ -88,7 +88,8 @@ impl Engine {
         }
         for core in CoreId::all(self.cores.len()) {
             let Some(id) = assignment.cores()[core] else { continue };
-            if self.running[core].is_none() {
+            // A held job that is abandoned stays on its core; one that could be cancelled has left.
+            if self.running[core].is_none() && !assignment.abandoned().contains(&id) {
                 self.dispatch(id, core);
                 observer.dispatched(core, &self.jobs[id.index()], self.now);
             }
