@@ -24,7 +24,7 @@ fn jobs_that_can_be_cancelled_leave_when_they_are_given_up() {
     let below = Box::new(ExecutionModel::Wcet);
     (high.wcet_high, high.execution) = (Some(Time(300_000)), ExecutionModel::Overrun { probability: 1.0, below });
     for preemption in [Preemption::Cancel, Preemption::None] {
-        let low = Task::periodic("low", ms(8), ms(4)).with_preemption(preemption.clone());
+        let low = Task::periodic("low", ms(8), ms(4)).with_preemption(preemption);
         let set = TaskSet::new("set", vec![high.clone(), low], 2);
         for scheduler in ["edf-vd", "amc", "shield:edf-vd", "shield:amc"] {
             let metrics = run(scheduler, &set, 1, ms(240));
