@@ -36,6 +36,12 @@ impl Edge {
         self.margin.is_none_or(|half| self.difference.abs() > half)
     }
 
+    /// Whether the difference may be chance by itself: its own interval reaches zero. That is less than not to be clear:
+    /// among many, a difference has to be greater to be claimed, but that is no reason to pass it over.
+    pub fn may_be_chance(&self) -> bool {
+        self.interval.is_some_and(|half| self.difference.abs() <= half)
+    }
+
     /// Formats the absolute difference in percentage points, as in "2.31 ± 0.20".
     pub fn points(&self) -> String {
         // Small differences need more digits to be visible.

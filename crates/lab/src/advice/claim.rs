@@ -36,12 +36,18 @@ impl Claim {
 
     /// Whether the first scheduler is ahead by more than chance explains.
     pub fn is_lead(&self) -> bool {
-        self.edge.is_clear() && self.edge.difference > 0.0
+        self.is_clear() && self.edge.difference > 0.0
     }
 
     /// Whether the second scheduler is ahead by more than chance explains.
     pub fn is_deficit(&self) -> bool {
-        self.edge.is_clear() && self.edge.difference < 0.0
+        self.is_clear() && self.edge.difference < 0.0
+    }
+
+    /// Whether the difference is more than chance explains, and whatever speaks against it in a more important measure
+    /// may be chance.
+    fn is_clear(&self) -> bool {
+        self.edge.is_clear() && self.passed.iter().all(Edge::may_be_chance)
     }
 
     /// Returns the difference as in "2.31 ± 0.20 points of the jobs".
@@ -88,6 +94,20 @@ pub fn rank<T>(goal: &Goal, rows: &mut [T], row: impl Fn(&T) -> &ComparisonRow) 
 mod tests {
     use super::*;
     use temponet_task::Aim;
+
+    /// Among many rivals a small loss of critical jobs is not clear. It is no chance either, so no lead in the jobs passes
+    /// over it.
+    #[test]
+    fn a_loss_that_is_no_chance_by_itself_is_not_passed_over() {
+        let goal = Goal::new(&[Aim::Critical, Aim::Met], &[1]);
+        let one: Vec<Vec<f64>> = (0..10).map(|run| vec![1.0 - 0.001 * f64::from(run % 3), 0.9]).collect();
+        let other: Vec<Vec<f64>> = (0..10).map(|_| vec![1.0, 0.8]).collect();
+        let lead = |rivals: usize| Claim::from_edges(ranking::edges_among(rivals, &goal, &one, &other, &[])).unwrap();
+        assert!(lead(1).is_deficit());
+        let among_many = lead(40);
+        assert!(among_many.edge.difference > 0.0 && !among_many.passed[0].is_clear(), "{among_many:?}");
+        assert!(!among_many.is_lead() && !among_many.is_deficit(), "{among_many:?}");
+    }
 
     #[test]
     fn shares_with_equal_digits_are_not_held_against_each_other() {
