@@ -114,6 +114,12 @@ fn set_cores(set: &mut TaskSet, count: usize) -> Option<()> {
         let more = shared.max_by_key(|core| core.speed).cloned()?;
         cores.resize(count, more);
     }
+    // What may use every core that is not only for others may use those that come.
+    if let Some(before) = set.machine().shared() {
+        let shared = CoreSet::shared(&cores).unwrap_or(CoreSet::ALL);
+        let mut tasks = set.system.tasks_mut();
+        tasks.iter_mut().filter(|task| task.cores == before).for_each(|task| task.cores = shared.clone());
+    }
     let bound = set.tasks().iter().any(|task| task.cores.last().is_some_and(|last| last.index() >= count));
     if bound {
         return None;

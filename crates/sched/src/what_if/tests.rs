@@ -3,7 +3,7 @@
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
-use temponet_task::{Core, CoreId, ResourceId, Section};
+use temponet_task::{Core, CoreId, CoreSet, ResourceId, Section, Speed};
 
 use super::*;
 
@@ -210,6 +210,24 @@ fn sections_do_not_vanish_with_the_work_around_them() {
     assert_eq!(twice.sections, [Section { length: Time(1), ..section(1) }]);
     let found = what_if(&set);
     assert!(found.advice.iter().all(|of| !matches!(of.change, Change::Wcet(TaskId(0), _))), "{found:?}");
+}
+
+/// A core that comes beside one that is only for others is for all that name none.
+#[test]
+fn another_core_helps_beside_one_that_is_only_for_others() {
+    let cpu = Core::new("cpu", Speed::FULL);
+    let mut gpu = Core::new("gpu", Speed::FULL);
+    gpu.only = true;
+    let task = |name: &str, wcet: u64, core: u32| {
+        let mut task = Task::periodic(name, MS(10), MS(wcet));
+        task.cores = CoreSet::of([CoreId(core)]);
+        task
+    };
+    let mut set = TaskSet::new("s", vec![task("a", 6, 0), task("b", 6, 0), task("k", 3, 1)], 2);
+    set.system.set_machine(vec![cpu, gpu]);
+    let found = what_if(&set);
+    let changes: Vec<&Change> = found.advice.iter().map(|of| &of.change).collect();
+    assert!(changes.contains(&&Change::Cores(3)), "{changes:?}");
 }
 
 #[test]
