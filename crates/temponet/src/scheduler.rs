@@ -92,7 +92,7 @@ impl temponet_task::Wrapper for Temponet {
     temponet_task::wraps!(shielded: Shield<Portfolio>);
 
     /// Where nothing is guaranteed and a simple scheduler keeps (m,k) constraints, that one decides alone, as it does
-    /// without a shield ([`decides_alone`]).
+    /// without a shield (`decides_alone`).
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         let is_network = self.shielded.inner().is_network();
         if self.shielded.why_disarmed().is_some() && !is_network && decides_alone(view.system) {
