@@ -116,7 +116,7 @@ pub fn simulate(
 const DECISIONS_PER_COUNT: u64 = 64;
 
 /// Runs `scheduler` as [`simulate`] does and counts the jobs, or ends early: `None` once more than `most_missed`
-/// deadlines are missed. An overload in which late jobs go on has so many of them that a whole run takes for ever.
+/// deadlines are missed. In an overload whose late jobs go on, their number and the time of a decision keep growing.
 pub fn jobs_unless_missed(
     set: &TaskSet,
     seed: u64,
@@ -125,22 +125,11 @@ pub fn jobs_unless_missed(
     most_missed: u64,
 ) -> Result<Option<Count>, SimError> {
     let mut engine = Engine::new(set, seed, horizon);
-    scheduler.start(engine.system())?;
-    let most = scheduler.most_ready().min(MOST_READY);
-    let (mut assignment, mut backlog) = (Assignment::default(), Backlog::default());
-    let mut decisions = 0;
-    while engine.advance_observed(&mut Unobserved) {
-        temponet_cancel::checkpoint();
-        decisions += 1;
-        if decisions % DECISIONS_PER_COUNT == 0 && engine.missed_so_far() > most_missed {
-            return Ok(None);
-        }
-        backlog.note(engine.table.active().len(), most, set, engine.now)?;
-        assignment.reset(set.cores());
-        scheduler.decide(&engine.view(), &mut assignment);
-        engine.apply_observed(&assignment, &mut Unobserved)?;
-    }
-    Ok(Some(engine.finish_observed(&mut Unobserved).jobs))
+    let ends = |engine: &Engine| {
+        engine.metrics.decisions.is_multiple_of(DECISIONS_PER_COUNT) && engine.missed_so_far() > most_missed
+    };
+    let is_whole = drive(&mut engine, set, scheduler, &mut Unobserved, ends)?;
+    Ok(is_whole.then(|| engine.finish_observed(&mut Unobserved).jobs))
 }
 
 fn run<O: Observer>(
@@ -151,17 +140,33 @@ fn run<O: Observer>(
     observer: &mut O,
 ) -> Result<Metrics, SimError> {
     let mut engine = Engine::new(set, seed, horizon);
+    drive(&mut engine, set, scheduler, observer, |_| false)?;
+    Ok(engine.finish_observed(observer))
+}
+
+/// Lets `scheduler` decide up to the horizon, or until `ends` says so before a decision. Returns whether the horizon
+/// was reached.
+fn drive<O: Observer>(
+    engine: &mut Engine,
+    set: &TaskSet,
+    scheduler: &mut dyn Scheduler,
+    observer: &mut O,
+    ends: impl Fn(&Engine) -> bool,
+) -> Result<bool, SimError> {
     scheduler.start(engine.system())?;
     let most = scheduler.most_ready().min(MOST_READY);
     let (mut assignment, mut backlog) = (Assignment::default(), Backlog::default());
     while engine.advance_observed(observer) {
         temponet_cancel::checkpoint();
+        if ends(engine) {
+            return Ok(false);
+        }
         backlog.note(engine.table.active().len(), most, set, engine.now)?;
         assignment.reset(set.cores());
         scheduler.decide(&engine.view(), &mut assignment);
         engine.apply_observed(&assignment, observer)?;
     }
-    Ok(engine.finish_observed(observer))
+    Ok(true)
 }
 
 /// State of a run between two decisions. [`Engine::advance`] goes to the next decision point, and [`Engine::apply`]

@@ -3,7 +3,8 @@
 //! A window of k jobs is lost as soon as k − m + 1 of its jobs are missed, however many are still to come. So each
 //! window that is violated in the end is lost by one certain miss, and the windows that a miss loses are what it costs.
 
-use temponet_task::{Event, JobId, System, SystemView, TaskId};
+use temponet_sched::advice::Outcomes;
+use temponet_task::{JobId, System, SystemView, TaskId};
 
 /// Outcomes of the last jobs of a task with an (m,k) constraint. Jobs before the first one count as met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,8 +57,7 @@ pub(crate) struct FirmHistory {
     tasks: Vec<Option<LastOutcomes>>,
     /// [`FirmHistory::about`] of each task.
     about: Vec<(f32, f32)>,
-    /// Whether the deadline of a job has passed while it stayed, by job id.
-    is_late: Vec<bool>,
+    outcomes: Outcomes,
 }
 
 impl FirmHistory {
@@ -67,7 +67,7 @@ impl FirmHistory {
         let tasks = system.tasks().iter().filter(|_| is_firm);
         self.tasks = tasks.map(|task| task.mk.map(LastOutcomes::new)).collect();
         self.about = self.tasks.iter().map(about).collect();
-        self.is_late.clear();
+        self.outcomes.clear();
     }
 
     /// Notes what has happened since the last decision. Each view is noted once.
@@ -75,19 +75,9 @@ impl FirmHistory {
         if self.tasks.is_empty() {
             return;
         }
-        self.is_late.resize(view.jobs.len().max(self.is_late.len()), false);
         for event in view.events {
-            match *event {
-                Event::Released(id) => self.is_late[id.index()] = false,
-                // A late job was noted when its deadline passed.
-                Event::Completed(id) if view.now <= view.job(id).deadline => self.add(view, id, true),
-                // A job that held its core when its deadline passed leaves later.
-                Event::Aborted(id) if !self.is_late[id.index()] => self.add(view, id, false),
-                Event::DeadlinePassed(id) => {
-                    self.is_late[id.index()] = true;
-                    self.add(view, id, false);
-                }
-                _ => {}
+            if let Some((id, is_met)) = self.outcomes.of(view, *event) {
+                self.add(view, id, is_met);
             }
         }
     }

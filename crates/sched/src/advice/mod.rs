@@ -6,6 +6,7 @@
 pub(crate) mod deadline_order;
 mod forecast;
 mod future_arrivals;
+mod outcomes;
 mod panel;
 mod repair;
 
@@ -18,6 +19,7 @@ use crate::schedulers::mh_edf::MhEdf;
 use crate::schedulers::srpt::Srpt;
 
 pub use future_arrivals::{FutureArrivals, most_coming};
+pub use outcomes::Outcomes;
 pub use panel::Panel;
 
 /// A simple scheduler that gives advice. It looks only at the ready jobs, so it can be asked at any decision.

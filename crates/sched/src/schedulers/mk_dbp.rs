@@ -10,19 +10,19 @@ use std::collections::VecDeque;
 
 use temponet_task::{Assignment, Event, Job, NotApplicable, Scheduler, System, SystemView, Time};
 
+use crate::advice::Outcomes;
 use crate::shared::ranked::Ranked;
 
 pub(crate) struct MkDbp {
     /// Whether each of the last jobs of a task was met, up to k of them, the most recent first.
     history: Vec<VecDeque<bool>>,
     ready: Ranked<(u32, Time)>,
-    /// Whether the deadline of a job has passed while it stayed, by job id.
-    is_late: Vec<bool>,
+    outcomes: Outcomes,
 }
 
 impl MkDbp {
     pub fn new() -> MkDbp {
-        MkDbp { history: Vec::new(), ready: Ranked::new(), is_late: Vec::new() }
+        MkDbp { history: Vec::new(), ready: Ranked::new(), outcomes: Outcomes::default() }
     }
 
     fn note(&mut self, view: &SystemView<'_>, job: &Job, met: bool) {
@@ -47,42 +47,25 @@ fn distance(history: &VecDeque<bool>, m: u32, k: u32) -> u32 {
 impl Scheduler for MkDbp {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
         self.ready.clear();
-        self.is_late.clear();
+        self.outcomes.clear();
         self.history = vec![VecDeque::new(); system.tasks().len()];
         Ok(())
     }
 
     fn decide(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
-        self.is_late.resize(view.jobs.len().max(self.is_late.len()), false);
         for event in view.events {
             match *event {
                 Event::Released(id) => {
-                    self.is_late[id.index()] = false;
                     let job = view.job(id);
                     let (m, k) = view.task_of(job).mk.unwrap_or((1, 1));
                     let distance = distance(&self.history[job.task], m, k);
                     self.ready.insert((distance, job.deadline), job, id);
                 }
-                Event::Completed(id) => {
-                    let job = view.job(id);
-                    self.ready.remove(job, id);
-                    // A late job was recorded when its deadline passed.
-                    if view.now <= job.deadline {
-                        self.note(view, job, true);
-                    }
-                }
-                Event::Aborted(id) => {
-                    self.ready.remove(view.job(id), id);
-                    // A job that held its core when its deadline passed leaves later.
-                    if !self.is_late[id.index()] {
-                        self.note(view, view.job(id), false);
-                    }
-                }
-                Event::DeadlinePassed(id) => {
-                    self.is_late[id.index()] = true;
-                    self.note(view, view.job(id), false);
-                }
+                Event::Completed(id) | Event::Aborted(id) => self.ready.remove(view.job(id), id),
                 _ => {}
+            }
+            if let Some((id, is_met)) = self.outcomes.of(view, *event) {
+                self.note(view, view.job(id), is_met);
             }
         }
         self.ready.assign(view, assignment);
