@@ -1,0 +1,219 @@
+//! How long requests take, as far as it is said or learned.
+
+use std::collections::HashMap;
+
+use temponet_task::LogNormal;
+
+use crate::regressor::Regressor;
+use crate::sketch::Sketch;
+
+/// Where lengths of requests come from. Where it has nothing to say, the length is that of the class: a quantile of the
+/// requests of the class that have left, those cut off included. Before the first request has finished nothing is
+/// known, and nothing is refused for its length.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Estimator {
+    /// What the request says.
+    #[default]
+    Given,
+    /// The class of the request, whatever it says.
+    Class,
+    /// A regression on the features of the request, and on what it says, learned from those that have left.
+    Regressor {
+        /// Number of features that each request has.
+        features: usize,
+    },
+}
+
+/// The most classes with lengths of their own; the others have one together.
+const MOST_CLASSES: usize = 1024;
+
+/// One in this many requests of a class that would all be refused for their learned lengths is let through, so that an
+/// old belief does not last for ever.
+const PROBES: u32 = 32;
+
+/// What lengths depend on.
+#[derive(Clone, Debug)]
+pub(crate) struct Facts {
+    pub class: u32,
+    /// Median in nanoseconds and standard deviation of the logarithm.
+    pub estimate: Option<(f64, f64)>,
+    pub features: Vec<f64>,
+}
+
+/// A length in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Length {
+    Unknown,
+    /// Left out of account, so that lengths like it become known.
+    Probe,
+    /// Said of the request.
+    Given(u64),
+    /// Learned from others; may change while the request waits.
+    Learned(u64),
+}
+
+impl Length {
+    /// Returns the length, zero if it is unknown.
+    pub fn nanoseconds(self) -> u64 {
+        match self {
+            Length::Unknown | Length::Probe => 0,
+            Length::Given(length) | Length::Learned(length) => length.max(1),
+        }
+    }
+}
+
+pub(crate) struct Lengths {
+    kind: Estimator,
+    /// Quantiles that are asked for, with their standard deviations of a normal distribution.
+    quantiles: Vec<(f64, f64)>,
+    classes: HashMap<u32, Class>,
+    /// Requests of all classes; stands in for a class of which none has finished.
+    all: Class,
+    regressor: Option<Regressor>,
+    refused: u32,
+}
+
+/// Lengths of one class.
+struct Class {
+    sketch: Sketch,
+    /// Its quantiles, as far as they are up to date.
+    quantiles: Vec<Option<u64>>,
+    is_current: bool,
+}
+
+impl Class {
+    fn new() -> Class {
+        Class { sketch: Sketch::new(), quantiles: Vec::new(), is_current: false }
+    }
+
+    fn add(&mut self, length: u64, is_complete: bool) {
+        self.sketch.add(length, is_complete);
+        self.is_current = false;
+    }
+
+    fn quantile(&mut self, at: usize, quantiles: &[(f64, f64)]) -> Option<u64> {
+        if !self.is_current {
+            self.quantiles.clear();
+            self.quantiles.extend(quantiles.iter().map(|(share, _)| self.sketch.quantile(*share)));
+            self.is_current = true;
+        }
+        self.quantiles[at]
+    }
+}
+
+impl Lengths {
+    pub fn new(kind: Estimator, shares: &[f64]) -> Lengths {
+        let regressor = match kind {
+            Estimator::Regressor { features } => Some(Regressor::new(features, shares)),
+            Estimator::Given | Estimator::Class => None,
+        };
+        let quantiles = shares.iter().map(|share| (*share, LogNormal::deviations_at(*share))).collect();
+        Lengths { kind, quantiles, classes: HashMap::new(), all: Class::new(), regressor, refused: 0 }
+    }
+
+    /// Returns the length of a request at the quantile with this place.
+    pub fn length(&mut self, facts: &Facts, quantile: usize) -> Length {
+        let median = facts.estimate.map(|(median, _)| median);
+        match (self.kind, facts.estimate, &mut self.regressor) {
+            (Estimator::Given, Some((median, spread)), _) => {
+                Length::Given((median * (spread * self.quantiles[quantile].1).exp()) as u64)
+            }
+            (_, _, Some(regressor)) => match regressor.predict(&facts.features, median, quantile) {
+                Some(length) => Length::Learned(length),
+                None => self.of_class(facts.class, quantile),
+            },
+            _ => self.of_class(facts.class, quantile),
+        }
+    }
+
+    /// Returns the length by now of a request that came with this one.
+    pub fn length_by_now(&mut self, facts: &Facts, quantile: usize, then: Length) -> Length {
+        match then {
+            Length::Probe | Length::Given(_) => then,
+            Length::Unknown | Length::Learned(_) => self.length(facts, quantile),
+        }
+    }
+
+    fn of_class(&mut self, class: u32, quantile: usize) -> Length {
+        let own = self.classes.get_mut(&class).and_then(|class| class.quantile(quantile, &self.quantiles));
+        match own.or_else(|| self.all.quantile(quantile, &self.quantiles)) {
+            Some(length) => Length::Learned(length),
+            None => Length::Unknown,
+        }
+    }
+
+    /// Returns the length of a request that comes with this much time left. Some of those that would be refused for a
+    /// learned length are let through, as if nothing were known of them.
+    pub fn length_of_arrival(&mut self, facts: &Facts, quantile: usize, left: u64) -> Length {
+        match self.length(facts, quantile) {
+            Length::Learned(length) if length > left => {
+                self.refused += 1;
+                if self.refused.is_multiple_of(PROBES) { Length::Probe } else { Length::Learned(length) }
+            }
+            length => length,
+        }
+    }
+
+    /// Learns from a request that has left. Had it not completed, it would have been cut off at `limit`.
+    pub fn observe(&mut self, facts: &Facts, length: u64, is_complete: bool, limit: u64) {
+        self.all.add(length, is_complete);
+        if self.classes.len() < MOST_CLASSES || self.classes.contains_key(&facts.class) {
+            self.classes.entry(facts.class).or_insert_with(Class::new).add(length, is_complete);
+        }
+        if let Some(regressor) = &mut self.regressor {
+            let median = facts.estimate.map(|(median, _)| median);
+            let limit = if is_complete { limit.max(length.saturating_add(1)) } else { length };
+            regressor.observe(&facts.features, median, length, limit);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Estimate;
+
+    fn facts(class: u32, estimate: Option<Estimate>) -> Facts {
+        Facts { class, estimate: estimate.and_then(Estimate::parameters), features: vec![1.0] }
+    }
+
+    fn is_about(length: Length, expected: f64) -> bool {
+        (length.nanoseconds() as f64 / expected).ln().abs() < 0.03
+    }
+
+    #[test]
+    fn estimates_that_are_no_lengths_give_the_quantile_of_the_class() {
+        let mut lengths = Lengths::new(Estimator::Given, &[0.5, 0.9]);
+        let good = Some(Estimate::seconds(2.0).ninth_decile(4.0));
+        assert_eq!(lengths.length(&facts(0, None), 0), Length::Unknown);
+        (0..9).for_each(|_| lengths.observe(&facts(0, good), 5_000_000_000, true, u64::MAX));
+        assert!(is_about(lengths.length(&facts(0, good), 0), 2e9));
+        assert!(is_about(lengths.length(&facts(0, good), 1), 4e9));
+        for odd in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, -1.0] {
+            assert!(is_about(lengths.length(&facts(0, Some(Estimate::seconds(odd))), 0), 5e9), "{odd}");
+            let spread = facts(0, Some(Estimate::seconds(2.0).ninth_decile(odd)));
+            assert!(is_about(lengths.length(&spread, 1), 2e9), "{odd}");
+        }
+    }
+
+    #[test]
+    fn classes_have_their_own_lengths_and_new_ones_those_of_all() {
+        let mut lengths = Lengths::new(Estimator::Class, &[0.5]);
+        for class in 0..2_000 {
+            lengths.observe(&facts(class, None), if class == 1 { 1_000_000 } else { 1_000 }, true, u64::MAX);
+        }
+        assert!(lengths.classes.len() == MOST_CLASSES);
+        let ignored = Some(Estimate::seconds(2.0));
+        assert!(is_about(lengths.length(&facts(1, ignored), 0), 1e6));
+        assert!(is_about(lengths.length(&facts(5_000, None), 0), 1e3));
+    }
+
+    #[test]
+    fn a_class_that_would_always_be_refused_is_probed() {
+        let mut lengths = Lengths::new(Estimator::Class, &[0.5]);
+        lengths.observe(&facts(0, None), 1_000_000, true, u64::MAX);
+        let arrivals = (0..320).map(|_| lengths.length_of_arrival(&facts(0, None), 0, 1_000));
+        assert_eq!(arrivals.filter(|length| *length == Length::Probe).count(), 10);
+    }
+}

@@ -1,0 +1,246 @@
+//! The guard: which of several rules would have met the most of late.
+//!
+//! Every rule has a shadow, a simulation of the same arrivals on as many workers. A request enters the shadows once its
+//! length is known, in the order of arrival. Where it is not known, because the request was refused, cut off, or takes
+//! long, it is drawn from the lengths that others had for what was predicted of them, beyond where this one came. So a
+//! rule that refuses long requests does not make them look short.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::fmt;
+
+use crate::Policy;
+use crate::estimator::Length;
+use crate::policy::MOST_CANDIDATES;
+use crate::queue::{Leaving, Queue, Waiting};
+use crate::sketch::Sketch;
+
+/// Number of requests after which one that was met counts for 1/e.
+const MEMORY: f64 = 200.0;
+/// The most requests whose lengths are waited for.
+const MOST_PENDING: usize = 200;
+/// Requests between two choices.
+const REVIEW: u64 = 25;
+/// Requests before the first choice.
+const FIRST_REVIEW: u64 = 100;
+/// Share of the value of requests by which another rule must be better.
+const MARGIN: f64 = 0.02;
+/// Length that stands for 1 among the ratios of lengths to predictions.
+const UNIT: f64 = (1u64 << 22) as f64;
+
+/// Another rule is followed. As text it is a line for a log.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Switch {
+    /// Rule that was followed.
+    pub from: Policy,
+    /// Rule that is followed from now on.
+    pub to: Policy,
+    /// Share of the value of recent requests that the former would have met, 0 to 1.
+    pub met_from: f64,
+    /// Share that the latter would have met.
+    pub met_to: f64,
+    /// Number of requests so far.
+    pub requests: u64,
+}
+
+impl fmt::Display for Switch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Switch { from, to, met_from, met_to, requests } = self;
+        let (met_from, met_to) = (100.0 * met_from, 100.0 * met_to);
+        write!(f, "after {requests} requests {to} is followed, which would meet {met_to:.1}%; {from} {met_from:.1}%")
+    }
+}
+
+pub(crate) struct Guard {
+    shadows: Vec<Shadow>,
+    followed: usize,
+    /// Requests that are not in the shadows yet, in the order of arrival.
+    pending: VecDeque<Pending>,
+    /// Number of the first of them.
+    first: u64,
+    /// Ratios of lengths to predictions.
+    ratios: Sketch,
+    entered: u64,
+}
+
+/// A request that is not in the shadows yet.
+struct Pending {
+    arrival: u64,
+    due: u64,
+    value: f64,
+    /// Lengths at the quantiles of the rules.
+    lengths: [Length; MOST_CANDIDATES],
+    /// Median of its length.
+    median: Length,
+    start: Option<u64>,
+    length: Option<u64>,
+}
+
+struct Shadow {
+    queue: Queue<u64>,
+    workers: usize,
+    cancels: bool,
+    /// Times at which workers become free.
+    ends: BinaryHeap<Reverse<u64>>,
+    /// Sums of the faded values of the requests that were met, and of all that have begun or left. Those that still wait
+    /// are neither met nor lost.
+    met: f64,
+    decided: f64,
+}
+
+impl Guard {
+    pub fn new(rules: &[Policy], workers: usize, capacity: usize, cancels: bool) -> Guard {
+        let shadow = |rule: &Policy| Shadow {
+            queue: Queue::new(rule.clone(), capacity),
+            workers,
+            cancels,
+            ends: BinaryHeap::new(),
+            met: 0.0,
+            decided: 0.0,
+        };
+        Guard {
+            shadows: rules.iter().map(shadow).collect(),
+            followed: 0,
+            pending: VecDeque::new(),
+            first: 0,
+            ratios: Sketch::new(),
+            entered: 0,
+        }
+    }
+
+    /// A request arrives; its number is one more than that of the one before.
+    pub fn arrive(&mut self, now: u64, due: u64, value: f64, lengths: [Length; MOST_CANDIDATES], median: Length) {
+        self.pending.push_back(Pending { arrival: now, due, value, lengths, median, start: None, length: None });
+        while self.pending.len() > MOST_PENDING {
+            self.enter(now);
+        }
+    }
+
+    pub fn start(&mut self, seq: u64, now: u64) {
+        if let Some(pending) = self.pending_at(seq) {
+            pending.start = Some(now);
+        }
+    }
+
+    /// A request leaves after this much work, `None` if it was never begun.
+    pub fn leave(&mut self, seq: u64, now: u64, executed: Option<u64>, is_complete: bool) {
+        let Some(pending) = self.pending_at(seq) else { return };
+        let median = pending.median.nanoseconds();
+        if let (Some(executed), true) = (executed, median > 0) {
+            let ratio = UNIT * executed as f64 / median as f64;
+            self.ratios.add(ratio as u64, is_complete);
+        }
+        let length = match (executed, is_complete) {
+            (Some(executed), true) => executed,
+            (executed, _) => self.drawn(seq, median, executed.unwrap_or(0)),
+        };
+        if let Some(pending) = self.pending_at(seq) {
+            pending.length = Some(length);
+        }
+        while self.pending.front().is_some_and(|first| first.length.is_some()) {
+            self.enter(now);
+        }
+    }
+
+    /// Returns the place of another rule if that is better by now.
+    pub fn review(&mut self) -> Option<(usize, Switch)> {
+        if self.entered < FIRST_REVIEW || !self.entered.is_multiple_of(REVIEW) {
+            return None;
+        }
+        let share = |place: &usize| self.shadows[*place].share_met();
+        let best = (0..self.shadows.len()).max_by(|a, b| share(a).total_cmp(&share(b)))?;
+        let (met_from, met_to) = (share(&self.followed), share(&best));
+        if met_to <= met_from + MARGIN {
+            return None;
+        }
+        let rule = |place: usize| self.shadows[place].queue.rule().clone();
+        let switch = Switch {
+            from: rule(self.followed),
+            to: rule(best),
+            met_from,
+            met_to,
+            requests: self.first + self.pending.len() as u64,
+        };
+        self.followed = best;
+        Some((best, switch))
+    }
+
+    fn pending_at(&mut self, seq: u64) -> Option<&mut Pending> {
+        self.pending.get_mut(usize::try_from(seq.checked_sub(self.first)?).ok()?)
+    }
+
+    /// A length for a request of which only its median and the least are known; always the same for the same request.
+    fn drawn(&self, seq: u64, median: u64, least: u64) -> u64 {
+        // The multiplier of Knuth's hash spreads consecutive numbers evenly.
+        let share = (seq.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 11) as f64 / (1u64 << 53) as f64;
+        if median == 0 {
+            return least;
+        }
+        let beyond = UNIT * least as f64 / median as f64;
+        match self.ratios.quantile_beyond(beyond as u64, share) {
+            Some(ratio) => (ratio as f64 / UNIT * median as f64) as u64,
+            None => median.max(least),
+        }
+    }
+
+    /// Moves the first pending request into the shadows.
+    fn enter(&mut self, now: u64) {
+        let Some(pending) = self.pending.pop_front() else { return };
+        let seq = self.first;
+        self.first += 1;
+        self.entered += 1;
+        let length = pending.length.unwrap_or_else(|| {
+            let executed = pending.start.map_or(0, |start| now.saturating_sub(start));
+            self.drawn(seq, pending.median.nanoseconds(), executed)
+        });
+        for (shadow, planned) in self.shadows.iter_mut().zip(pending.lengths) {
+            let Pending { arrival, due, value, .. } = pending;
+            shadow.arrive(Waiting { seq, arrival, due, value, length: planned, content: length });
+        }
+    }
+}
+
+impl Shadow {
+    /// Share of the value of recent requests that was met.
+    fn share_met(&self) -> f64 {
+        if self.decided > 0.0 { self.met / self.decided } else { 0.0 }
+    }
+
+    fn arrive(&mut self, request: Waiting<u64>) {
+        let fading = 1.0 - 1.0 / MEMORY;
+        self.met *= fading;
+        self.decided *= fading;
+        let now = request.arrival;
+        while let Some(Reverse(end)) = self.ends.peek().copied()
+            && end <= now
+        {
+            self.ends.pop();
+            self.begin(end);
+        }
+        let mut leaving = Vec::new();
+        self.queue.expire(now, |waiting| waiting.length, &mut leaving);
+        self.queue.push(request, self.ends.len(), self.workers, &mut leaving);
+        self.lose(leaving);
+        self.begin(now);
+    }
+
+    fn begin(&mut self, now: u64) {
+        let mut leaving = Vec::new();
+        while self.ends.len() < self.workers
+            && let Some((_, next)) = self.queue.pop(now, |waiting| waiting.length, &mut leaving)
+        {
+            let end = now.saturating_add(next.content);
+            self.decided += next.value;
+            if end <= next.due {
+                self.met += next.value;
+            }
+            self.ends.push(Reverse(if self.cancels { end.min(next.due) } else { end }));
+        }
+        self.lose(leaving);
+    }
+
+    fn lose(&mut self, leaving: Leaving<u64>) {
+        self.decided += leaving.iter().map(|(lost, _)| lost.value).sum::<f64>();
+    }
+}

@@ -1,0 +1,104 @@
+//! Which request is next, and which is not served.
+
+use std::fmt;
+
+use crate::BuildError;
+
+/// Rule by which waiting requests are chosen and refused. Under every rule, a request whose due time has passed is not
+/// begun.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Policy {
+    /// In the order of arrival.
+    Fcfs,
+    /// The newest first.
+    Lifo,
+    /// The earliest due time first.
+    Edf,
+    /// The earliest due time first; what would be late by this quantile of its length (0 to 1) is refused.
+    EdfShed {
+        /// Share of requests that take no longer than what is planned for them.
+        q: f64,
+    },
+    /// The shortest first for its value; what would be late by this quantile of its length (0 to 1) is refused.
+    SjfShed {
+        /// Share of requests that take no longer than what is planned for them.
+        q: f64,
+    },
+    /// The greatest ratio of waiting time to length first; lengths in classes, of which a doubling has eight.
+    Hrrn,
+    /// In the order of arrival; what comes while all workers are busy is refused, but for this many that wait.
+    RejectWhenBusy {
+        /// Number of requests that may wait.
+        queue: usize,
+    },
+    /// Follows the rule that would have met the most of late, in shadows of the real queue; at most eight rules.
+    Guarded(Vec<Policy>),
+}
+
+/// The most rules that [`Policy::Guarded`] can have.
+pub(crate) const MOST_CANDIDATES: usize = 8;
+
+impl Policy {
+    /// The rules that no other one leads in every overload, under [`Policy::Guarded`].
+    pub fn guarded() -> Policy {
+        Policy::Guarded(vec![
+            Policy::EdfShed { q: 0.5 },
+            Policy::SjfShed { q: 0.5 },
+            Policy::RejectWhenBusy { queue: 0 },
+            Policy::Lifo,
+            Policy::Fcfs,
+        ])
+    }
+
+    /// Returns the rules among which the policy chooses, itself if there is no choice.
+    pub(crate) fn candidates(&self) -> Result<Vec<Policy>, BuildError> {
+        let candidates = match self {
+            Policy::Guarded(candidates) => candidates.clone(),
+            rule => vec![rule.clone()],
+        };
+        match candidates.len() {
+            1..=MOST_CANDIDATES => {}
+            count => return Err(BuildError::Candidates(count)),
+        }
+        for candidate in &candidates {
+            match candidate {
+                Policy::Guarded(_) => return Err(BuildError::Nested),
+                Policy::EdfShed { q } | Policy::SjfShed { q } if !(*q > 0.0 && *q < 1.0) => {
+                    return Err(BuildError::Quantile(*q));
+                }
+                _ => {}
+            }
+        }
+        Ok(candidates)
+    }
+
+    /// Quantile of lengths that the rule plans by.
+    pub(crate) fn quantile(&self) -> f64 {
+        match self {
+            Policy::EdfShed { q } | Policy::SjfShed { q } => *q,
+            _ => 0.5,
+        }
+    }
+
+    /// Whether requests that would be late are refused.
+    pub(crate) fn sheds(&self) -> bool {
+        matches!(self, Policy::EdfShed { .. } | Policy::SjfShed { .. })
+    }
+}
+
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Policy::Fcfs => f.write_str("fcfs"),
+            Policy::Lifo => f.write_str("lifo"),
+            Policy::Edf => f.write_str("edf"),
+            Policy::EdfShed { q } => write!(f, "edf-shed:q={q}"),
+            Policy::SjfShed { q } => write!(f, "sjf-shed:q={q}"),
+            Policy::Hrrn => f.write_str("hrrn"),
+            Policy::RejectWhenBusy { queue: 0 } => f.write_str("reject-when-busy"),
+            Policy::RejectWhenBusy { queue } => write!(f, "reject-when-busy:queue={queue}"),
+            Policy::Guarded(_) => f.write_str("guarded"),
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Contract of a request's life: it is answered exactly once, whatever its worker and its submitter do.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use temponet_dispatch::{
+    BuildError, Builder, Clock, Dispatcher, Estimate, Estimator, Outcome, Policy, Reason, Request, SimulatedClock,
+};
+
+const MS: Duration = Duration::from_millis(1);
+
+fn simulated(policy: Policy) -> (Builder<u32>, SimulatedClock) {
+    let clock = SimulatedClock::new();
+    (Dispatcher::builder().policy(policy).clock(clock.clone()), clock)
+}
+
+fn due(clock: &SimulatedClock, ms: u32) -> Request {
+    Request::new().due(clock.now() + ms * MS)
+}
+
+#[test]
+fn a_request_is_met_until_its_due_time_and_late_after_it() {
+    let (builder, clock) = simulated(Policy::Fcfs);
+    let dispatcher = builder.build().unwrap();
+    for (length, expected) in [(5, Outcome::Met), (10, Outcome::Met), (11, Outcome::Late)] {
+        let ticket = dispatcher.submit(due(&clock, 10), 0).unwrap();
+        let (_, running) = dispatcher.try_next().unwrap();
+        assert!(dispatcher.try_next().is_none() && ticket.outcome().is_none());
+        clock.advance(length * MS);
+        assert_eq!(running.token().is_cancelled(), length >= 10);
+        running.finish();
+        assert_eq!(ticket.wait(), expected);
+    }
+}
+
+#[test]
+fn what_is_due_in_the_past_is_shed_at_once() {
+    let (builder, clock) = simulated(Policy::Edf);
+    let dispatcher = builder.build().unwrap();
+    clock.advance(5 * MS);
+    let long_ago = clock.now().checked_sub(Duration::from_secs(3)).unwrap_or(clock.now());
+    for past in [clock.now(), clock.now() - MS, long_ago] {
+        let shed = dispatcher.submit(Request::new().due(past), 7).unwrap_err();
+        assert_eq!((shed.reason, shed.payload), (Reason::Late, 7));
+    }
+    assert_eq!(dispatcher.stats().shed(Reason::Late), 3);
+}
+
+#[test]
+fn tokens_fire_at_due_times_unless_that_is_off() {
+    for cancels in [true, false] {
+        let (builder, clock) = simulated(Policy::Fcfs);
+        let dispatcher = builder.workers(2).cancel_when_due(cancels).build().unwrap();
+        let tickets = [10, 20].map(|ms| dispatcher.submit(due(&clock, ms), 0).unwrap());
+        let running = [(); 2].map(|()| dispatcher.try_next().unwrap().1);
+        let mut waits = std::pin::pin!(running[0].token().cancelled());
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        assert!(waits.as_mut().poll(&mut context).is_pending());
+        clock.advance(10 * MS);
+        assert_eq!(dispatcher.tick(), cancels.then_some(10 * MS));
+        assert_eq!(waits.as_mut().poll(&mut context).is_ready(), cancels);
+        assert_eq!(running[0].token().reason(), cancels.then_some(Reason::Late));
+        assert_eq!(running[1].token().reason(), None);
+        let [first, second] = running;
+        first.give_up();
+        tickets[1].cancel();
+        assert_eq!(second.token().reason(), Some(Reason::Cancelled), "withdrawn while it ran");
+        second.give_up();
+        assert_eq!(tickets.map(|ticket| ticket.wait()), [Outcome::Cancelled; 2]);
+    }
+}
+
+#[test]
+fn a_worker_that_panics_or_is_lost_frees_its_place() {
+    let (builder, _) = simulated(Policy::Fcfs);
+    let dispatcher = builder.build().unwrap();
+    let tickets = [1, 2, 3].map(|payload| dispatcher.submit(Request::new(), payload).unwrap());
+    let panics = catch_unwind(AssertUnwindSafe(|| {
+        let _running = dispatcher.try_next().unwrap();
+        std::panic::resume_unwind(Box::new(()));
+    }));
+    assert!(panics.is_err());
+    drop(dispatcher.try_next().unwrap());
+    dispatcher.try_next().unwrap().1.fail();
+    assert_eq!(tickets.map(|ticket| ticket.wait()), [Outcome::Failed; 3]);
+    assert_eq!((dispatcher.stats().failed, dispatcher.stats().running), (3, 0));
+}
+
+#[test]
+fn estimates_may_change_while_a_request_waits_or_runs() {
+    let (builder, clock) = simulated(Policy::EdfShed { q: 0.5 });
+    let dispatcher = builder.build().unwrap();
+    let short = Estimate::from(2 * MS);
+    let running = dispatcher.submit(due(&clock, 10).estimate(short), 0).unwrap();
+    let waiting = dispatcher.submit(due(&clock, 20).estimate(short), 1).unwrap();
+    let (_, first) = dispatcher.try_next().unwrap();
+    waiting.update_estimate(Estimate::from(30 * MS));
+    assert_eq!(waiting.outcome(), Some(Outcome::Shed(Reason::PredictedLate)));
+    first.update_estimate(Estimate::from(9 * MS));
+    assert!(!first.token().is_cancelled());
+    running.update_estimate(Estimate::from(11 * MS));
+    assert_eq!(first.token().reason(), Some(Reason::PredictedLate));
+    first.give_up();
+    waiting.update_estimate(short);
+    running.update_estimate(short);
+    assert_eq!(running.wait(), Outcome::Cancelled);
+}
+
+#[test]
+fn lengths_of_a_class_are_learned_and_those_cut_off_are_not_forgotten() {
+    let (builder, clock) = simulated(Policy::EdfShed { q: 0.5 });
+    let dispatcher = builder.estimator(Estimator::Class).build().unwrap();
+    // Two of three are withdrawn after 20 ms, and not done by then.
+    for number in 0..30 {
+        let ticket = dispatcher.submit(due(&clock, 1_000).class(3), 0).unwrap();
+        let (_, running) = dispatcher.try_next().unwrap();
+        clock.advance(if number % 3 == 0 { 4 * MS } else { 20 * MS });
+        if number % 3 != 0 {
+            ticket.cancel();
+        }
+        if running.token().is_cancelled() { running.give_up() } else { running.finish() }
+    }
+    let refused = dispatcher.submit(due(&clock, 10).class(3), 0).unwrap_err();
+    assert_eq!(refused.reason, Reason::PredictedLate);
+    for odd in [f64::NAN, f64::INFINITY, 0.0, -4.0] {
+        let request = due(&clock, 10).class(3).estimate(Estimate::seconds(odd)).value(odd);
+        assert_eq!(dispatcher.submit(request, 0).unwrap_err().reason, Reason::PredictedLate, "{odd}");
+    }
+    // Now and then one is let through, to see whether that is still so.
+    let through = (0..64).filter(|_| dispatcher.submit(due(&clock, 10).class(3), 0).is_ok()).count();
+    assert_eq!(through, 2);
+}
+
+#[test]
+fn a_full_queue_says_so_and_keeps_whom_it_would_serve_first() {
+    let shed: Arc<Mutex<Vec<u32>>> = Arc::default();
+    let (builder, clock) = simulated(Policy::Lifo);
+    let told = shed.clone();
+    let dispatcher = builder.capacity(2).on_shed(move |shed| told.lock().unwrap().push(shed.payload)).build().unwrap();
+    (0..4).for_each(|payload| _ = dispatcher.submit(due(&clock, 100), payload).unwrap());
+    assert_eq!(*shed.lock().unwrap(), [0, 1], "the oldest would be served last");
+    let (builder, clock) = simulated(Policy::Edf);
+    let dispatcher = builder.capacity(2).build().unwrap();
+    (0..2).for_each(|payload| _ = dispatcher.submit(due(&clock, 10), payload).unwrap());
+    let refused = dispatcher.submit(due(&clock, 100).estimate(Estimate::seconds(1.0)), 2).unwrap_err();
+    assert_eq!((refused.reason, refused.payload), (Reason::Full, 2));
+    assert_eq!(dispatcher.stats().shed(Reason::Full), 1);
+}
+
+#[test]
+fn after_shutdown_what_runs_finishes_and_the_rest_is_answered() {
+    let (builder, clock) = simulated(Policy::Fcfs);
+    let dispatcher = builder.build().unwrap();
+    let tickets = [0, 1].map(|payload| dispatcher.submit(due(&clock, 100), payload).unwrap());
+    let (_, running) = dispatcher.try_next().unwrap();
+    let waits = std::thread::spawn({
+        let dispatcher = dispatcher.clone();
+        move || dispatcher.next_blocking().is_none()
+    });
+    dispatcher.shutdown();
+    assert!(waits.join().unwrap(), "whoever waits for work is told");
+    assert_eq!(dispatcher.submit(due(&clock, 100), 2).unwrap_err().reason, Reason::Shutdown);
+    assert!(!running.token().is_cancelled());
+    let drained = std::thread::spawn({
+        let dispatcher = dispatcher.clone();
+        move || dispatcher.wait_drained()
+    });
+    running.finish();
+    drained.join().unwrap();
+    assert_eq!(tickets.map(|ticket| ticket.wait()), [Outcome::Met, Outcome::Shed(Reason::Shutdown)]);
+}
+
+/// With the clock of the system, a thread watches due times: nobody calls the dispatcher.
+#[test]
+fn due_times_pass_by_themselves() {
+    let dispatcher: Dispatcher<()> = Dispatcher::builder().policy(Policy::Fcfs).build().unwrap();
+    let soon = || Request::new().due(Instant::now() + 20 * MS);
+    let ran = dispatcher.submit(soon(), ()).unwrap();
+    let waited = dispatcher.submit(soon(), ()).unwrap();
+    let worker = std::thread::spawn({
+        let dispatcher = dispatcher.clone();
+        move || {
+            let (_, running) = dispatcher.next_blocking().unwrap();
+            while !running.token().is_cancelled() {
+                std::thread::yield_now();
+            }
+            running.give_up();
+        }
+    });
+    assert_eq!(waited.wait(), Outcome::Shed(Reason::Late));
+    assert_eq!(ran.wait(), Outcome::Cancelled);
+    worker.join().unwrap();
+}
+
+#[test]
+fn settings_that_cannot_be_are_errors() {
+    let builder = || Dispatcher::<()>::builder();
+    assert!(matches!(builder().workers(0).build().map(drop), Err(BuildError::Workers)));
+    assert!(matches!(builder().capacity(0).build().map(drop), Err(BuildError::Capacity(0))));
+    for q in [0.0, 1.0, -0.5, f64::NAN, f64::INFINITY] {
+        assert!(matches!(builder().policy(Policy::SjfShed { q }).build().map(drop), Err(BuildError::Quantile(_))));
+    }
+    let policy = |rules: Vec<Policy>| builder().policy(Policy::Guarded(rules)).build().map(drop);
+    assert!(matches!(policy(vec![]), Err(BuildError::Candidates(0))));
+    assert!(matches!(policy(vec![Policy::guarded()]), Err(BuildError::Nested)));
+    assert!(policy(vec![Policy::Lifo]).is_ok());
+}

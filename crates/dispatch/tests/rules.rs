@@ -1,0 +1,257 @@
+//! Contract of the rules: whatever is submitted, served, cancelled and said anew, requests begin and leave as in a
+//! queue that looks at every waiting request and follows the definitions.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+use temponet_dispatch::{Clock, Dispatcher, Estimate, Policy, Reason, Request, Running, SimulatedClock, Ticket};
+
+/// What happened to a request with this number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    Begun(u64),
+    Shed(u64, Reason),
+}
+
+/// What a program does. Times are in milliseconds.
+#[derive(Clone, Debug)]
+enum Action {
+    Submit { due: Option<u64>, length: u64, value: u8 },
+    Serve,
+    Finish(usize),
+    Cancel(usize),
+    Update(usize, u64),
+    Wait(u64),
+}
+
+#[derive(Clone, Debug)]
+struct Naive {
+    rule: Policy,
+    workers: usize,
+    capacity: usize,
+    now: u64,
+    submitted: u64,
+    waiting: Vec<Item>,
+    running: Vec<u64>,
+    events: Vec<Event>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Item {
+    number: u64,
+    arrival: u64,
+    due: Option<u64>,
+    length: u64,
+    value: f64,
+}
+
+impl Naive {
+    fn reason(&self, item: &Item) -> Option<Reason> {
+        let due = item.due?;
+        let sheds = matches!(self.rule, Policy::EdfShed { .. } | Policy::SjfShed { .. });
+        match () {
+            () if due <= self.now => Some(Reason::Late),
+            () if sheds && self.now + item.length > due => Some(Reason::PredictedLate),
+            () => None,
+        }
+    }
+
+    /// The less, the earlier it is served.
+    fn key(&self, item: &Item) -> (f64, u64) {
+        let key = match self.rule {
+            Policy::Lifo => -(item.number as f64),
+            Policy::Edf | Policy::EdfShed { .. } => item.due.map_or(f64::INFINITY, |due| due as f64),
+            Policy::SjfShed { .. } => item.length as f64 / item.value,
+            Policy::Hrrn => {
+                // Eight classes of lengths to a doubling of nanoseconds.
+                let class = (8.0 * (item.length as f64 * 1e6).log2()).floor();
+                -((self.now - item.arrival) as f64 * 1e6 * (-class / 8.0).exp2())
+            }
+            _ => 0.0,
+        };
+        (key, item.number)
+    }
+
+    fn by_key(&self, a: &usize, b: &usize) -> std::cmp::Ordering {
+        self.key(&self.waiting[*a]).partial_cmp(&self.key(&self.waiting[*b])).unwrap()
+    }
+
+    fn expire(&mut self) {
+        let (kept, gone): (Vec<Item>, Vec<Item>) = self.waiting.iter().partition(|item| self.reason(item).is_none());
+        let gone: Vec<Event> = gone.iter().map(|item| Event::Shed(item.number, self.reason(item).unwrap())).collect();
+        self.events.extend(gone);
+        self.waiting = kept;
+    }
+
+    fn act(&mut self, action: &Action) {
+        match *action {
+            Action::Wait(time) => self.now += time,
+            Action::Submit { due, length, value } => {
+                let number = self.submitted;
+                self.submitted += 1;
+                let due = due.map(|due| self.now + due);
+                let item = Item { number, arrival: self.now, due, length, value: f64::from(value) };
+                let room = match self.rule {
+                    Policy::RejectWhenBusy { queue } => self.workers + queue,
+                    _ => usize::MAX,
+                };
+                if let Some(reason) = self.reason(&item) {
+                    self.events.push(Event::Shed(number, reason));
+                } else if self.running.len() + self.waiting.len() >= room {
+                    self.events.push(Event::Shed(number, Reason::Full));
+                } else {
+                    self.waiting.push(item);
+                    if self.waiting.len() > self.capacity {
+                        let last = (0..self.waiting.len()).max_by(|a, b| self.by_key(a, b)).unwrap();
+                        self.events.push(Event::Shed(self.waiting.remove(last).number, Reason::Full));
+                    }
+                }
+            }
+            Action::Serve if self.running.len() < self.workers && !self.waiting.is_empty() => {
+                let first = (0..self.waiting.len()).min_by(|a, b| self.by_key(a, b)).unwrap();
+                let number = self.waiting.remove(first).number;
+                self.running.push(number);
+                self.events.push(Event::Begun(number));
+            }
+            Action::Finish(which) if !self.running.is_empty() => _ = self.running.remove(which % self.running.len()),
+            Action::Cancel(which) if !self.waiting.is_empty() => {
+                let number = self.waiting.remove(which % self.waiting.len()).number;
+                self.events.push(Event::Shed(number, Reason::Cancelled));
+            }
+            Action::Update(which, length) if !self.waiting.is_empty() => {
+                let place = which % self.waiting.len();
+                self.waiting[place].length = length;
+            }
+            _ => {}
+        }
+        self.expire();
+    }
+}
+
+struct Real {
+    dispatcher: Dispatcher<u64>,
+    clock: SimulatedClock,
+    start: Instant,
+    tickets: Vec<Option<Ticket>>,
+    running: Vec<Running>,
+    events: Arc<Mutex<Vec<Event>>>,
+}
+
+impl Real {
+    fn new(rule: Policy, workers: usize, capacity: usize) -> Real {
+        let clock = SimulatedClock::new();
+        let events: Arc<Mutex<Vec<Event>>> = Arc::default();
+        let told = events.clone();
+        let dispatcher = Dispatcher::builder()
+            .workers(workers)
+            .capacity(capacity)
+            .policy(rule)
+            .clock(clock.clone())
+            .on_shed(move |shed| told.lock().unwrap().push(Event::Shed(shed.payload, shed.reason)))
+            .build()
+            .unwrap();
+        Real { dispatcher, start: clock.now(), clock, tickets: Vec::new(), running: Vec::new(), events }
+    }
+
+    /// `naive` tells which requests wait.
+    fn act(&mut self, action: &Action, naive: &Naive) {
+        let ms = Duration::from_millis;
+        let waiting = |which: usize| naive.waiting.get(which % naive.waiting.len().max(1)).map(|item| item.number);
+        match *action {
+            Action::Wait(time) => {
+                self.clock.advance(ms(time));
+                self.dispatcher.tick();
+            }
+            Action::Submit { due, length, value } => {
+                let estimate = Estimate::seconds(length as f64 / 1e3);
+                let mut request = Request::new().estimate(estimate).value(f64::from(value));
+                request.due = due.map(|due| self.clock.now() + ms(due));
+                let number = self.tickets.len() as u64;
+                let ticket = self.dispatcher.submit(request, number);
+                if let Err(shed) = &ticket {
+                    self.events.lock().unwrap().push(Event::Shed(shed.payload, shed.reason));
+                }
+                self.tickets.push(ticket.ok());
+            }
+            Action::Serve => {
+                if let Some((number, running)) = self.dispatcher.try_next() {
+                    assert_eq!(number, running.number());
+                    self.events.lock().unwrap().push(Event::Begun(number));
+                    self.running.push(running);
+                }
+            }
+            Action::Finish(which) => {
+                if !self.running.is_empty() {
+                    self.running.remove(which % self.running.len()).finish();
+                }
+            }
+            Action::Cancel(which) => {
+                if let Some(number) = waiting(which) {
+                    self.tickets[number as usize].as_ref().unwrap().cancel();
+                }
+            }
+            Action::Update(which, length) => {
+                if let Some(number) = waiting(which) {
+                    let ticket = self.tickets[number as usize].as_ref().unwrap();
+                    ticket.update_estimate(Estimate::seconds(length as f64 / 1e3));
+                }
+            }
+        }
+    }
+
+    fn take_events(&self) -> Vec<Event> {
+        let mut events = std::mem::take(&mut *self.events.lock().unwrap());
+        events.sort();
+        events
+    }
+}
+
+fn actions() -> impl Strategy<Value = Vec<Action>> {
+    let action = prop_oneof![
+        6 => (prop::option::weighted(0.9, 0u64..60), 1u64..40, 1u8..4)
+            .prop_map(|(due, length, value)| Action::Submit { due, length, value }),
+        4 => Just(Action::Serve),
+        3 => any::<usize>().prop_map(Action::Finish),
+        1 => any::<usize>().prop_map(Action::Cancel),
+        1 => (any::<usize>(), 1u64..40).prop_map(|(which, length)| Action::Update(which, length)),
+        3 => (1u64..12).prop_map(Action::Wait),
+    ];
+    prop::collection::vec(action, 1..200)
+}
+
+fn rules() -> impl Strategy<Value = Policy> {
+    prop::sample::select(vec![
+        Policy::Fcfs,
+        Policy::Lifo,
+        Policy::Edf,
+        Policy::EdfShed { q: 0.5 },
+        Policy::SjfShed { q: 0.7 },
+        Policy::Hrrn,
+        Policy::RejectWhenBusy { queue: 0 },
+        Policy::RejectWhenBusy { queue: 3 },
+    ])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn rules_are_their_definitions(rule in rules(), workers in 1usize..4, capacity in 1usize..12, actions in actions()) {
+        let mut real = Real::new(rule.clone(), workers, capacity);
+        let mut naive = Naive {
+            rule, workers, capacity, now: 0, submitted: 0, waiting: vec![], running: vec![], events: vec![],
+        };
+        for action in &actions {
+            real.act(action, &naive);
+            naive.act(action);
+            let mut expected = std::mem::take(&mut naive.events);
+            expected.sort();
+            prop_assert_eq!(real.take_events(), expected, "{:?} at {:?}", action, real.clock.now() - real.start);
+        }
+        let stats = real.dispatcher.stats();
+        prop_assert_eq!(stats.queued, naive.waiting.len() as u64);
+        let left = stats.met + stats.late + stats.failed + stats.cancelled + stats.all_shed();
+        prop_assert_eq!(stats.submitted, left + stats.queued + stats.running);
+    }
+}

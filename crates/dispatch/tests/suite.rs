@@ -1,0 +1,6 @@
+//! Contracts of the dispatcher.
+
+mod gate;
+mod guard;
+mod life;
+mod rules;
