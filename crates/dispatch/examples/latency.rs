@@ -1,10 +1,11 @@
 //! What a request costs with 10 000 waiting: to submit it, take the next one and finish one, by each policy.
 //! `cargo run --release -p temponet-dispatch --example latency`
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
 use std::time::{Duration, Instant};
 
-use temponet_dispatch::{Clock, Dispatcher, Estimate, Estimator, Policy, Request, SimulatedClock};
+use temponet_dispatch::{Clock, Dispatcher, Estimate, Estimator, Policy, Request, Running, SimulatedClock};
 
 const WAITING: usize = 10_000;
 const ROUNDS: usize = 200_000;
@@ -41,27 +42,35 @@ fn measured(policy: Policy, estimator: Estimator) -> [f64; 4] {
         (state >> 33) % below
     };
     let mut submit = |number: usize| {
-        let length = 1 + draw(1_000);
+        let length = Duration::from_millis(1 + draw(1_000));
         let request = Request::new()
             .due(clock.now() + Duration::from_secs(10_000 + draw(1_000)))
-            .estimate(Estimate::seconds(length as f64 * 1e-3))
+            .estimate(Estimate::from(length))
             .class(number as u32 % 20)
-            .features([length as f64, draw(100) as f64]);
+            .features([length.as_secs_f64(), draw(100) as f64]);
         let start = Instant::now();
-        dispatcher.submit(request, ()).map(drop).expect("there is room and time");
+        dispatcher.submit(request, length).map(drop).expect("there is room and time");
         start.elapsed()
     };
-    let mut running = VecDeque::new();
     (0..WAITING + 16).for_each(|number| _ = submit(number));
-    running.extend((0..16).map(|_| dispatcher.try_next().expect("many wait").1));
+    let mut running = HashMap::new();
+    let mut ends = BinaryHeap::new();
     let mut times = Vec::with_capacity(ROUNDS);
-    for number in 0..ROUNDS {
-        clock.advance(Duration::from_millis(500) / 16);
-        let submitted = submit(number);
+    for number in 0..ROUNDS + 16 {
+        let ended = if number < 16 { None } else { ends.pop() };
+        let (submitted, ended) = match ended {
+            None => (None, None),
+            Some(Reverse((end, number))) => {
+                clock.advance(Instant::duration_since(&end, clock.now()));
+                (Some(submit(number as usize)), running.remove(&number))
+            }
+        };
         let start = Instant::now();
-        running.pop_front().expect("sixteen run").finish();
-        running.push_back(dispatcher.try_next().expect("many wait").1);
-        times.push((submitted + start.elapsed()).as_secs_f64() * 1e6);
+        ended.into_iter().for_each(Running::finish);
+        let (length, next) = dispatcher.try_next().expect("many wait");
+        times.extend(submitted.map(|submitted| (submitted + start.elapsed()).as_secs_f64() * 1e6));
+        ends.push(Reverse((clock.now() + length, next.number())));
+        running.insert(next.number(), next);
     }
     assert_eq!(dispatcher.stats().queued, WAITING as u64);
     assert_eq!(dispatcher.stats().met, ROUNDS as u64);

@@ -25,7 +25,7 @@ pub enum Policy {
         /// Share of requests that take no longer than what is planned for them.
         q: f64,
     },
-    /// The greatest ratio of waiting time to length first; lengths in classes, of which a doubling has eight.
+    /// The greatest ratio of waiting time to length first; lengths in classes, of which a doubling has four.
     Hrrn,
     /// In the order of arrival; what comes while all workers are busy is refused, but for this many that wait.
     RejectWhenBusy {

@@ -307,7 +307,7 @@ fn key<P>(rule: &Policy, waiting: &Waiting<P>) -> u64 {
 }
 
 /// Number of classes of lengths to a doubling, for ratios of waiting time to length.
-const PER_DOUBLING: f64 = 8.0;
+const PER_DOUBLING: f64 = 4.0;
 
 /// Class of a length, for ratios of waiting time to length.
 fn ratio_class(length: Length) -> u32 {

@@ -64,9 +64,9 @@ impl Naive {
             Policy::Edf | Policy::EdfShed { .. } => item.due.map_or(f64::INFINITY, |due| due as f64),
             Policy::SjfShed { .. } => item.length as f64 / item.value,
             Policy::Hrrn => {
-                // Eight classes of lengths to a doubling of nanoseconds.
-                let class = (8.0 * (item.length as f64 * 1e6).log2()).floor();
-                -((self.now - item.arrival) as f64 * 1e6 * (-class / 8.0).exp2())
+                // Four classes of lengths to a doubling of nanoseconds.
+                let class = (4.0 * (item.length as f64 * 1e6).log2()).floor();
+                -((self.now - item.arrival) as f64 * 1e6 * (-class / 4.0).exp2())
             }
             _ => 0.0,
         };
