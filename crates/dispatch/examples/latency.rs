@@ -53,7 +53,7 @@ fn measured(policy: Policy, estimator: Estimator) -> [f64; 4] {
         start.elapsed()
     };
     (0..WAITING + 16).for_each(|number| _ = submit(number));
-    let mut running = HashMap::new();
+    let mut running: HashMap<u64, Running> = HashMap::new();
     let mut ends = BinaryHeap::new();
     let mut times = Vec::with_capacity(ROUNDS);
     for number in 0..ROUNDS + 16 {
@@ -66,7 +66,7 @@ fn measured(policy: Policy, estimator: Estimator) -> [f64; 4] {
             }
         };
         let start = Instant::now();
-        ended.into_iter().for_each(Running::finish);
+        ended.into_iter().for_each(|ended| _ = ended.finish());
         let (length, next) = dispatcher.try_next().expect("many wait");
         times.extend(submitted.map(|submitted| (submitted + start.elapsed()).as_secs_f64() * 1e6));
         ends.push(Reverse((clock.now() + length, next.number())));

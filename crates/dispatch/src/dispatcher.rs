@@ -136,6 +136,11 @@ impl<T: Send + 'static> Dispatcher<T> {
         block_on(self.drained());
     }
 
+    /// Returns the time by the dispatcher's clock.
+    pub fn now(&self) -> Instant {
+        self.shared.clock.now()
+    }
+
     /// Returns the counts so far.
     pub fn stats(&self) -> Stats {
         self.shared.with(|state, _| state.stats())
@@ -208,8 +213,8 @@ impl<T: Send + 'static> Shared<T> {
 }
 
 impl<T: Send + 'static> Desk for Shared<T> {
-    fn leave(&self, seq: u64, end: End) {
-        self.with(|state, effects| state.leave(seq, end, effects));
+    fn leave(&self, seq: u64, end: End) -> Option<Outcome> {
+        self.with(|state, effects| state.leave(seq, end, effects))
     }
 
     fn cancel(&self, place: Place) {

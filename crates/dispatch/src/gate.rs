@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::sync::{Mutex, MutexGuard};
 use crate::waiters::Waiters;
-use crate::{BuildError, Builder, Dispatcher, Estimate, Reason, Request, Running, Shed, Stats, Ticket, Token};
+use crate::{BuildError, Builder, Dispatcher, Estimate, Outcome, Reason, Request, Running, Shed, Stats, Ticket, Token};
 
 /// Lets requests in by the policy of a [`Dispatcher`], as a semaphore that knows due times. Clones are the same gate.
 ///
@@ -17,7 +17,7 @@ use crate::{BuildError, Builder, Dispatcher, Estimate, Reason, Request, Running,
 /// let gate = Gate::new(Dispatcher::builder().workers(8).policy(Policy::Lifo))?;
 /// # let serve = async {
 /// match gate.enter(Request::new()).await {
-///     Ok(permit) => permit.finish(), // once the work is done
+///     Ok(permit) => println!("{:?}", permit.finish()), // once the work is done
 ///     Err(shed) => println!("{}, come back in {:?}", shed.reason, shed.retry_after),
 /// }
 /// # };
@@ -197,9 +197,9 @@ impl Permit {
         self.running().token()
     }
 
-    /// The request is done.
-    pub fn finish(mut self) {
-        self.running.take().into_iter().for_each(Running::finish);
+    /// The request is done. Returns whether it was in time.
+    pub fn finish(mut self) -> Outcome {
+        self.running.take().map_or(Outcome::Failed, Running::finish)
     }
 
     /// The request was ended before it was done.

@@ -21,7 +21,7 @@ pub(crate) enum End {
 
 /// What handles ask of a dispatcher, whatever it carries.
 pub(crate) trait Desk: Send + Sync {
-    fn leave(&self, seq: u64, end: End);
+    fn leave(&self, seq: u64, end: End) -> Option<Outcome>;
     fn cancel(&self, place: Place);
     fn update(&self, place: Place, estimate: Estimate);
 }
@@ -180,31 +180,29 @@ impl Running {
         self.desk.update(self.place, estimate);
     }
 
-    /// The request is done.
-    pub fn finish(mut self) {
-        self.end(End::Finished);
+    /// The request is done. Returns whether it was in time.
+    pub fn finish(mut self) -> Outcome {
+        self.end(End::Finished).unwrap_or(Outcome::Failed)
     }
 
     /// The request was ended before it was done, because its token fired.
     pub fn give_up(mut self) {
-        self.end(End::GivenUp);
+        _ = self.end(End::GivenUp);
     }
 
     /// The request has failed. Its length says nothing about others.
     pub fn fail(mut self) {
-        self.end(End::Failed);
+        _ = self.end(End::Failed);
     }
 
-    fn end(&mut self, end: End) {
-        if !std::mem::replace(&mut self.has_ended, true) {
-            self.desk.leave(self.place.seq, end);
-        }
+    fn end(&mut self, end: End) -> Option<Outcome> {
+        if std::mem::replace(&mut self.has_ended, true) { None } else { self.desk.leave(self.place.seq, end) }
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.end(End::Failed);
+        _ = self.end(End::Failed);
     }
 }
 

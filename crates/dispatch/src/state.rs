@@ -230,9 +230,9 @@ impl<T> State<T> {
         Some(started)
     }
 
-    /// A request that ran has ended.
-    pub fn leave(&mut self, seq: u64, end: End, effects: &mut Effects<T>) {
-        let Some(run) = self.running.remove(&seq) else { return };
+    /// A request that ran has ended. None if it had before.
+    pub fn leave(&mut self, seq: u64, end: End, effects: &mut Effects<T>) -> Option<Outcome> {
+        let run = self.running.remove(&seq)?;
         self.dues.remove(&(run.due, seq));
         let executed = self.now - run.start;
         let outcome = match end {
@@ -250,6 +250,7 @@ impl<T> State<T> {
         }
         self.stats.count(outcome);
         effects.told.push((run.notice, outcome));
+        Some(outcome)
     }
 
     /// Whoever asked has gone.

@@ -60,7 +60,7 @@ fn served(arrivals: &[Arrival], policy: Policy, knows_lengths: bool) -> (Vec<boo
         if end == Some(now) {
             let Reverse((_, place)) = ends.pop().unwrap();
             match running[place].take().unwrap() {
-                (running, true) => running.finish(),
+                (running, true) => _ = running.finish(),
                 (running, false) => running.give_up(),
             }
         } else {

@@ -118,7 +118,7 @@ fn workers_and_submitters_answer_every_request_once() {
                             assert!(busy.fetch_add(1, Ordering::SeqCst) < 2, "more run than there are workers");
                             served.push(payload);
                             busy.fetch_sub(1, Ordering::SeqCst);
-                            if worker == 0 { drop(running) } else { running.finish() }
+                            if worker == 0 { drop(running) } else { _ = running.finish() }
                         }
                         served
                     })
@@ -159,9 +159,9 @@ fn cancellation_shutdown_and_due_times_race_with_workers() {
                     let mut served = 0;
                     while let Some((_, running)) = dispatcher.next_blocking() {
                         if running.token().is_cancelled() {
-                            running.give_up()
+                            running.give_up();
                         } else {
-                            running.finish()
+                            running.finish();
                         }
                         served += 1;
                     }
@@ -241,7 +241,7 @@ fn permits_are_neither_lost_nor_given_twice() {
                         let permit = waiters::block_on(enter).map_err(|shed| shed.reason).unwrap();
                         assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "two inside");
                         inside.fetch_sub(1, Ordering::SeqCst);
-                        if guest == 1 { drop(permit) } else { permit.finish() }
+                        if guest == 1 { drop(permit) } else { _ = permit.finish() }
                     })
                 })
                 .collect();

@@ -29,8 +29,7 @@ fn a_request_is_met_until_its_due_time_and_late_after_it() {
         assert!(dispatcher.try_next().is_none() && ticket.outcome().is_none());
         clock.advance(length * MS);
         assert_eq!(running.token().is_cancelled(), length >= 10);
-        running.finish();
-        assert_eq!(ticket.wait(), expected);
+        assert_eq!((running.finish(), ticket.wait()), (expected, expected));
     }
 }
 
@@ -119,7 +118,7 @@ fn lengths_of_a_class_are_learned_and_those_cut_off_are_not_forgotten() {
         if number % 3 != 0 {
             ticket.cancel();
         }
-        if running.token().is_cancelled() { running.give_up() } else { running.finish() }
+        if running.token().is_cancelled() { running.give_up() } else { _ = running.finish() }
     }
     let refused = dispatcher.submit(due(&clock, 10).class(3), 0).unwrap_err();
     assert_eq!(refused.reason, Reason::PredictedLate);

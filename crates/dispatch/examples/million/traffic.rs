@@ -43,7 +43,7 @@ pub fn run(requests: u64) -> Report {
                     match number % 64 {
                         0 => drop(running),
                         _ if running.token().is_cancelled() => running.give_up(),
-                        _ => running.finish(),
+                        _ => _ = running.finish(),
                     }
                 }
             })

@@ -1,0 +1,7 @@
+//! Contracts of the layer.
+
+mod answers;
+mod bodies;
+mod load;
+mod readiness;
+mod scene;
