@@ -1,6 +1,7 @@
 //! Contracts of the layer.
 
 mod answers;
+mod axum_router;
 mod bodies;
 mod load;
 mod readiness;
