@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use temponet_lab::comparison::json::JsonRun;
-use temponet_lab::comparison::{CompareError, ComparisonPlan, ComparisonRow, picture_window};
+use temponet_lab::comparison::{CompareError, ComparisonPlan, ComparisonRow, picture_window, task_shares};
 use temponet_lab::gantt;
 use temponet_lab::horizon::default_horizon;
 use temponet_lab::latency::Timed;
@@ -78,8 +78,9 @@ fn run(plan: &ComparisonPlan) -> Result<ComparisonRow, CompareError> {
     progress.finish();
     let (scheduler, counters) = (plan.roster.label(name), scheduler.counters());
     let (compliance, scores) = (vec![metrics.jobs.compliance()], vec![metrics.scores(&plan.goal)]);
+    let tasks = vec![task_shares(&metrics)];
     let (spec, decider) = (name.clone(), plan.roster.decider(name, &plan.set.system));
-    Ok(ComparisonRow { spec, scheduler, metrics, compliance, scores, latency, recording, counters, decider })
+    Ok(ComparisonRow { spec, scheduler, metrics, compliance, scores, tasks, latency, recording, counters, decider })
 }
 
 #[pymethods]

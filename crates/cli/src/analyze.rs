@@ -10,7 +10,7 @@ use temponet_lab::progress::Progress;
 use temponet_lab::stats::percent;
 use temponet_lab::what_if::{self, ChangeWords, ROOM_COLUMNS, WhatToChange};
 use temponet_sched::Scaling;
-use temponet_task::Time;
+use temponet_task::{Arrival, Task, Time};
 use temponet_wording::counted;
 
 use crate::compare::chosen;
@@ -53,6 +53,8 @@ const RUNS: u64 = 3;
 /// Number of jobs up to the first deadline above which rising load is simulated only for a horizon that is asked for. A
 /// default run has more than that only if a burst has.
 const MOST_JOBS: f64 = 250_000.0;
+/// Number of jobs of a burst above which the same holds: schedulers that look at every job take minutes for them.
+const MOST_AT_ONCE: u32 = 10_000;
 
 pub fn run(args: Args) -> Result<()> {
     let (set, horizon, mut notes) = args.setup.prepare(args.set.as_deref())?;
@@ -60,16 +62,21 @@ pub fn run(args: Args) -> Result<()> {
     let schedulers = chosen(&args.schedulers, &roster)?;
     let schedulers: Vec<String> = schedulers.iter().map(|name| args.model.scheduler(name).to_string()).collect();
     let jobs = expected_jobs(&set, horizon);
-    let survivals = match args.no_simulation {
-        true => None,
-        false if args.setup.horizon.is_none() && jobs > MOST_JOBS => {
-            let note =
-                format!("rising load is not simulated: a run has about {jobs:.0} jobs; --horizon {horizon} does it");
+    let at_once = |task: &Task| if let Arrival::Burst { jobs, .. } = task.arrival { jobs } else { 1 };
+    let at_once = set.tasks().iter().map(at_once).max().unwrap_or(1);
+    let too_many = match jobs > MOST_JOBS {
+        true => Some(format!("a run has about {jobs:.0} jobs")),
+        false => (at_once > MOST_AT_ONCE).then(|| format!("{at_once} jobs come at once")),
+    };
+    let survivals = match (args.no_simulation, too_many.filter(|_| args.setup.horizon.is_none())) {
+        (true, _) => None,
+        (false, Some(why)) => {
+            let note = format!("rising load is not simulated: {why}; --horizon {horizon} does it");
             output::say(&format!("note: {note}"));
             notes.push(note);
             None
         }
-        false => {
+        (false, None) => {
             let runs = if set.is_random() { RUNS } else { 1 };
             let plan = OverloadPlan { set: set.clone(), horizon, seed: args.setup.seed(), runs, schedulers, roster };
             Some(plan.run(&Progress::new(plan.runs_in_all(), horizon))?)

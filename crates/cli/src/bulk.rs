@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use temponet_formats::Format;
 use temponet_lab::bulk::json::JsonBulk;
-use temponet_lab::bulk::{Acceptance, Bulk, BulkPlan, BulkRow, BulkSet, ByTest, picture, run as run_all};
+use temponet_lab::bulk::{Acceptance, Bulk, BulkPlan, BulkRow, BulkSet, ByTest, Simulated, picture, run as run_all};
 use temponet_lab::roster::{Roster, is_baseline, kind};
 use temponet_lab::stats::{percent, points};
 use temponet_sched::Kind as SchedulerKind;
+use temponet_sim::labels;
 use temponet_sim::statistics::Interval;
-use temponet_task::{TaskSet, Time};
+use temponet_task::{Goal, TaskSet, Time};
 use temponet_wording::{counted, listed};
 
 use crate::paths::{Kind, Output};
@@ -46,6 +47,9 @@ const MOST_SHOWN: usize = 10;
 const MOST_PROVED: usize = 2;
 
 pub fn run(wanted: Wanted<'_>) -> Result<()> {
+    for file in [wanted.csv, wanted.plot].into_iter().flatten() {
+        refuse_within(wanted.origins, file)?;
+    }
     let sets = sets(&wanted)?;
     let csv = Output::wanted(wanted.csv, Kind::Bulk, wanted.force)?;
     let plot = Output::wanted(wanted.plot, Kind::Picture, wanted.force)?;
@@ -59,6 +63,20 @@ pub fn run(wanted: Wanted<'_>) -> Result<()> {
     match wanted.json {
         true => output::print_json(&JsonBulk::of(&bulk)),
         false => output::print(&text(&bulk, wanted.all)),
+    }
+}
+
+/// Refuses to write a file that the next call would take for a set: one in a folder of sets, with the name of a set.
+fn refuse_within(folders: &[String], file: &Path) -> Result<()> {
+    let parent = file.parent().map(|parent| if parent.as_os_str().is_empty() { Path::new(".") } else { parent });
+    let folder = parent.and_then(|parent| parent.canonicalize().ok());
+    let is_meant = |origin: &&String| folder.is_some() && Path::new(origin).canonicalize().ok() == folder;
+    match folders.iter().find(is_meant).filter(|_| Format::of(file).is_some()) {
+        Some(origin) => bail!(
+            "{} would lie among the sets of {origin} and be read as one of them the next time; name a file elsewhere",
+            file.display()
+        ),
+        None => Ok(()),
     }
 }
 
@@ -118,9 +136,13 @@ fn text(bulk: &Bulk, all: bool) -> String {
     let (proved, impossible) = bulk.by_test();
     let many = bulk.rows.len();
     let mut out = of_sets(bulk) + "\n" + &of_schedulers(bulk, all);
+    if bulk.has_other_goals() {
+        out += "\nFigures of a set: the measures of its goal, the most important first.\n";
+    }
     out += &format!(
         "\nSets: {many}, of which a test proves {proved} schedulable and {impossible} impossible for any scheduler at the wcet; open: {}.\n\
-         met all: share of the sets without a miss in these runs, with its 95% interval; deadlines met: mean over the sets.\n",
+         place: mean over the sets of the place by the set's goal; met all: share of the sets without a miss in these runs, with its\n\
+         95% interval; deadlines met: mean over the sets.\n",
         many - proved - impossible
     );
     out
@@ -130,7 +152,10 @@ fn text(bulk: &Bulk, all: bool) -> String {
 fn of_sets(bulk: &Bulk) -> String {
     let place = |is_meant: fn(&str) -> bool| bulk.plan.schedulers.iter().position(|name| is_meant(name));
     let (edf, learned) = (place(is_baseline), place(|name| kind(name) == SchedulerKind::Learned));
-    let mut header = vec!["set", "tasks", "cores", "load", "proved by test for"];
+    let has_goals = bulk.has_other_goals();
+    let mut header = vec!["set", "tasks", "cores", "load"];
+    header.extend(has_goals.then_some("goal"));
+    header.push("proved by test for");
     header.extend(edf.map(|_| "edf"));
     header.push("best classical");
     header.extend(learned.map(|_| "temponet"));
@@ -141,7 +166,7 @@ fn of_sets(bulk: &Bulk) -> String {
             // Options of the one who decides are in JSON.
             let name = result.decider.as_ref().and_then(|decider| decider.split(':').next());
             let decider = name.map_or(String::new(), |name| format!(" ({name})"));
-            percent(result.share()) + &decider
+            figures(result) + &decider
         };
         let by_test = match &row.by_test {
             ByTest::Proved(proved) => listed(proved.iter().map(String::as_str), MOST_PROVED),
@@ -149,11 +174,14 @@ fn of_sets(bulk: &Bulk) -> String {
             ByTest::Open => "–".into(),
         };
         let (tasks, cores) = (of.set.task_count().to_string(), of.set.cores().to_string());
-        let mut cells = vec![of.origin.clone(), tasks, cores, format!("{:.2}", of.load()), by_test];
+        let mut cells = vec![of.origin.clone(), tasks, cores, format!("{:.2}", of.load())];
+        cells.extend(has_goals.then(|| goal(of.set.goal())));
+        cells.push(by_test);
         cells.extend(edf.map(share));
-        cells.push(row.best_classical().map_or("–".into(), |(index, result)| {
-            format!("{} {}", bulk.plan.schedulers[index], percent(result.share()))
-        }));
+        cells
+            .push(row.best_classical().map_or("–".into(), |(index, result)| {
+                format!("{} {}", bulk.plan.schedulers[index], figures(result))
+            }));
         cells.extend(learned.map(share));
         cells.extend(bulk.plan.oracle.map(|_| match row.optimum {
             Some((_, upper)) if row.optimum_is_exact => percent(upper),
@@ -166,21 +194,33 @@ fn of_sets(bulk: &Bulk) -> String {
     table::render(&header, &rows)
 }
 
+/// Names the measures of a goal: "critical 2, critical 1, met".
+fn goal(goal: &Goal) -> String {
+    let names: Vec<String> = goal.measures().iter().map(|measure| labels::measure(goal, *measure)).collect();
+    names.join(", ")
+}
+
+/// Shares in the measures of the set's goal.
+fn figures(result: &Simulated) -> String {
+    result.goal.iter().map(|share| percent(*share)).collect::<Vec<String>>().join(", ")
+}
+
 /// Renders the row of each scheduler, the best first.
 fn of_schedulers(bulk: &Bulk, all: bool) -> String {
-    let mut found: Vec<(&String, Acceptance)> = bulk.plan.schedulers.iter().zip(bulk.acceptances()).collect();
-    found.retain(|(_, of)| of.sets > 0);
-    found.sort_by(|(_, a), (_, b)| b.compliance.total_cmp(&a.compliance).then(b.met_all.cmp(&a.met_all)));
+    let found = bulk.ranked();
+    let is_complete = |of: &Acceptance| of.sets == bulk.rows.len();
     let is_shown = |place: usize, name: &str| all || place < MOST_SHOWN || is_baseline(name);
-    let row = |(name, of): &(&String, Acceptance)| {
+    let row = |(index, of): &(usize, Acceptance)| {
+        let name = bulk.plan.schedulers[*index].clone();
         let Interval { low, high } = of.interval;
         let error = of.ci95.map_or(String::new(), |half| match 2.0 * half < 1.0 {
             true => format!(" ± {}", points(half)),
             false => " (too few sets)".into(),
         });
         vec![
-            name.to_string(),
+            if is_complete(of) { name } else { name + "*" },
             of.sets.to_string(),
+            format!("{:.1}", of.place),
             of.proved.to_string(),
             of.met_all.to_string(),
             format!("{:.0}–{:.0}%", 100.0 * low, 100.0 * high),
@@ -190,11 +230,14 @@ fn of_schedulers(bulk: &Bulk, all: bool) -> String {
     let shown: Vec<Vec<String>> = found
         .iter()
         .enumerate()
-        .filter(|(place, (name, _))| is_shown(*place, name))
+        .filter(|(place, (index, _))| is_shown(*place, &bulk.plan.schedulers[*index]))
         .map(|(_, found)| row(found))
         .collect();
-    let header = ["scheduler", "sets", "proved", "met all", "95% interval", "deadlines met"];
+    let header = ["scheduler", "sets", "place", "proved", "met all", "95% interval", "deadlines met"];
     let mut out = table::render(&header, &shown);
+    if found.iter().any(|(_, of)| !is_complete(of)) {
+        out += "* did not run on every set, so that its figures do not compare with the others'\n";
+    }
     if let Some(more) = found.len().checked_sub(shown.len()).filter(|more| *more > 0) {
         out += &format!("({} more: --all shows them)\n", counted(more, "scheduler"));
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use temponet_lab::comparison::json::JsonRun;
-use temponet_lab::comparison::{CompareError, ComparisonPlan, ComparisonRow, picture_window};
+use temponet_lab::comparison::{CompareError, ComparisonPlan, ComparisonRow, picture_window, task_shares};
 use temponet_lab::gantt;
 use temponet_lab::latency::Timed;
 use temponet_lab::progress::Progress;
@@ -130,8 +130,10 @@ pub fn run(args: Args) -> Result<()> {
     }
     let (scheduler, counters) = (plan.roster.label(name), scheduler.counters());
     let (compliance, scores) = (vec![metrics.jobs.compliance()], vec![metrics.scores(&plan.goal)]);
+    let tasks = vec![task_shares(&metrics)];
     let (spec, decider) = (name.to_string(), plan.roster.decider(name, &set.system));
-    let row = ComparisonRow { spec, scheduler, metrics, compliance, scores, latency, recording, counters, decider };
+    let row =
+        ComparisonRow { spec, scheduler, metrics, compliance, scores, tasks, latency, recording, counters, decider };
     match args.json {
         true => output::print_json(&JsonRun::of(&row, &plan, &notes)),
         false => output::print(&text(&row, &plan)),

@@ -82,3 +82,13 @@ fn one_task_is_not_one_tasks() {
     assert!(text.contains("response (completed)") && text.contains("response (all)"), "{text}");
     assert!(text.contains("10.00 of 10.00\n") || text.contains("10 of 10\n"), "{text}");
 }
+
+/// Schedulers that look at every ready job would take a minute for 40 000 jobs that come together.
+#[test]
+fn rising_load_is_not_simulated_where_bursts_are_huge() {
+    let folder = Folder::new("huge-burst");
+    folder.write("b.toml", "[[burst]]\nname = \"b\"\njobs = 40000\nevery = \"1ms\"\nwcet = \"10ns\"\n");
+    let analysis = folder.json(&["analyze", "b.toml", "--json"]);
+    let notes = analysis["notes"].to_string();
+    assert!(notes.contains("rising load is not simulated: 40000 jobs come at once; --horizon "), "{notes}");
+}

@@ -52,6 +52,32 @@ fn a_folder_gives_one_table_over_its_sets() {
     assert!(one.contains("--csv and --plot are for several sets"), "{one}");
 }
 
+/// A set whose critical task only muf serves, though others meet more deadlines, beside one that muf does not run on.
+#[test]
+fn the_tables_rank_by_the_goal_of_each_set() {
+    let folder = Folder::new("bulk-goals");
+    let critical = task("long", 10, 8).replace("wcet = 8", "wcet = 8\ncriticality = 1");
+    folder.write("critical.toml", &(critical + &task("a", 10, 4) + &task("b", 10, 4)));
+    folder.write("plain.toml", &task("a", 10, 4));
+    let call = ["compare", "critical.toml", "plain.toml", "--schedulers", "srpt,muf,edf-vd", "--horizon", "200ms"];
+    let text = folder.stdout(&[&call[..], &["--all"]].concat());
+    assert!(text.contains("critical met, met") && text.contains("muf 100.00%, 33.33%"), "{text}");
+    let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("muf") || line.starts_with("srpt")).collect();
+    assert!(lines[0].starts_with("muf") && lines[1].starts_with("srpt"), "{text}");
+    let json = folder.json(&[&call[..], &["--json"]].concat());
+    assert_eq!((&json["schedulers"][1]["rank"], &json["sets"][0]["goal"][0]), (&1.into(), &"critical met".into()));
+}
+
+#[test]
+fn results_do_not_go_among_the_sets_that_they_are_of() {
+    let folder = sets("bulk-within");
+    let call = |output| ["sweep", "--sets", "sets", "--schedulers", "edf", "--jobs", "50", "-o", output];
+    let error = folder.error(&call("sets/x.csv"));
+    assert!(error.contains("sets/x.csv would lie among the sets of sets"), "{error}");
+    assert!(!folder.0.join("sets/x.csv").exists());
+    folder.stdout(&call("x.csv"));
+}
+
 #[test]
 fn every_file_that_cannot_be_used_is_named() {
     let folder = sets("bulk-bad");

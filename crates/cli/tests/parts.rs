@@ -62,6 +62,12 @@ fn parts_on_single_cores_are_analysed_and_others_are_named() {
     let guaranteed: Vec<&Value> =
         found["guarantee"]["tasks"].as_array().unwrap().iter().map(|task| &task["name"]).collect();
     assert_eq!(guaranteed, ["control", "camera"]);
+    // The last part has the name of the task, whose other parts have rows of their own.
+    let text = folder.stdout(&["analyze", "cam.toml", "--what-if", "--no-simulation"]);
+    assert!(text.contains("the last part of camera") && text.contains("camera (part 2)"), "{text}");
+    let rooms = found["what_if"]["rooms"].as_array().unwrap();
+    let parts: Vec<&Value> = rooms.iter().filter(|room| room["task"] == "camera").map(|room| &room["part"]).collect();
+    assert_eq!(parts, [&Value::from(3)]);
     // With a second processor nothing is proved of parts, and that is said.
     folder.write("two.toml", &CAMERA.replace("name = \"cpu\"", "name = \"cpu\"\ncount = 2"));
     let text = folder.stdout(&["analyze", "two.toml"]);

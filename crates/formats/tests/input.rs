@@ -27,6 +27,12 @@ fn empirical_times_come_from_a_column_of_a_csv_beside_the_file() {
     std::fs::write(folder.join("times.csv"), "n,time_us\n1,100\n2,-1\n").unwrap();
     std::fs::write(&file, task("time_us")).unwrap();
     assert!(load(&file).unwrap_err().to_string().contains("times.csv:3: time_us = -1us is negative"));
+    // The file may be no list of times at all: what it holds is none of the reader's business.
+    for other in ["root:x:0:0", "4 secrets", "xyz"] {
+        std::fs::write(folder.join("times.csv"), format!("n,time_us\n1,{other}\n")).unwrap();
+        let error = load(&file).unwrap_err().to_string();
+        assert!(error.contains("times.csv:2: time_us is not a time") && !error.contains(other), "{error}");
+    }
     std::fs::write(&file, b"cores = 1\n\xff\xfe").unwrap();
     assert!(load(&file).unwrap_err().to_string().ends_with("set.toml:2: is not UTF-8 text"));
     std::fs::remove_dir_all(&folder).unwrap();

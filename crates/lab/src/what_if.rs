@@ -60,6 +60,12 @@ impl<'a> WhatToChange<'a> {
         self.name(self.set.whole(task))
     }
 
+    /// Name of a task, or of one part of it: the last part has the name of the whole, and is said to be no more.
+    fn part(&self, task: TaskId) -> String {
+        let is_last_of_parts = self.set.whole(task) == task && part_of(self.set, task).is_some();
+        if is_last_of_parts { format!("the last part of {}", self.name(task)) } else { self.name(task).into() }
+    }
+
     fn names(&self, tasks: &[TaskId]) -> String {
         listed(tasks.iter().map(|task| self.name(*task)), MOST_NAMES)
     }
@@ -97,7 +103,7 @@ impl<'a> WhatToChange<'a> {
         };
         match &advised.change {
             Change::Wcet(of, to) => {
-                words(format!("shorten {}", self.name(*of)), task(*of).wcet.to_string(), to.to_string(), fewer)
+                words(format!("shorten {}", self.part(*of)), task(*of).wcet.to_string(), to.to_string(), fewer)
             }
             Change::Period(of, to) => {
                 words(format!("slow {} down", self.whole(*of)), rate(period(*of)), rate(*to), fewer)
@@ -117,7 +123,7 @@ impl<'a> WhatToChange<'a> {
                 } else {
                     to.iter(self.set.cores()).map(names).collect::<Vec<_>>().join(", ")
                 };
-                words(format!("move {}", self.name(*of)), from, to, "–".into())
+                words(format!("move {}", self.part(*of)), from, to, "–".into())
             }
             Change::Cores(to) => {
                 let more = counted(to - self.set.cores(), "more core");
@@ -140,7 +146,7 @@ impl<'a> WhatToChange<'a> {
             let less = |edge: Edge| if edge.beyond.is_none() { " or less" } else { "" };
             let period = task.period().unwrap_or(Time::ZERO);
             vec![
-                task.name.clone(),
+                self.part(room.task),
                 task.wcet.to_string(),
                 format!("{}{}", room.wcet.to, more(room.wcet)),
                 period.to_string(),
@@ -205,7 +211,7 @@ impl<'a> WhatToChange<'a> {
         let edge = |edge: Edge| json!({ "to_ns": edge.to.0, "not_ns": edge.beyond.map(|beyond| beyond.0) });
         let rooms = found.rooms.iter().map(|room| {
             json!({
-                "task": self.name(room.task), "wcet": edge(room.wcet), "period": room.period.map(edge),
+                "task": self.name(room.task), "part": part_of(self.set, room.task), "wcet": edge(room.wcet), "period": room.period.map(edge),
                 "deadline": edge(room.deadline),
             })
         });
@@ -302,13 +308,20 @@ fn value_of(change: &Change) -> u64 {
     }
 }
 
+/// Number of the part of a task, from 1; none for a task without parts.
+fn part_of(set: &TaskSet, task: TaskId) -> Option<usize> {
+    let (first, whole) = (set.first_part(task), set.whole(task));
+    (first != whole).then(|| task.index() - first.index() + 1)
+}
+
 fn change_json(set: &TaskSet, change: &Change) -> Value {
     let name = |task: &TaskId| set.tasks()[*task].name.clone();
     let whole = |task: &TaskId| set.tasks()[set.whole(*task)].name.clone();
     let of = |task: &TaskId| &set.tasks()[*task];
     match change {
         Change::Wcet(task, to) => {
-            json!({ "change": "wcet", "task": name(task), "from": of(task).wcet.0, "to": to.0 })
+            let part = part_of(set, *task);
+            json!({ "change": "wcet", "task": name(task), "part": part, "from": of(task).wcet.0, "to": to.0 })
         }
         Change::Period(task, to) => {
             let from = of(task).period().map(|period| period.0);
@@ -324,7 +337,7 @@ fn change_json(set: &TaskSet, change: &Change) -> Value {
         Change::Drop(task) => json!({ "change": "drop", "task": name(task) }),
         Change::Move(task, to) => {
             let cores: Vec<usize> = to.iter(set.cores()).map(|core| core.index()).collect();
-            json!({ "change": "move", "task": name(task), "to": cores })
+            json!({ "change": "move", "task": name(task), "part": part_of(set, *task), "to": cores })
         }
         Change::Cores(to) => json!({ "change": "cores", "from": set.cores(), "to": to }),
         Change::EveryWcet(to) => json!({ "change": "every wcet, in thousandths", "from": 1000, "to": to }),

@@ -252,6 +252,7 @@ impl<'a> Judgement<'a> {
             differences,
             difference_errors,
             blocks: self.network.scores.len(),
+            jobs: self.network.jobs,
         };
         is_lead.then(|| Choice::judged(self.goal, network, &best.name, self.network.jobs))
     }

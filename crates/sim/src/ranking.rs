@@ -2,7 +2,8 @@
 //!
 //! A score is a vector with one figure per measure of the goal. Schedulers are ordered by their mean scores,
 //! lexicographically and strictly, so no critical job is lost to rounding. Two schedulers are told apart by the first
-//! measure in which they differ by more than chance explains, at 95% over all measures together.
+//! measure in which they differ by more than chance explains, at 95% over all measures together, unless the one that is
+//! ahead there may lose too much in a more important one ([`outweighs`]).
 
 use std::cmp::Ordering;
 
@@ -15,6 +16,9 @@ pub type Scores = [Vec<f64>];
 
 /// Differences below this come from the order of floating-point additions and count as none.
 pub const ROUNDING: f64 = 1e-9;
+
+/// Largest share of the critical jobs of a level that is negligible while it is not certain that any is lost.
+pub const NEGLIGIBLE: f64 = 1e-3;
 
 /// The difference that tells two schedulers apart.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,6 +44,22 @@ impl Edge {
     /// among many, a difference has to be greater to be claimed, but that is no reason to pass it over.
     pub fn may_be_chance(&self) -> bool {
         self.interval.is_some_and(|half| self.difference.abs() <= half)
+    }
+
+    /// The share that the first scheduler may still lose in this measure, at 95%: the lower end of the interval,
+    /// negated. It is negative if the first one is ahead beyond chance.
+    pub fn possible_loss(&self) -> f64 {
+        self.interval.unwrap_or(0.0) - self.difference
+    }
+
+    /// The end of the interval that is farther from zero, without its sign.
+    pub fn most(&self) -> f64 {
+        self.difference.abs() + self.interval.unwrap_or(0.0)
+    }
+
+    /// The same difference with the schedulers exchanged.
+    fn reversed(self) -> Edge {
+        Edge { difference: -self.difference, ..self }
     }
 
     /// Formats the absolute difference in percentage points, as in "2.31 ± 0.20".
@@ -125,6 +145,31 @@ pub fn edges_among(rivals: usize, goal: &Goal, a: &Scores, b: &Scores, units: &[
     differing.iter().map(edge).collect()
 }
 
+/// Returns the difference in the measure at this place, where `units` is the number of its jobs in all runs.
+pub fn edge_at(goal: &Goal, a: &Scores, b: &Scores, place: usize, units: Option<f64>) -> Edge {
+    let (difference, interval) = stats::paired_interval(&values(a, place), &values(b, place), units, 1);
+    Edge { measure: goal.measures()[place], difference, interval, margin: interval }
+}
+
+/// Whether a scheduler that is ahead by `lead` is preferred although a more important measure leaves a `doubt`: it may
+/// lose something there. Both are differences of the same two schedulers, in the same order. This is the one rule for
+/// uncertain losses, of comparisons and of tuning.
+///
+/// - A loss that is no chance is never outweighed.
+/// - Of critical jobs, what may still be lost must be [`NEGLIGIBLE`], or less than what is won for certain, if those
+///   are critical jobs, too. Each is a share of its own level. What is not critical does not count against them.
+/// - Any other loss that may be chance is passed over.
+pub fn outweighs(lead: &Edge, doubt: &Edge) -> bool {
+    let (lead, doubt) = if lead.difference < 0.0 { (lead.reversed(), doubt.reversed()) } else { (*lead, *doubt) };
+    if doubt.difference < 0.0 && !doubt.may_be_chance() {
+        return false;
+    }
+    let is_critical = |edge: &Edge| matches!(edge.measure, Measure::Critical(_));
+    let certain = lead.difference - lead.margin.unwrap_or(0.0);
+    let is_won_more = is_critical(&lead) && certain > doubt.possible_loss();
+    !is_critical(&doubt) || doubt.possible_loss() <= NEGLIGIBLE || is_won_more
+}
+
 /// Returns the difference that tells two schedulers apart: the first clear one, else the first one; `None` if all runs
 /// are equal.
 pub fn edge(goal: &Goal, a: &Scores, b: &Scores, units: &[Option<f64>]) -> Option<Edge> {
@@ -203,6 +248,34 @@ mod tests {
         let is_clear = |rivals: usize| edges_among(rivals, &goal, &a, &b, &[])[0].is_clear();
         assert!(is_clear(1) && !is_clear(40));
         assert_eq!(edges_among(40, &goal, &a, &b, &[])[0].points(), edges(&goal, &a, &b, &[])[0].points());
+    }
+
+    /// Differences of ten runs: a loss in a few runs of a measure, then a lead in the measure after it.
+    fn doubted(goal: &Goal, loss: f64, lead: f64) -> (Edge, Edge) {
+        let lost = |run: i32| if run % 5 == 0 { loss } else { 0.0 };
+        let one: Vec<Vec<f64>> =
+            (0..10).map(|run| vec![1.0 - lost(run), 0.5 + lead + 0.001 * f64::from(run % 3)]).collect();
+        let other = vec![vec![1.0, 0.5]; 10];
+        (edge_at(goal, &one, &other, 0, None), edge_at(goal, &one, &other, 1, None))
+    }
+
+    #[test]
+    fn a_doubt_about_critical_jobs_is_passed_over_for_more_critical_jobs_or_if_it_is_negligible() {
+        let levels = Goal::new(&[Aim::Critical], &[2, 1]);
+        let (small, large) = (doubted(&levels, 0.01, 0.3), doubted(&levels, 0.01, 0.003));
+        assert!(small.0.may_be_chance() && (small.0.possible_loss() - 0.005).abs() < 0.001, "{small:?}");
+        assert!(outweighs(&small.1, &small.0), "a certain 30 points of level 1 against at most 0.5 of level 2");
+        assert!(!outweighs(&large.1, &large.0), "less is won than may be lost");
+        let then_jobs = Goal::new(&[Aim::Critical, Aim::Met], &[1]);
+        let (doubt, lead) = doubted(&then_jobs, 0.01, 0.3);
+        assert!(!outweighs(&lead, &doubt), "what is not critical does not count against critical jobs");
+        let (doubt, lead) = doubted(&then_jobs, 0.001, 0.3);
+        assert!(doubt.possible_loss() < NEGLIGIBLE && outweighs(&lead, &doubt));
+        assert!(outweighs(&lead.reversed(), &doubt.reversed()), "whichever of the two comes first");
+        let (doubt, lead) = doubted(&Goal::new(&[Aim::Value, Aim::Met], &[]), 0.01, 0.3);
+        assert!(outweighs(&lead, &doubt), "chance in other measures is passed over");
+        let certain = edge_at(&levels, &vec![vec![0.9995, 0.9]; 10], &vec![vec![1.0, 0.5]; 10], 0, None);
+        assert!(!outweighs(&small.1, &certain), "a loss that is no chance, however small");
     }
 
     #[test]

@@ -71,6 +71,9 @@ pub enum TimeError {
     /// A unit other than `ns`, `us`, `ms` and `s`.
     #[error("has an unknown unit: use ns, us, ms or s")]
     UnknownUnit,
+    /// A comma between digits.
+    #[error("has a comma: the decimal mark is a point, as in \"2.5ms\"")]
+    Comma,
     /// A negative number.
     #[error("is negative")]
     Negative,
@@ -150,6 +153,9 @@ impl Time {
         let (number, suffix) = text.split_at(split);
         if !number.bytes().any(|b| b.is_ascii_digit()) {
             return Err(TimeError::NotATime);
+        }
+        if suffix.strip_prefix(',').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
+            return Err(TimeError::Comma);
         }
         let suffix = suffix.trim();
         let unit = match suffix {
@@ -318,6 +324,10 @@ mod tests {
         }
         assert_eq!(ms("4 sec"), Err(TimeError::UnknownUnit));
         assert_eq!(ms("4e"), Err(TimeError::UnknownUnit));
+        assert_eq!(
+            (ms("1,5ms"), ms("1,5"), ms("1,ms")),
+            (Err(TimeError::Comma), Err(TimeError::Comma), Err(TimeError::UnknownUnit))
+        );
         assert_eq!(ms("-4"), Err(TimeError::Negative));
         assert_eq!(ms("0.4ns"), Err(TimeError::TooFine));
         assert_eq!(ms("1e30"), Err(TimeError::TooLarge));

@@ -4,7 +4,7 @@
 use anyhow::Result;
 use temponet_lab::advice::{MeasuredMachine, Premise, rank};
 use temponet_lab::clairvoyant::clairvoyant;
-use temponet_lab::comparison::{Comparison, ComparisonPlan, ComparisonRow, picture_window, report};
+use temponet_lab::comparison::{Comparison, ComparisonPlan, ComparisonRow, picture_window, report, task_shares};
 use temponet_lab::progress::Progress;
 use temponet_lab::roster::{Roster, is_shielded};
 use temponet_runtime::platform_sheet::PlatformSheet;
@@ -209,6 +209,7 @@ fn row(roster: &Roster, name: &str, runs: &[Run], goal: &temponet_task::Goal, wi
         scheduler: roster.label(name),
         compliance: runs.iter().map(|run| run.report.metrics.jobs.compliance()).collect(),
         scores: runs.iter().map(|run| run.report.metrics.scores(goal)).collect(),
+        tasks: runs.iter().map(|run| task_shares(&run.report.metrics)).collect(),
         metrics,
         latency: (latency.count() > 0).then_some(latency),
         recording,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use temponet_task::{ExecutionModel, Task, Time};
+use temponet_task::{ExecutionModel, Task, Time, TimeError};
 
 use super::models::{MODEL, Model, described, find, model_row, parameter, write};
 use super::{Context, Given, Key, Kind, Need, Spec, Subject, Table, put, set};
@@ -348,6 +348,12 @@ fn measured(path: &Path, file: Given<'_>, wanted: &str) -> Result<Vec<Time>, Pro
     while let Some(row) = rows.next_row().map_err(in_file)? {
         let cell = row.entry(&key);
         let cell = cell.ok_or_else(|| in_file(Problem::at(row.line, format!("{wanted} is empty"))))?;
+        // The file may be any that the user can read: what is no number is not quoted.
+        let is_number = |time| !matches!(time, Err(TimeError::NotATime | TimeError::UnknownUnit));
+        if !is_number(Time::parse(&cell.shown(), file.with.unit)) {
+            let why = format!("{wanted} is not a time: write a number, or a number with ns, us, ms or s");
+            return Err(in_file(Problem::at(cell.line, why)));
+        }
         times.push(cell.positive_time(wanted, file.with.unit).map_err(in_file)?);
     }
     Ok(times)

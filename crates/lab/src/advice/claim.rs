@@ -44,10 +44,10 @@ impl Claim {
         self.is_clear() && self.edge.difference < 0.0
     }
 
-    /// Whether the difference is more than chance explains, and whatever speaks against it in a more important measure
-    /// may be chance.
+    /// Whether the difference is more than chance explains, and outweighs whatever speaks against it in a more important
+    /// measure.
     fn is_clear(&self) -> bool {
-        self.edge.is_clear() && self.passed.iter().all(Edge::may_be_chance)
+        self.edge.is_clear() && self.passed.iter().all(|doubt| ranking::outweighs(&self.edge, doubt))
     }
 
     /// Returns the difference as in "2.31 ± 0.20 points of the jobs".

@@ -27,7 +27,8 @@ impl Decider {
             let sentence = format!("{stand_in} decides: it is the shield's stand-in, which meets every deadline");
             return Decider { name: stand_in.to_string(), why: None, sentence, jobs: 0 };
         }
-        Decider { name: choice.name.clone(), why: Some(choice.why), sentence: choice.to_string(), jobs: choice.jobs }
+        let jobs = choice.compared_jobs();
+        Decider { name: choice.name.clone(), why: Some(choice.why), sentence: choice.to_string(), jobs }
     }
 
     /// Whether the network decides. Where a stand-in of the shield does, the network is not asked either.

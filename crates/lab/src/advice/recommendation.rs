@@ -311,9 +311,10 @@ impl Comparison {
         Some(format!("{} more than {}{role}{reservation}", claim.points(goal), other.scheduler))
     }
 
-    /// States by how much the learned scheduler is behind, if another scheduler clearly beats it.
+    /// States by how much the learned scheduler is behind, if another scheduler clearly beats it, be it the network
+    /// without its shield.
     fn behind(&self, best: &ComparisonRow) -> Option<String> {
-        let learned = self.learned().filter(|_| !best.kind().is_learned())?;
+        let learned = self.learned().filter(|learned| learned.spec != best.spec)?;
         let followed = |row: &ComparisonRow| row.decider.as_ref().map(|decider| decider.name.clone());
         let follows_same = followed(best).is_some() && followed(best) == followed(learned);
         let role = if follows_same { ", which follows the same scheduler behind a shield" } else { "" };
@@ -357,6 +358,7 @@ fn guarantees_all(set: &TaskSet, role: &Role) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use temponet_sim::Count;
     use temponet_task::{Aim, Chain, Communication, Task, TaskId, TaskSet, Time};
 
     use crate::comparison::{Comparison, ComparisonPlan, compare};
@@ -398,6 +400,34 @@ mod tests {
         assert!(comparison.verdict().starts_with("dasa serves the goal best"), "{}", comparison.verdict());
         let by_number = outcome(set, &["srpt", "dasa"], &[Aim::Met]);
         assert_eq!(by_number.rows[0].scheduler, "srpt");
+    }
+
+    /// What a task loses against EDF is named if it is no chance.
+    #[test]
+    fn a_cost_that_may_be_chance_is_not_named() {
+        let mut comparison = outcome(overloaded(), &["edf", "srpt"], &[]);
+        let (best, edf) = (comparison.rows[0].clone(), comparison.row("edf").unwrap().clone());
+        assert_eq!(best.scheduler, "srpt");
+        let mut runs = |task: usize, own: [f64; 4], under_edf: [f64; 4]| {
+            let shares = |of: [f64; 4]| of.map(|share| (0..4).map(|at| if at == task { share } else { 1.0 }).collect());
+            for (row, shares) in comparison.rows.iter_mut().zip([shares(own), shares(under_edf)]) {
+                (row.tasks, row.metrics) = (shares.to_vec(), best.metrics.clone());
+                row.metrics.tasks.iter_mut().for_each(|of| of.jobs = Count { released: 1_000, met: 1_000 });
+            }
+            let met = |shares: [f64; 4]| (250.0 * shares.iter().sum::<f64>()) as u64;
+            comparison.rows[0].metrics.tasks[task].jobs.met = met(own);
+            comparison.rows[1].metrics.tasks[task].jobs.met = met(under_edf);
+            comparison.cost(&comparison.rows[0])
+        };
+        assert_eq!(edf.scheduler, "edf");
+        let certain = runs(1, [0.5, 0.52, 0.51, 0.49], [0.9, 0.9, 0.91, 0.9]).unwrap();
+        assert!(certain.starts_with("srpt costs a most: 50.50% of its jobs in time"), "{certain}");
+        assert_eq!(
+            runs(1, [0.5, 0.9, 0.7, 0.6], [0.7, 0.6, 0.8, 0.7]),
+            None,
+            "runs differ by more than the task loses"
+        );
+        assert_eq!(runs(1, [1.0, 1.0, 0.996, 1.0], [1.0; 4]), None, "one job");
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! What speaks against the best scheduler of a comparison: who pays for it, and who would be better in other respects.
 
 use temponet_sim::labels;
+use temponet_sim::statistics::paired_interval;
 use temponet_task::Measure;
 
 use crate::chain_table::ChainFigures;
-use crate::comparison::ranking::Edge;
+use crate::comparison::ranking::{self, Edge, NEGLIGIBLE};
 use crate::comparison::{Comparison, ComparisonRow, listed};
 use crate::stats::percent;
 
@@ -42,20 +43,25 @@ impl Comparison {
         (!names.is_empty()).then(|| format!("(m,k) is violated: {}.", listed(&names)))
     }
 
-    /// Names the task that loses most compared with EDF. Starving tasks are not considered, because
-    /// [`starved`](Self::starved) names them.
+    /// Names the task that loses most compared with EDF, beyond what chance explains over the runs. Starving tasks are not
+    /// considered, because [`starved`](Self::starved) names them.
     pub(super) fn cost(&self, best: &ComparisonRow) -> Option<String> {
         let edf = self.row("edf").filter(|edf| edf.scheduler != best.scheduler)?;
-        let tasks = self.plan.set.tasks().iter().zip(best.metrics.tasks.iter().zip(&edf.metrics.tasks));
-        let shares = tasks.filter(|(_, (own, _))| own.jobs.met > 0);
-        let losses = shares.map(|(task, (own, under_edf))| (task, own.jobs.compliance(), under_edf.jobs.compliance()));
-        let (task, own, under_edf) = losses.max_by(|a, b| (a.2 - a.1).total_cmp(&(b.2 - b.1)))?;
-        let visible = percent(own) != percent(under_edf) && own < under_edf;
-        visible.then(|| {
-            let (own, under_edf) = (percent(own), percent(under_edf));
-            let best = &best.scheduler;
-            format!("{best} costs {} most: {own} of its jobs in time, {under_edf} under edf.", task.name)
-        })
+        let share = |row: &ComparisonRow, task: usize| row.metrics.tasks[task].jobs.compliance();
+        let lost = |task: &usize| share(edf, *task) - share(best, *task);
+        let is_certain = |task: &usize| {
+            let units = best.metrics.tasks[*task].jobs.released as f64;
+            let (own, under_edf) = (ranking::values(&best.tasks, *task), ranking::values(&edf.tasks, *task));
+            let (difference, half) = paired_interval(&own, &under_edf, Some(units), 1);
+            half.is_none_or(|half| difference.abs() > half)
+        };
+        let served = (0..best.metrics.tasks.len()).filter(|task| best.metrics.tasks[*task].jobs.met > 0);
+        let task =
+            served.filter(|task| lost(task) > 0.0 && is_certain(task)).max_by(|a, b| lost(a).total_cmp(&lost(b)))?;
+        let (own, under_edf) = (percent(share(best, task)), percent(share(edf, task)));
+        let (name, best) = (&self.plan.set.tasks()[task].name, &best.scheduler);
+        (own != under_edf)
+            .then(|| format!("{best} costs {name} most: {own} of its jobs in time, {under_edf} under edf."))
     }
 
     /// Returns an alternative to the best scheduler, and what is lost with it. Goals are strictly ordered; if giving up
@@ -63,12 +69,14 @@ impl Comparison {
     pub(super) fn alternative_to(&self, best: &ComparisonRow) -> Option<(&ComparisonRow, Edge)> {
         let goal = &self.plan.goal;
         let last = *goal.measures().last()?;
-        // The most important measure is never traded.
-        let edge = |row: &ComparisonRow| {
-            self.lead_over(best, row)
-                .map(|claim| claim.edge)
-                .filter(|edge| ![goal.first(), last].contains(&edge.measure))
+        // The most important measure is never traded, unless what is lost of critical jobs is negligible.
+        let may_be_traded = |edge: &Edge| match edge.measure {
+            measure if measure == last => false,
+            Measure::Critical(_) if edge.most() <= NEGLIGIBLE => true,
+            measure => measure != goal.first(),
         };
+        let edge =
+            |row: &ComparisonRow| self.lead_over(best, row).map(|claim| claim.edge).filter(|edge| may_be_traded(edge));
         let profit = |row: &ComparisonRow, edge: &Edge| gain(best, row, last) - edge.difference;
         let fair = self.rows.iter().filter_map(|row| {
             let edge = edge(row)?;

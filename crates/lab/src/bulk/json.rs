@@ -1,6 +1,8 @@
 //! The results on many sets as a JSON object.
 
 use serde::Serialize;
+use temponet_sim::labels;
+use temponet_task::Goal;
 
 use super::{Bulk, ByTest};
 
@@ -22,6 +24,8 @@ struct JsonSet<'a> {
     /// Seed of the first run.
     seed: u64,
     runs: u64,
+    /// Measures of the goal, the most important first.
+    goal: Vec<String>,
     /// Schedulers that are proved to meet every deadline.
     proved: &'a [String],
     /// Whether no scheduler can meet every deadline.
@@ -44,6 +48,9 @@ struct JsonResult<'a> {
     compliance: f64,
     ci95: Option<f64>,
     met_all: bool,
+    /// Measures of the set's goal, and the place by it; equal ones share the mean of their places.
+    goal: &'a [f64],
+    place: f64,
     /// Who decides, where the scheduler follows another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     decider: Option<&'a str>,
@@ -56,6 +63,10 @@ struct JsonAcceptance<'a> {
     sets: usize,
     proved: usize,
     met_all: usize,
+    /// Place in the order of the table: by the mean place, and after those that ran on more sets.
+    rank: usize,
+    /// Mean over the sets of its place by the set's goal.
+    place: f64,
     /// 95% confidence interval of the share of sets on which it meets every deadline in simulation.
     met_all_interval: (f64, f64),
     /// Mean over the sets of the share of deadlines met, and half the width of its 95% confidence interval.
@@ -73,7 +84,8 @@ impl<'a> JsonBulk<'a> {
                 let (released, met, ci95) = (result.released, result.met, result.ci95);
                 let (compliance, met_all) = (result.share(), result.misses_nothing);
                 let decider = result.decider.as_deref();
-                Some(JsonResult { scheduler, released, met, compliance, ci95, met_all, decider })
+                let (goal, place) = (result.goal.as_slice(), result.place);
+                Some(JsonResult { scheduler, released, met, compliance, ci95, met_all, goal, place, decider })
             });
             let proved: &[String] = if let ByTest::Proved(proved) = &row.by_test { proved } else { &[] };
             JsonSet {
@@ -84,6 +96,7 @@ impl<'a> JsonBulk<'a> {
                 horizon_ns: of.horizon.0,
                 seed: bulk.plan.seed_of(place),
                 runs: of.runs,
+                goal: measures(of.set.goal()),
                 proved,
                 impossible: row.by_test == ByTest::Impossible,
                 results: results.collect(),
@@ -91,9 +104,13 @@ impl<'a> JsonBulk<'a> {
                 optimum_is_exact: row.optimum.map(|_| row.optimum_is_exact),
             }
         });
-        let acceptances = bulk.plan.schedulers.iter().zip(bulk.acceptances());
-        let schedulers = acceptances.map(|(scheduler, found)| JsonAcceptance {
+        let ranked = bulk.ranked();
+        let rank = |index: usize| ranked.iter().position(|(of, _)| *of == index).unwrap_or(ranked.len()) + 1;
+        let acceptances = bulk.plan.schedulers.iter().zip(bulk.acceptances()).enumerate();
+        let schedulers = acceptances.map(|(index, (scheduler, found))| JsonAcceptance {
             scheduler,
+            rank: rank(index),
+            place: found.place,
             sets: found.sets,
             proved: found.proved,
             met_all: found.met_all,
@@ -103,6 +120,10 @@ impl<'a> JsonBulk<'a> {
         });
         JsonBulk { seed: bulk.plan.seed, sets: sets.collect(), schedulers: schedulers.collect() }
     }
+}
+
+fn measures(goal: &Goal) -> Vec<String> {
+    goal.measures().iter().map(|measure| labels::measure(goal, *measure)).collect()
 }
 
 #[cfg(test)]

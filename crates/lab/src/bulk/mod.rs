@@ -13,7 +13,7 @@ use temponet_sim::statistics::{Interval, count_interval};
 use temponet_sim::{mixed_seed, quoted};
 use temponet_task::{Measure, TaskSet, Time};
 
-use crate::comparison::{CompareError, Comparison, ComparisonPlan, ComparisonRow, compare};
+use crate::comparison::{CompareError, Comparison, ComparisonPlan, ComparisonRow, compare, ranking};
 use crate::progress::Progress;
 use crate::roster::Roster;
 use crate::stats;
@@ -109,6 +109,11 @@ pub struct Simulated {
     pub ci95: Option<f64>,
     /// Whether every deadline was met, those of chains included.
     pub misses_nothing: bool,
+    /// Measures of the set's goal, the most important first.
+    pub goal: Vec<f64>,
+    /// Place among the schedulers that ran on the set, by its goal: 1 is the recommended one ([`crate::advice::rank`]),
+    /// and equal ones share the mean of their places.
+    pub place: f64,
     /// Whether the scheduler is a classical one.
     pub is_classical: bool,
     /// Who decides, where the scheduler follows another one.
@@ -137,9 +142,16 @@ pub struct BulkRow {
 
 impl BulkRow {
     fn of(set: &TaskSet, comparison: &Comparison) -> BulkRow {
+        let scores: Vec<Vec<f64>> = comparison.rows.iter().map(|row| ranking::means(&row.scores)).collect();
+        let place = |own: &[f64]| {
+            let equal = scores.iter().zip(1..).filter(|(other, _)| ranking::order(own, other).is_eq());
+            stats::mean(&equal.map(|(_, place)| f64::from(place)).collect::<Vec<f64>>())
+        };
         let found = |name: &String| {
-            let row = comparison.rows.iter().find(|row| row.spec == *name)?;
+            let (row, goal) = comparison.rows.iter().zip(&scores).find(|(row, _)| row.spec == *name)?;
             Some(Simulated {
+                goal: goal.clone(),
+                place: place(goal),
                 released: row.metrics.jobs.released,
                 met: row.metrics.jobs.met,
                 ci95: row.ci95(),
@@ -159,11 +171,11 @@ impl BulkRow {
         }
     }
 
-    /// Returns the index and the figures of the classical scheduler with the most deadlines met; the first among
+    /// Returns the index and the figures of the classical scheduler that serves the set's goal best; the first among
     /// equals.
     pub fn best_classical(&self) -> Option<(usize, &Simulated)> {
         let classical = self.results.iter().enumerate().filter_map(|(index, result)| Some((index, result.as_ref()?)));
-        classical.filter(|(_, result)| result.is_classical).min_by(|a, b| b.1.share().total_cmp(&a.1.share()))
+        classical.filter(|(_, result)| result.is_classical).min_by(|a, b| a.1.place.total_cmp(&b.1.place))
     }
 }
 
@@ -172,6 +184,8 @@ impl BulkRow {
 pub struct Acceptance {
     /// Number of sets that it applies to.
     pub sets: usize,
+    /// Mean over those sets of its place by the set's goal. Only schedulers that ran on the same sets compare.
+    pub place: f64,
     /// Number of those on which it is proved to meet every deadline.
     pub proved: usize,
     /// Number of those on which it met every deadline in simulation.
@@ -225,6 +239,7 @@ impl Bulk {
             let met_all = ran().filter(|(_, result)| result.misses_nothing).count();
             Acceptance {
                 sets: shares.len(),
+                place: stats::mean(&ran().map(|(_, result)| result.place).collect::<Vec<f64>>()),
                 proved: ran().filter(|(by_test, _)| by_test.accepts(name)).count(),
                 met_all,
                 interval: count_interval(met_all as f64, shares.len() as f64),
@@ -233,6 +248,23 @@ impl Bulk {
             }
         };
         self.plan.schedulers.iter().enumerate().map(of).collect()
+    }
+
+    /// Returns the schedulers that ran, the best first, each with its index in the plan: by their mean places, as
+    /// Friedman's test ranks, then by the deadlines met. Those that did not run on every set come last.
+    pub fn ranked(&self) -> Vec<(usize, Acceptance)> {
+        let mut found: Vec<(usize, Acceptance)> = self.acceptances().into_iter().enumerate().collect();
+        found.retain(|(_, of)| of.sets > 0);
+        found.sort_by(|(_, a), (_, b)| {
+            let by_sets = b.sets.cmp(&a.sets);
+            by_sets.then(a.place.total_cmp(&b.place)).then(b.compliance.total_cmp(&a.compliance))
+        });
+        found
+    }
+
+    /// Whether any set has another goal than jobs in time.
+    pub fn has_other_goals(&self) -> bool {
+        self.plan.sets.iter().any(|of| !of.set.goal().is_plain())
     }
 
     /// Returns the number of sets that some scheduler is proved on, and of those that no scheduler can schedule.
@@ -244,7 +276,7 @@ impl Bulk {
     /// Returns the rows as CSV: one line for each scheduler on each set.
     pub fn csv(&self) -> String {
         let mut out = String::from(
-            "set,tasks,cores,load,scheduler,proved,impossible,runs,released,met,met_all,optimum_lower,optimum_upper\n",
+            "set,tasks,cores,load,scheduler,proved,impossible,runs,released,met,met_all,optimum_lower,optimum_upper,place\n",
         );
         for (of, row) in self.plan.sets.iter().zip(&self.rows) {
             let place = format!("{},{},{},{:.6}", quoted(&of.origin), of.set.task_count(), of.set.cores(), of.load());
@@ -253,10 +285,10 @@ impl Bulk {
                 None => Default::default(),
             };
             for (name, result) in self.plan.schedulers.iter().zip(&row.results) {
-                let Some(Simulated { released, met, misses_nothing, .. }) = result else { continue };
+                let Some(Simulated { released, met, misses_nothing, place: by_goal, .. }) = result else { continue };
                 let (proved, impossible) = (row.by_test.accepts(name), row.by_test == ByTest::Impossible);
                 out += &format!(
-                    "{place},{},{proved},{impossible},{},{released},{met},{misses_nothing},{lower},{upper}\n",
+                    "{place},{},{proved},{impossible},{},{released},{met},{misses_nothing},{lower},{upper},{by_goal}\n",
                     quoted(name),
                     of.runs
                 );
@@ -318,18 +350,46 @@ mod tests {
         let (index, best) = bulk.rows[1].best_classical().unwrap();
         assert_eq!((index, best.share()), (0, bulk.rows[1].results[0].as_ref().unwrap().share()));
         let csv = bulk.csv();
-        assert!(csv.contains("fits.toml,2,1,0.700000,edf,true,false,1,20,20,true,1.000000,1.000000\n"), "{csv}");
+        assert!(csv.contains("fits.toml,2,1,0.700000,edf,true,false,1,20,20,true,1.000000,1.000000,2\n"), "{csv}");
         assert!(csv.contains("\"too, much.toml\",2,1,1.100000,edf,false,true,1,20,"), "{csv}");
     }
 
-    /// Whoever runs the critical job first, as the goal says, misses one deadline more than necessary.
+    /// A set whose long task is critical: whoever runs it first misses one deadline more than necessary.
+    fn critical() -> BulkSet {
+        let ms = Time::from_ms;
+        let mut tasks = ["a", "b"].map(|name| Task::periodic(name, ms(10), ms(4))).to_vec();
+        tasks.push(Task::periodic("long", ms(10), ms(8)).with_criticality(1));
+        let set = TaskSet::new("critical", tasks, 1);
+        BulkSet { origin: "critical.toml".into(), set, horizon: ms(100), runs: 1 }
+    }
+
+    #[test]
+    fn each_set_ranks_by_its_own_goal() {
+        let ms = Time::from_ms;
+        let tasks = ["a", "b"].map(|name| Task::periodic(name, ms(10), ms(4))).to_vec();
+        let plain = BulkSet { origin: "plain.toml".into(), set: TaskSet::new("plain", tasks, 1), ..critical() };
+        let schedulers = ["srpt", "edf", "muf"].map(String::from).to_vec();
+        let sets = vec![critical(), plain];
+        let bulk = run(BulkPlan { sets, seed: 1, schedulers, roster: Roster::classical(), oracle: None }).unwrap();
+        let (best, result) = bulk.rows[0].best_classical().unwrap();
+        assert_eq!((best, &result.goal[0]), (2, &1.0), "muf serves the critical task, srpt meets more deadlines");
+        assert!(result.share() < bulk.rows[0].results[0].as_ref().unwrap().share() && bulk.has_other_goals());
+        assert!(bulk.rows[1].results.iter().flatten().all(|result| result.place == 2.0), "all meet all of them");
+        let order: Vec<usize> = bulk.ranked().iter().map(|(index, _)| *index).collect();
+        assert_eq!(order[0], 2, "{:?}", bulk.ranked());
+    }
+
+    #[test]
+    fn a_scheduler_that_did_not_run_on_every_set_comes_last() {
+        let mut bulk = small();
+        bulk.rows[1].results[1] = None;
+        let order: Vec<usize> = bulk.ranked().iter().map(|(index, _)| *index).collect();
+        assert_eq!(order.last(), Some(&1), "edf met every deadline of the one set that it ran on");
+    }
+
     #[test]
     fn the_most_deadlines_are_only_a_bound_where_something_else_comes_first() {
-        let ms = Time::from_ms;
-        let mut tasks = vec![Task::periodic("long", ms(10), ms(8)).with_criticality(1)];
-        tasks.extend(["a", "b"].map(|name| Task::periodic(name, ms(10), ms(4))));
-        let set = TaskSet::new("critical", tasks, 1);
-        let of = BulkSet { origin: "critical.toml".into(), set, horizon: ms(100), runs: 1 };
+        let of = critical();
         let schedulers = vec!["muf".to_string(), "srpt".to_string()];
         let plan = BulkPlan { sets: vec![of], seed: 1, schedulers, roster: Roster::classical(), oracle: Some(0.1) };
         let row = &run(plan).unwrap().rows[0];

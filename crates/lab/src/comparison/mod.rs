@@ -63,6 +63,8 @@ pub struct ComparisonRow {
     pub compliance: Vec<f64>,
     /// Measures of the goal, run by run.
     pub scores: Vec<Vec<f64>>,
+    /// Share of deadlines met of each task, run by run ([`task_shares`]).
+    pub tasks: Vec<Vec<f64>>,
     /// Decision latencies in nanoseconds, if they were measured.
     pub latency: Option<Histogram>,
     /// Schedule of the first run, up to the time of the plan.
@@ -257,6 +259,7 @@ fn run_one(plan: &ComparisonPlan, spec: &str, run: u64, progress: &Progress) -> 
         simulate(set, seed, plan.horizon, &mut *scheduler, &mut watched).map_err(failed)?
     };
     let (compliance, scores) = (vec![metrics.jobs.compliance()], vec![metrics.scores(&plan.goal)]);
+    let tasks = vec![task_shares(&metrics)];
     let (scheduler, counters) = (plan.roster.label(spec), scheduler.counters());
     Ok(ComparisonRow {
         spec: spec.into(),
@@ -264,6 +267,7 @@ fn run_one(plan: &ComparisonPlan, spec: &str, run: u64, progress: &Progress) -> 
         metrics,
         compliance,
         scores,
+        tasks,
         latency,
         recording: watched.done(plan.horizon),
         counters,
@@ -275,12 +279,18 @@ fn add(total: &mut ComparisonRow, run: &ComparisonRow) {
     total.metrics.merge(&run.metrics);
     total.compliance.extend(&run.compliance);
     total.scores.extend_from_slice(&run.scores);
+    total.tasks.extend_from_slice(&run.tasks);
     for ((_, total), (_, run)) in total.counters.iter_mut().zip(&run.counters) {
         *total += run;
     }
     if let (Some(total), Some(run)) = (&mut total.latency, &run.latency) {
         total.merge(run);
     }
+}
+
+/// Returns the share of deadlines met of each task of a run.
+pub fn task_shares(run: &Metrics) -> Vec<f64> {
+    run.tasks.iter().map(|task| task.jobs.compliance()).collect()
 }
 
 /// Returns the time by which about `jobs` jobs are released: the part of a run that fits into a picture. It is never

@@ -170,7 +170,7 @@ pub fn facts(decision: &ExplainedDecision, guaranteed: Option<&Guaranteed<'_>>, 
         false => format!("{name} would have run {}", cores(jobs)),
     };
     let idling = match network.idle_q {
-        None => "It never idles".into(),
+        None => "It never chooses to idle".into(),
         Some(idle_q) => format!("Idling was worth {idle_q:.4}"),
     };
     let now = Time(network.now_ns);

@@ -9,7 +9,7 @@ use temponet_task::{Goal, System};
 use temponet_wording::counted;
 
 use super::candidates::NETWORK;
-use super::guard::{OpenLevel, Service};
+use super::guard::{Lead, OpenLevel, Service};
 
 /// Basis of a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,6 +49,9 @@ pub struct CandidateScore {
     pub difference_errors: Vec<f64>,
     /// Number of blocks. A candidate that is clearly worse is dropped early.
     pub blocks: usize,
+    /// Number of simulated jobs in the blocks that the differences rest on.
+    #[serde(default)]
+    pub jobs: u64,
 }
 
 /// Which candidate is followed on a system, and what speaks for it.
@@ -102,7 +105,7 @@ impl Choice {
     /// A choice of the network by a verdict on it: `network` is what it achieved in `jobs` jobs, with its differences
     /// to `other`, the best other scheduler.
     pub fn judged(goal: &Goal, network: CandidateScore, other: &str, jobs: u64) -> Choice {
-        let network = CandidateScore { name: NETWORK.into(), ..network };
+        let network = CandidateScore { name: NETWORK.into(), jobs, ..network };
         Choice {
             best_simple: other.into(),
             jobs,
@@ -118,6 +121,12 @@ impl Choice {
         candidates.extend(others);
     }
 
+    /// Returns the number of simulated jobs that the choice rests on: those that the network and the best simple
+    /// candidate ran both, where the network ran at all. Choices of older files do not say it.
+    pub fn compared_jobs(&self) -> u64 {
+        self.candidate(NETWORK).map(|network| network.jobs).filter(|jobs| *jobs > 0).unwrap_or(self.jobs)
+    }
+
     /// Returns the score of a candidate that was simulated.
     pub fn candidate(&self, name: &str) -> Option<&CandidateScore> {
         self.candidates.iter().find(|candidate| candidate.name == name)
@@ -127,7 +136,7 @@ impl Choice {
 /// The verdict in one sentence, without its full stop.
 impl fmt::Display for Choice {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (name, jobs) = (spoken(&self.name), counted(self.jobs, "simulated job"));
+        let (name, jobs) = (spoken(&self.name), counted(self.compared_jobs(), "simulated job"));
         match self.why {
             Why::Off => write!(out, "{name} is followed: tuning is off"),
             Why::Unknown => write!(out, "{name} is followed at first: the jobs are not known beforehand"),
@@ -195,12 +204,10 @@ impl Choice {
             return String::new();
         };
         let lead = match lead {
-            Some(lead) => format!("{} ahead of {guard}", points(lead.difference, lead.ci95, &lead.measure)),
+            Some(lead) => format!("{} ahead of {guard}{}", lead.points(), lead.evidence()),
             None => format!("it serves the critical jobs as well as {guard}"),
         };
-        let behind = passed.iter().map(|loss| {
-            format!("{} behind it, which may be chance", points(-loss.difference, loss.ci95, &loss.measure))
-        });
+        let behind = passed.iter().map(|loss| format!("{} behind it{}", loss.points(), loss.evidence()));
         let doubts: Vec<String> = behind.chain(open.iter().map(in_words)).collect();
         let though = if doubts.is_empty() { "" } else { ", though " };
         format!("; {lead}{though}{}", doubts.join(", and "))
@@ -209,21 +216,31 @@ impl Choice {
     /// States why another candidate was not left for the guard.
     fn refusal(&self) -> String {
         let known = "no other candidate is known to serve the critical jobs as well";
-        let Some(Service { name, guard, lead, open, .. }) = &self.service else { return known.into() };
+        let Some(Service { name, guard, lead, open, passed, .. }) = &self.service else { return known.into() };
         let (name, behind) = (spoken(name), lead.as_ref().filter(|lead| lead.difference < 0.0));
-        match (behind, open.first()) {
-            (Some(lead), _) => {
-                let chance = if lead.may_be_chance() { ", which may be chance" } else { "" };
-                format!("{name} is {} behind {guard}{chance}", points(-lead.difference, lead.ci95, &lead.measure))
-            }
-            (None, Some(level)) => {
-                let gain = lead.as_ref().map_or(String::new(), |lead| {
-                    format!(", more than its lead of {}", points(lead.difference, lead.ci95, &lead.measure))
-                });
-                format!("{name} was ahead, but {}{gain}", in_words(level))
-            }
+        let gain = lead
+            .as_ref()
+            .filter(|_| behind.is_none())
+            .map_or(String::new(), |lead| format!(", which its lead of {} does not outweigh", lead.points()));
+        match (behind.or(passed.first()), open.first()) {
+            (Some(loss), _) => format!("{name} is {} behind {guard}{}{gain}", loss.points(), loss.evidence()),
+            (None, Some(level)) => format!("{name} was ahead, but {}{gain}", in_words(level)),
             (None, None) => known.into(),
         }
+    }
+}
+
+impl Lead {
+    /// The difference without its sign, as in "0.84 ± 0.37 points of criticality 1".
+    fn points(&self) -> String {
+        points(self.difference.abs(), self.ci95, &self.measure)
+    }
+
+    /// States what the difference rests on, and that it may be chance.
+    fn evidence(&self) -> String {
+        // Choices of older files do not say the number.
+        let jobs = if self.jobs > 0 { format!(" in {}", counted(self.jobs, "such job")) } else { String::new() };
+        format!("{jobs}{}", if self.may_be_chance() { ", which may be chance" } else { "" })
     }
 }
 
@@ -263,5 +280,71 @@ impl TunedModel {
     /// Whether the choice was made for this system.
     pub fn is_for(&self, system: &System) -> bool {
         self.system == system.fingerprint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use temponet_task::Aim;
+
+    fn lead(difference: f64, ci95: f64, jobs: u64) -> Lead {
+        Lead { measure: "criticality 1".into(), difference, ci95, jobs }
+    }
+
+    fn choice(why: Why, service: Service) -> Choice {
+        let goal = Goal::new(&[Aim::Critical, Aim::Met], &[1]);
+        Choice { jobs: 900, best_simple: "mllf".into(), service: Some(service), ..Choice::untested("mllf", why, &goal) }
+    }
+
+    #[test]
+    fn a_sentence_says_what_may_be_chance_and_what_it_rests_on() {
+        let service = |lead: Option<Lead>, passed: Vec<Lead>, is_as_good| Service {
+            name: "mllf".into(),
+            guard: "muf".into(),
+            lead,
+            open: Vec::new(),
+            passed,
+            is_as_good,
+        };
+        let ahead = choice(Why::Simulated, service(Some(lead(0.02, 0.03, 500)), vec![lead(-0.0004, 0.0007, 40)], true));
+        let text = ahead.to_string();
+        assert!(
+            text.ends_with(
+                "; 2.00 ± 3.00 points of criticality 1 ahead of muf in 500 such jobs, which may be chance, though \
+                 0.04 ± 0.07 points of criticality 1 behind it in 40 such jobs, which may be chance"
+            ),
+            "{text}"
+        );
+        let refused = choice(Why::Guarded, service(None, vec![lead(-0.0007, 0.001, 1)], false)).to_string();
+        assert!(
+            refused
+                .ends_with("mllf is 0.07 ± 0.10 points of criticality 1 behind muf in 1 such job, which may be chance"),
+            "{refused}"
+        );
+    }
+
+    /// The network dropped out after two blocks of the many that the followed candidate ran.
+    #[test]
+    fn a_lead_rests_on_the_jobs_that_both_ran() {
+        let goal = Goal::new(&[Aim::Met], &[]);
+        let network = CandidateScore {
+            name: NETWORK.into(),
+            scores: vec![0.5],
+            errors: vec![0.01],
+            differences: vec![-0.2],
+            difference_errors: vec![0.01],
+            blocks: 2,
+            jobs: 60,
+        };
+        let mut choice =
+            Choice { jobs: 900, candidates: vec![network], ..Choice::untested("edf", Why::Simulated, &goal) };
+        assert!(
+            choice.to_string().ends_with(" points of the jobs ahead of the network in 60 simulated jobs"),
+            "{choice}"
+        );
+        assert_eq!(choice.compared_jobs(), 60);
+        choice.candidates[0].jobs = 0;
+        assert_eq!(choice.compared_jobs(), 900, "a file of an older version");
     }
 }

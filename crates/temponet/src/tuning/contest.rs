@@ -122,7 +122,12 @@ impl<'a> Contestant<'a> {
 
     /// Returns the number of counted jobs so far.
     pub fn jobs(&self) -> u64 {
-        self.blocks.counted().iter().map(|block| block.jobs.released).sum()
+        self.jobs_in(usize::MAX)
+    }
+
+    /// Returns the number of jobs in the first counted blocks.
+    pub fn jobs_in(&self, blocks: usize) -> u64 {
+        self.blocks.counted().iter().take(blocks).map(|block| block.jobs.released).sum()
     }
 
     /// Returns the number of counted jobs of a criticality level so far.

@@ -12,8 +12,7 @@
 use serde::{Deserialize, Serialize};
 use temponet_sched::catalog::Mark;
 use temponet_sim::labels;
-use temponet_sim::ranking;
-use temponet_sim::statistics::{margin, rule_of_three};
+use temponet_sim::ranking::{self, Edge, NEGLIGIBLE};
 use temponet_task::{Goal, Measure, System, Task};
 
 use super::Settings;
@@ -22,9 +21,6 @@ use super::candidates::Candidate;
 use super::contest::Contestant;
 use super::race::{EVIDENCE, Jobs, Race, Stays, guarantees, run};
 
-/// Share of the critical jobs of a level that a candidate may lose beyond the guard, with a confidence of 95%, and
-/// still serve them as well, unless it is certain that it loses some.
-const NEGLIGIBLE: f64 = 1e-3;
 /// Number of jobs of a level without a loss after which only a negligible share may still be lost (rule of three).
 const ENOUGH: u64 = 3_000;
 /// Greatest factor on the effort where critical jobs or chains are at stake.
@@ -50,7 +46,7 @@ pub struct Service {
     /// More important levels in which no difference was seen, as far as more than a negligible share of their jobs may
     /// still be lost.
     pub open: Vec<OpenLevel>,
-    /// More important levels in which the candidate was behind, by what may be chance and is negligible in any case.
+    /// More important levels in which the candidate was behind by what may be chance.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub passed: Vec<Lead>,
     /// Whether the candidate may be followed.
@@ -66,6 +62,9 @@ pub struct Lead {
     pub difference: f64,
     /// Half its 95% confidence interval.
     pub ci95: f64,
+    /// Number of simulated jobs of the level.
+    #[serde(default)]
+    pub jobs: u64,
 }
 
 impl Lead {
@@ -100,10 +99,13 @@ impl Service {
     /// `None` if more jobs are not what is lacking.
     pub(super) fn lacks(&self) -> Option<u64> {
         let is_behind = self.lead.as_ref().is_some_and(|lead| lead.difference < 0.0);
-        if is_behind && self.lead.as_ref().is_some_and(Lead::may_be_chance) {
+        if self.is_as_good || is_behind {
+            return None;
+        }
+        if !self.passed.is_empty() {
             return Some(MOST_EFFORT);
         }
-        let fewest = self.open.iter().map(|level| level.jobs).min().filter(|_| !self.is_as_good && !is_behind)?;
+        let fewest = self.open.iter().map(|level| level.jobs).min()?;
         Some(ENOUGH.div_ceil(fewest.max(1)).clamp(2, MOST_EFFORT))
     }
 }
@@ -136,7 +138,7 @@ impl<'a> Guard<'a> {
             Some(self.service(system.goal(), &race, one))
         };
         let first = duel(settings).unwrap_or_else(|| self.refused(winner.name(), false));
-        let longer = first.lacks().and_then(|factor| duel(settings.times(factor)?));
+        let longer = first.lacks().and_then(|factor| duel(settings.times_at_most(factor)?));
         longer.unwrap_or(first)
     }
 
@@ -152,7 +154,7 @@ impl<'a> Guard<'a> {
         let goal = system.goal();
         let challengers = others.iter().copied().filter(|one| one.name() != self.candidate.name()).take(FINALISTS);
         let all: Vec<&Candidate> = challengers.chain([self.candidate]).collect();
-        let settings = settings.times(MOST_EFFORT).unwrap_or(settings);
+        let settings = settings.times_at_most(MOST_EFFORT).unwrap_or(settings);
         let race = run(system, jobs, &all, &settings, Stays::Everybody).ok()?;
         let is_as_good =
             |one: &Contestant<'_>| one.name() != self.candidate.name() && self.service(goal, &race, one).is_as_good();
@@ -165,9 +167,9 @@ impl<'a> Guard<'a> {
         Service { name: name.into(), guard, lead: None, open: Vec::new(), passed: Vec::new(), is_as_good }
     }
 
-    /// How a contestant of a race served the critical jobs beside the guard. The first level in which they differ
-    /// decides, unless that is a loss that may be chance and is negligible in any case. Where a higher level is still open, because too few of its jobs were simulated, the lead must be
-    /// certain and more than what may be lost there.
+    /// How a contestant of a race served the critical jobs beside the guard. From the highest level down, a difference
+    /// that is no chance decides, and a lead that is likely. A level above it in which something may still be lost must
+    /// be outweighed, by the rule of every comparison ([`ranking::outweighs`]).
     pub fn service(&self, goal: &Goal, race: &Race<'_>, one: &Contestant<'_>) -> Service {
         let Some(guard) = race.racing.iter().find(|other| other.name() == self.candidate.name()) else {
             return self.refused(one.name(), false);
@@ -175,30 +177,31 @@ impl<'a> Guard<'a> {
         let (own, other) = (one.scores(goal, guard.blocks()), guard.scores(goal, one.blocks()));
         let heading = |level: u8| labels::whole(goal, Measure::Critical(level));
         let mut service = self.refused(one.name(), true);
+        let mut doubts: Vec<Edge> = Vec::new();
         for (place, level) in &self.levels {
-            let (difference, error) = ranking::difference(&own, &other, *place);
-            let Some(error) = error else { return self.refused(one.name(), false) };
-            let ci95 = margin(own.len(), 0.025) * error;
             let jobs = one.jobs_of_level(*level);
-            let possible_loss = rule_of_three(jobs).max(ci95 - difference);
-            let here = Lead { measure: heading(*level), difference, ci95 };
+            let edge = ranking::edge_at(goal, &own, &other, *place, Some(jobs as f64));
+            let (difference, Some(error)) = ranking::difference(&own, &other, *place) else {
+                return self.refused(one.name(), false);
+            };
+            let here = Lead { measure: heading(*level), difference, ci95: edge.interval.unwrap_or(0.0), jobs };
             // A loss in a single block is as large as its standard error.
             let is_likely = difference.abs() > EVIDENCE * error + ranking::ROUNDING;
-            if is_likely && difference < 0.0 && here.may_be_chance() && possible_loss <= NEGLIGIBLE {
-                service.passed.push(here);
-                continue;
-            }
-            if is_likely {
-                let open = service.open.iter().map(|level| level.possible_loss).fold(0.0, f64::max);
-                service.is_as_good = difference > 0.0 && (open == 0.0 || difference - ci95 > open);
+            if is_likely && (difference > 0.0 || !edge.may_be_chance()) {
+                service.is_as_good = difference > 0.0 && doubts.iter().all(|doubt| ranking::outweighs(&edge, doubt));
                 service.lead = Some(here);
                 return service;
             }
-            if possible_loss > NEGLIGIBLE {
-                service.open.push(OpenLevel { measure: heading(*level), jobs, possible_loss });
+            let possible_loss = edge.possible_loss();
+            if is_likely {
+                service.passed.push(here);
+                doubts.push(edge);
+            } else if possible_loss > NEGLIGIBLE {
+                service.open.push(OpenLevel { measure: here.measure, jobs, possible_loss });
+                doubts.push(edge);
             }
         }
-        service.is_as_good = service.open.is_empty();
+        service.is_as_good = doubts.iter().all(|doubt| doubt.possible_loss() <= NEGLIGIBLE);
         service
     }
 }

@@ -68,11 +68,15 @@ pub struct Settings {
     pub seed: u64,
     /// Whether candidates run behind the shield, as they will later.
     pub is_shielded: bool,
+    /// How many times the effort a race may take. A backlog that grows, a short quantum or many preemption points can
+    /// ask for thousands of times as much as was expected of a decision.
+    pub patience: u64,
 }
 
 impl Settings {
     /// Settings for candidates behind the shield, with the default effort of 250 000.
-    pub const SHIELDED: Settings = Settings { effort: EFFORT, horizon: None, seed: SEED, is_shielded: true };
+    pub const SHIELDED: Settings =
+        Settings { effort: EFFORT, horizon: None, seed: SEED, is_shielded: true, patience: PATIENCE };
     /// Settings for candidates without a shield, with the default effort of 250 000.
     pub const BARE: Settings = Settings { is_shielded: false, ..Settings::SHIELDED };
 
@@ -80,8 +84,16 @@ impl Settings {
     fn times(self, factor: u64) -> Option<Settings> {
         self.horizon.is_none().then(|| Settings { effort: self.effort.saturating_mul(factor), ..self })
     }
+
+    /// The same settings with more effort, which ends where a race without it would have ended at the latest; `None` if
+    /// a horizon says how long to simulate.
+    fn times_at_most(self, factor: u64) -> Option<Settings> {
+        self.times(factor).map(|longer| Settings { patience: (self.patience / factor.max(1)).max(1), ..longer })
+    }
 }
 
+/// Default patience.
+const PATIENCE: u64 = 16;
 /// Default seed of the simulated jobs.
 const SEED: u64 = 7_300_000_000;
 /// Default effort: about a quarter of a second.

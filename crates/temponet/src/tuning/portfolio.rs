@@ -11,7 +11,7 @@ use super::candidates::{Candidate, before_evidence, is_listed, without_lists};
 use super::choice::{Choice, TunedModel, Why};
 use super::history::History;
 use super::online::{Review, Schedule, present_tasks, review};
-use super::race::{Jobs, PATIENCE, choose_for, choose_with_modes, effort_per_job};
+use super::race::{Jobs, choose_for, choose_with_modes, effort_per_job};
 use super::successor::Successor;
 use super::{Settings, Tuning};
 use crate::Model;
@@ -230,7 +230,8 @@ impl Portfolio {
         self.schedule.reviewed(&self.history);
         self.reviews_made += 1;
         let (candidates, followed) = (&self.candidates, self.followed);
-        let (is_shielded, effort) = (self.settings.is_shielded, self.settings.effort.saturating_mul(PATIENCE));
+        let (is_shielded, effort) =
+            (self.settings.is_shielded, self.settings.effort.saturating_mul(self.settings.patience));
         let told_network = view.system;
         Some(review(&self.history, &Review { known, told_network, candidates, followed, is_shielded, effort }))
     }

@@ -22,9 +22,6 @@ const CLEAR: f64 = 0.01;
 pub(super) const EVIDENCE: f64 = 1.0;
 /// Number of blocks for which the effort would suffice if no candidate dropped out.
 const PLANNED: u64 = 12;
-/// A race may take this many times the effort that was planned for the blocks so far. A backlog that grows, a short
-/// quantum or many preemption points can ask for thousands of times as much.
-pub(super) const PATIENCE: u64 = 16;
 /// Factor by which blocks become shorter where they took too much effort.
 const SHORTENING: u64 = 4;
 /// Greatest number of blocks, the warm-up included.
@@ -199,7 +196,7 @@ pub(super) fn choose_for(system: &System, jobs: Jobs<'_>, candidates: &[Candidat
     let Some(mut last) = race(last_settings) else { return choice };
     // More effort where the stakes are: a network that is ahead, of which too few critical jobs were simulated.
     let more = guard.as_ref().and_then(|guard| last.lacking(goal, guard, base.name()));
-    if let Some(longer) = more.and_then(|factor| race(last_settings.times(factor)?)) {
+    if let Some(longer) = more.and_then(|factor| race(last_settings.times_at_most(factor)?)) {
         last = longer;
     }
     last.decide(choice, &finalists, goal, guard.as_ref())
@@ -327,7 +324,7 @@ fn run_on<'a>(
     let rounds = u64::from(race.racing.len().max(2).next_power_of_two().ilog2());
     let mut round = 1;
     for block in 1..=course.most_blocks as u64 {
-        let allowed = course.planned.saturating_mul(PATIENCE * block);
+        let allowed = course.planned.saturating_mul(settings.patience.saturating_mul(block));
         let mut left = allowed.saturating_sub(race.effort());
         race.racing.retain_mut(|contestant| contestant.run_block(course, &mut left));
         if left == 0 {
@@ -475,6 +472,7 @@ fn row(goal: &Goal, one: &Contestant<'_>, base: &Contestant<'_>) -> CandidateSco
         differences,
         difference_errors,
         blocks: one.blocks(),
+        jobs: base.jobs_in(one.blocks()),
     }
 }
 
