@@ -77,7 +77,8 @@ impl Comparison {
         };
         let edge =
             |row: &ComparisonRow| self.lead_over(best, row).map(|claim| claim.edge).filter(|edge| may_be_traded(edge));
-        let profit = |row: &ComparisonRow, edge: &Edge| gain(best, row, last) - edge.difference;
+        // What may be lost is the farther end of its interval.
+        let profit = |row: &ComparisonRow, edge: &Edge| gain(best, row, last) - edge.most();
         let fair = self.rows.iter().filter_map(|row| {
             let edge = edge(row)?;
             (profit(row, &edge) > 0.0).then_some((row, edge))

@@ -252,8 +252,12 @@ fn spoken(name: &str) -> &str {
 fn points(difference: f64, half: f64, measure: &str) -> String {
     // Small differences need more digits to be visible.
     let digits = if difference.abs() < 5e-5 { 5 } else { 2 };
-    // A single run has no interval.
-    let half = if half.is_finite() { format!(" ± {:.digits$}", 100.0 * half) } else { String::new() };
+    // A single run has no interval, and one of a few runs may exclude nothing.
+    let half = match half {
+        half if !half.is_finite() => String::new(),
+        half if half >= 1.0 => " (too few runs)".into(),
+        half => format!(" ± {:.digits$}", 100.0 * half),
+    };
     format!("{:.digits$}{half} points of {measure}", 100.0 * difference)
 }
 
@@ -344,6 +348,12 @@ mod tests {
             "{choice}"
         );
         assert_eq!(choice.compared_jobs(), 60);
+        choice.candidates[0].difference_errors = vec![0.1];
+        let text = choice.to_string();
+        assert!(
+            text.contains("20.00 (too few runs) points of the jobs ahead of the network, which may be chance,"),
+            "{text}"
+        );
         choice.candidates[0].jobs = 0;
         assert_eq!(choice.compared_jobs(), 900, "a file of an older version");
     }
