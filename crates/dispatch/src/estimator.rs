@@ -155,16 +155,15 @@ impl Lengths {
         }
     }
 
-    /// Learns from a request that has left. Had it not completed, it would have been cut off at `limit`.
-    pub fn observe(&mut self, facts: &Facts, length: u64, is_complete: bool, limit: u64) {
+    /// Learns from a request that has left.
+    pub fn observe(&mut self, facts: &Facts, length: u64, is_complete: bool) {
         self.all.add(length, is_complete);
         if self.classes.len() < MOST_CLASSES || self.classes.contains_key(&facts.class) {
             self.classes.entry(facts.class).or_insert_with(Class::new).add(length, is_complete);
         }
         if let Some(regressor) = &mut self.regressor {
             let median = facts.estimate.map(|(median, _)| median);
-            let limit = if is_complete { limit.max(length.saturating_add(1)) } else { length };
-            regressor.observe(&facts.features, median, length, limit);
+            regressor.observe(&facts.features, median, length, is_complete);
         }
     }
 }
@@ -187,7 +186,7 @@ mod tests {
         let mut lengths = Lengths::new(Estimator::Given, &[0.5, 0.9]);
         let good = Some(Estimate::seconds(2.0).ninth_decile(4.0));
         assert_eq!(lengths.length(&facts(0, None), 0), Length::Unknown);
-        (0..9).for_each(|_| lengths.observe(&facts(0, good), 5_000_000_000, true, u64::MAX));
+        (0..9).for_each(|_| lengths.observe(&facts(0, good), 5_000_000_000, true));
         assert!(is_about(lengths.length(&facts(0, good), 0), 2e9));
         assert!(is_about(lengths.length(&facts(0, good), 1), 4e9));
         for odd in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, -1.0] {
@@ -201,7 +200,7 @@ mod tests {
     fn classes_have_their_own_lengths_and_new_ones_those_of_all() {
         let mut lengths = Lengths::new(Estimator::Class, &[0.5]);
         for class in 0..2_000 {
-            lengths.observe(&facts(class, None), if class == 1 { 1_000_000 } else { 1_000 }, true, u64::MAX);
+            lengths.observe(&facts(class, None), if class == 1 { 1_000_000 } else { 1_000 }, true);
         }
         assert!(lengths.classes.len() == MOST_CLASSES);
         let ignored = Some(Estimate::seconds(2.0));
@@ -212,7 +211,7 @@ mod tests {
     #[test]
     fn a_class_that_would_always_be_refused_is_probed() {
         let mut lengths = Lengths::new(Estimator::Class, &[0.5]);
-        lengths.observe(&facts(0, None), 1_000_000, true, u64::MAX);
+        lengths.observe(&facts(0, None), 1_000_000, true);
         let arrivals = (0..320).map(|_| lengths.length_of_arrival(&facts(0, None), 0, 1_000));
         assert_eq!(arrivals.filter(|length| *length == Length::Probe).count(), 10);
     }

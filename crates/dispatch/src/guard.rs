@@ -62,6 +62,8 @@ pub(crate) struct Guard {
     /// Ratios of lengths to predictions.
     ratios: Sketch,
     entered: u64,
+    /// Number of entered requests at which rules are compared again.
+    next_review: u64,
 }
 
 /// A request that is not in the shadows yet.
@@ -106,6 +108,7 @@ impl Guard {
             first: 0,
             ratios: Sketch::new(),
             entered: 0,
+            next_review: FIRST_REVIEW,
         }
     }
 
@@ -145,9 +148,10 @@ impl Guard {
 
     /// Returns the place of another rule if that is better by now.
     pub fn review(&mut self) -> Option<(usize, Switch)> {
-        if self.entered < FIRST_REVIEW || !self.entered.is_multiple_of(REVIEW) {
+        if self.entered < self.next_review {
             return None;
         }
+        self.next_review = self.entered + REVIEW;
         let share = |place: &usize| self.shadows[*place].share_met();
         let best = (0..self.shadows.len()).max_by(|a, b| share(a).total_cmp(&share(b)))?;
         let (met_from, met_to) = (share(&self.followed), share(&best));

@@ -3,8 +3,11 @@
 //! Each quantile has weights of its own, moved along the gradient of the pinball loss (Koenker and Bassett, 1978) by
 //! Adagrad (Duchi, Hazan and Singer, 2011), whose steps need no rate that fits the data. A feature enters as it is and as
 //! its logarithm, each with mean 0 and variance 1 as far as seen, so lengths that are proportional to a feature, to a
-//! power of it or to a sum of several are all within reach. Requests that would be cut off before the predicted length
-//! move nothing, whether they were or not (Powell, 1986); the others say on which side of it they are.
+//! power of it or to a sum of several are all within reach. A length that was cut off below the prediction may be on
+//! either side of it: it moves the weights by the share of such lengths that go beyond it, as far as others tell (as in
+//! Portnoy, 2003).
+
+use crate::sketch::Sketch;
 
 /// Length of the first step, in logarithms.
 const STEP: f64 = 0.5;
@@ -15,13 +18,19 @@ const FARTHEST: f64 = 4.0;
 /// Lengths for each weight that have to be seen before anything is predicted.
 const LENGTHS_PER_WEIGHT: f64 = 8.0;
 
+/// Length that stands for 1 among the ratios of lengths to predictions.
+const UNIT: f64 = (1u64 << 22) as f64;
+
 #[derive(Clone, Debug)]
 pub(crate) struct Regressor {
     /// Number of features of a request.
     features: usize,
     /// Mean and variance of each input.
     moments: Vec<Moments>,
+    /// The first is that of the median.
     lines: Vec<Line>,
+    /// Ratios of lengths to their predicted medians.
+    ratios: Sketch,
     seen: f64,
     /// Logarithms of the shortest and the longest length seen.
     range: [f64; 2],
@@ -68,6 +77,7 @@ impl Regressor {
             features,
             moments: vec![Moments::default(); width - 1],
             lines: shares.iter().map(line).collect(),
+            ratios: Sketch::new(),
             seen: 0.0,
             range: [f64::INFINITY, f64::NEG_INFINITY],
             inputs: Vec::with_capacity(width),
@@ -85,9 +95,9 @@ impl Regressor {
         Some(logarithm.exp() as u64)
     }
 
-    /// Learns from a length in nanoseconds. It would have been cut off at `limit`; one that reached it was.
-    pub fn observe(&mut self, features: &[f64], estimate: Option<f64>, length: u64, limit: u64) {
-        let [logarithm, limit] = [length, limit].map(|length| (length.max(1) as f64).ln());
+    /// Learns from a length in nanoseconds that was complete, or was cut off there.
+    pub fn observe(&mut self, features: &[f64], estimate: Option<f64>, length: u64, is_complete: bool) {
+        let logarithm = (length.max(1) as f64).ln();
         if self.seen == 0.0 {
             let constant = self.moments.len();
             self.lines.iter_mut().for_each(|line| line.weights[constant] = logarithm);
@@ -95,12 +105,20 @@ impl Regressor {
         self.seen += 1.0;
         self.range = [self.range[0].min(logarithm), self.range[1].max(logarithm)];
         self.read(features, estimate, true);
+        let median = self.lines[0].value(&self.inputs);
+        let ratio = |logarithm: f64| (UNIT * (logarithm - median).clamp(-20.0, 20.0).exp()) as u64;
+        let beyond = self.ratios.share_beyond(ratio(logarithm));
         for line in &mut self.lines {
             let predicted = line.value(&self.inputs);
-            if predicted < limit {
-                line.step(if logarithm > predicted { line.share } else { line.share - 1.0 }, &self.inputs);
-            }
+            // Share of lengths like this one that the prediction covers.
+            let covered = match (logarithm <= predicted, is_complete) {
+                (true, true) => 1.0,
+                (true, false) if beyond > 0.0 => 1.0 - self.ratios.share_beyond(ratio(predicted)) / beyond,
+                _ => 0.0,
+            };
+            line.step(line.share - covered, &self.inputs);
         }
+        self.ratios.add(ratio(logarithm), is_complete);
     }
 
     /// Fills the inputs. Features that are not finite, or missing, count as the mean.
@@ -163,7 +181,7 @@ mod tests {
         let mut regressor = Regressor::new(2, &[0.5, 0.9]);
         for _ in 0..20_000 {
             let (features, length) = drawn(&mut draws);
-            regressor.observe(&features, None, length.min(cut_at) as u64, cut_at as u64);
+            regressor.observe(&features, None, length.min(cut_at) as u64, length <= cut_at);
         }
         let mut covered = [0.0; 2];
         for _ in 0..5_000 {
@@ -199,7 +217,7 @@ mod tests {
             if let (Some(predicted), true) = (regressor.predict(&features, None, 0), count >= 10_000) {
                 error += (predicted as f64 / length).ln().abs() / 2_000.0;
             }
-            regressor.observe(&features, None, length as u64, u64::MAX);
+            regressor.observe(&features, None, length as u64, true);
         }
         // The noise alone has a mean of 0.24; without features it would be 0.7.
         assert!(error < 0.32, "{error}");
@@ -211,12 +229,7 @@ mod tests {
         let odd = [f64::NAN, f64::INFINITY, f64::MAX, f64::MIN, 0.0, -1.0, 1e300];
         for count in 0..5_000 {
             let features = [odd[count % 7], odd[count / 7 % 7]];
-            regressor.observe(
-                &features[..count % 3],
-                Some(1e-300),
-                [0, 1, u64::MAX][count % 3],
-                [1, u64::MAX][count % 2],
-            );
+            regressor.observe(&features[..count % 3], Some(1e-300), [0, 1, u64::MAX][count % 3], count % 2 == 0);
             if let Some(length) = regressor.predict(&features, Some(f64::MAX), 0) {
                 assert!(length > 0 || regressor.range[0] < 1.0, "{length}");
             }

@@ -56,6 +56,19 @@ impl Sketch {
         }
     }
 
+    /// Returns the share of lengths that is greater than this one; 1 if nothing has completed.
+    pub fn share_beyond(&self, length: u64) -> f64 {
+        let end = (class_of(length) + 1).saturating_sub(self.first).min(self.classes.len());
+        let (mut longer, mut left) = (1.0, self.total);
+        for (completed, cut_off) in &self.classes[..end] {
+            if *completed > 0.0 {
+                longer *= 1.0 - f64::from(*completed) / left;
+            }
+            left -= f64::from(completed + cut_off);
+        }
+        longer.max(0.0)
+    }
+
     /// Returns the length that this share does not exceed; of those beyond all completed ones, the greatest seen. None
     /// if nothing has completed.
     pub fn quantile(&self, share: f64) -> Option<u64> {
@@ -126,6 +139,7 @@ mod tests {
         }
         assert!(is_close(sketch.quantile(0.5), 500e6), "{:?}", sketch.quantile(0.5));
         assert!(is_close(sketch.quantile(0.9), 900e6), "{:?}", sketch.quantile(0.9));
+        assert!((sketch.share_beyond(700_000_000) - 0.3).abs() < 0.03, "{}", sketch.share_beyond(700_000_000));
         let mut only_cut = Sketch::new();
         only_cut.add(7, false);
         assert_eq!(only_cut.quantile(0.5), None);

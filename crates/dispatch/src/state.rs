@@ -242,8 +242,7 @@ impl<T> State<T> {
             End::Failed => Outcome::Failed,
         };
         if end != End::Failed {
-            let limit = if self.cancels { run.due - run.start } else { u64::MAX };
-            self.lengths.observe(&run.facts, executed, end == End::Finished, limit);
+            self.lengths.observe(&run.facts, executed, end == End::Finished);
         }
         if let Some(guard) = &mut self.guard {
             guard.leave(seq, self.now, Some(executed), end == End::Finished);

@@ -13,7 +13,8 @@ async fn a_router_is_served_and_shut_down() {
     let layer = DispatchLayer::new(settings).unwrap();
     let handle = layer.handle();
     let router = Router::new().route("/", get(async || "an answer")).layer(layer);
-    let ask = || Request::builder().uri("/").header("x-request-deadline", "1s").body(axum::body::Body::empty()).unwrap();
+    let ask =
+        || Request::builder().uri("/").header("x-request-deadline", "1s").body(axum::body::Body::empty()).unwrap();
     let answer = router.clone().oneshot(ask()).await.unwrap();
     assert_eq!((answer.status(), handle.stats().running), (StatusCode::OK, 1));
     let text = axum::body::to_bytes(answer.into_body(), 100).await.unwrap();
