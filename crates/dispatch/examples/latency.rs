@@ -1,5 +1,5 @@
 //! What a request costs with 10 000 waiting: to submit it, take the next one and finish one, by each policy.
-//! `cargo run --release -p temponet-dispatch --example latency`
+//! `cargo run --release -p temponet-dispatch --example latency [POLICY]`
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -17,12 +17,14 @@ fn main() {
         Policy::Edf,
         Policy::EdfShed { q: 0.5 },
         Policy::SjfShed { q: 0.5 },
+        Policy::MhEdf { q: 0.9 },
         Policy::Hrrn,
         Policy::RejectWhenBusy { queue: WAITING + 1 },
         Policy::guarded(),
     ];
+    let only = std::env::args().nth(1);
     println!("microseconds a request, {WAITING} waiting: median, 99%, 99.9%, greatest");
-    for policy in policies {
+    for policy in policies.into_iter().filter(|policy| only.as_ref().is_none_or(|only| policy.to_string() == *only)) {
         for estimator in [Estimator::Given, Estimator::Class, Estimator::Regressor { features: 2 }] {
             let [median, high, higher, most] = measured(policy.clone(), estimator);
             let name = format!("{policy}, {estimator:?}");

@@ -47,6 +47,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Policy::Hrrn,
         Policy::EdfShed { q: 0.5 },
         Policy::SjfShed { q: 0.5 },
+        Policy::MhEdf { q: 0.5 },
+        Policy::MhEdf { q: 0.9 },
         Policy::guarded(),
     ];
     let known = [

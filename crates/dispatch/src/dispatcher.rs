@@ -159,8 +159,10 @@ impl<T> Shared<T> {
         u64::try_from(since).unwrap_or(NEVER - 1).min(NEVER - 1)
     }
 
+    /// The time this long after the start; a century after it, if the clock cannot show it.
     fn instant(&self, nanoseconds: u64) -> Instant {
-        self.origin + Duration::from_nanos(nanoseconds)
+        let century = Duration::from_secs(100 * 365 * 24 * 3600);
+        self.origin.checked_add(Duration::from_nanos(nanoseconds)).unwrap_or_else(|| self.origin + century)
     }
 
     /// Changes the state at the present time. What follows from it is still to be carried out.

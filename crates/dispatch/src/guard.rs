@@ -25,6 +25,8 @@ const REVIEW: u64 = 25;
 const FIRST_REVIEW: u64 = 100;
 /// Share of the value of requests by which another rule must be better.
 const MARGIN: f64 = 0.02;
+/// The most requests that wait in a shadow, for each worker. One that waits behind more is seldom in time.
+const MOST_WAITING: usize = 64;
 /// Length that stands for 1 among the ratios of lengths to predictions.
 const UNIT: f64 = (1u64 << 22) as f64;
 
@@ -83,8 +85,8 @@ struct Shadow {
     queue: Queue<u64>,
     workers: usize,
     cancels: bool,
-    /// Times at which workers become free.
-    ends: BinaryHeap<Reverse<u64>>,
+    /// Times at which workers become free, and at which they should by what was planned.
+    ends: BinaryHeap<Reverse<(u64, u64)>>,
     /// Sums of the faded values of the requests that were met, and of all that have begun or left. Those that still wait
     /// are neither met nor lost.
     met: f64,
@@ -93,8 +95,9 @@ struct Shadow {
 
 impl Guard {
     pub fn new(rules: &[Policy], workers: usize, capacity: usize, cancels: bool) -> Guard {
+        let capacity = capacity.min(workers.saturating_mul(MOST_WAITING));
         let shadow = |rule: &Policy| Shadow {
-            queue: Queue::new(rule.clone(), capacity),
+            queue: Queue::new(rule.clone(), capacity, workers),
             workers,
             cancels,
             ends: BinaryHeap::new(),
@@ -216,7 +219,7 @@ impl Shadow {
         self.met *= fading;
         self.decided *= fading;
         let now = request.arrival;
-        while let Some(Reverse(end)) = self.ends.peek().copied()
+        while let Some(Reverse((end, _))) = self.ends.peek().copied()
             && end <= now
         {
             self.ends.pop();
@@ -224,22 +227,29 @@ impl Shadow {
         }
         let mut leaving = Vec::new();
         self.queue.expire(now, |waiting| waiting.length, &mut leaving);
-        self.queue.push(request, self.ends.len(), self.workers, &mut leaving);
+        self.queue.push(request, self.ends.len(), &mut leaving);
         self.lose(leaving);
         self.begin(now);
     }
 
     fn begin(&mut self, now: u64) {
         let mut leaving = Vec::new();
-        while self.ends.len() < self.workers
-            && let Some((_, next)) = self.queue.pop(now, |waiting| waiting.length, &mut leaving)
-        {
+        while self.ends.len() < self.workers {
+            let busy = match self.queue.rule() {
+                Policy::MhEdf { .. } => {
+                    let left = self.ends.iter().map(|Reverse((_, planned))| planned.saturating_sub(now));
+                    left.fold(0, u64::saturating_add)
+                }
+                _ => 0,
+            };
+            let Some((_, next)) = self.queue.pop(now, busy, |waiting| waiting.length, &mut leaving) else { break };
             let end = now.saturating_add(next.content);
             self.decided += next.value;
             if end <= next.due {
                 self.met += next.value;
             }
-            self.ends.push(Reverse(if self.cancels { end.min(next.due) } else { end }));
+            let planned = now.saturating_add(next.length.nanoseconds());
+            self.ends.push(Reverse((if self.cancels { end.min(next.due) } else { end }, planned)));
         }
         self.lose(leaving);
     }

@@ -46,6 +46,7 @@ mod estimator;
 mod gate;
 mod guard;
 mod handles;
+mod plan;
 mod policy;
 mod queue;
 mod regressor;

@@ -25,6 +25,12 @@ pub enum Policy {
         /// Share of requests that take no longer than what is planned for them.
         q: f64,
     },
+    /// Of a large set of waiting requests that can all be in time by this quantile of their lengths (0 to 1), the one due
+    /// first; when none of them waits, the shortest of the others. What would be late by itself is refused.
+    MhEdf {
+        /// Share of requests that take no longer than what is planned for them.
+        q: f64,
+    },
     /// The greatest ratio of waiting time to length first; lengths in classes, of which a doubling has four.
     Hrrn,
     /// In the order of arrival; what comes while all workers are busy is refused, but for this many that wait.
@@ -43,6 +49,7 @@ impl Policy {
     /// The rules that no other one leads in every overload, under [`Policy::Guarded`].
     pub fn guarded() -> Policy {
         Policy::Guarded(vec![
+            Policy::MhEdf { q: 0.5 },
             Policy::EdfShed { q: 0.5 },
             Policy::SjfShed { q: 0.5 },
             Policy::RejectWhenBusy { queue: 0 },
@@ -64,7 +71,7 @@ impl Policy {
         for candidate in &candidates {
             match candidate {
                 Policy::Guarded(_) => return Err(BuildError::Nested),
-                Policy::EdfShed { q } | Policy::SjfShed { q } if !(*q > 0.0 && *q < 1.0) => {
+                Policy::EdfShed { q } | Policy::SjfShed { q } | Policy::MhEdf { q } if !(*q > 0.0 && *q < 1.0) => {
                     return Err(BuildError::Quantile(*q));
                 }
                 _ => {}
@@ -76,14 +83,14 @@ impl Policy {
     /// Quantile of lengths that the rule plans by.
     pub(crate) fn quantile(&self) -> f64 {
         match self {
-            Policy::EdfShed { q } | Policy::SjfShed { q } => *q,
+            Policy::EdfShed { q } | Policy::SjfShed { q } | Policy::MhEdf { q } => *q,
             _ => 0.5,
         }
     }
 
     /// Whether requests that would be late are refused.
     pub(crate) fn sheds(&self) -> bool {
-        matches!(self, Policy::EdfShed { .. } | Policy::SjfShed { .. })
+        matches!(self, Policy::EdfShed { .. } | Policy::SjfShed { .. } | Policy::MhEdf { .. })
     }
 }
 
@@ -95,6 +102,7 @@ impl fmt::Display for Policy {
             Policy::Edf => f.write_str("edf"),
             Policy::EdfShed { q } => write!(f, "edf-shed:q={q}"),
             Policy::SjfShed { q } => write!(f, "sjf-shed:q={q}"),
+            Policy::MhEdf { q } => write!(f, "mh-edf:q={q}"),
             Policy::Hrrn => f.write_str("hrrn"),
             Policy::RejectWhenBusy { queue: 0 } => f.write_str("reject-when-busy"),
             Policy::RejectWhenBusy { queue } => write!(f, "reject-when-busy:queue={queue}"),

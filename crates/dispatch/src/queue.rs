@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::estimator::Length;
+use crate::plan::Plan;
 use crate::{Policy, Reason};
 
 /// Due time of a request that is never late.
@@ -37,6 +38,7 @@ pub(crate) type Leaving<P> = Vec<(Waiting<P>, Reason)>;
 pub(crate) struct Queue<P> {
     rule: Policy,
     capacity: usize,
+    workers: usize,
     slots: Vec<Option<Waiting<P>>>,
     free: Vec<u32>,
     order: Order,
@@ -52,6 +54,8 @@ enum Order {
     Sorted(BTreeSet<(u64, u64, u32)>),
     /// The oldest of the class of lengths in which it has waited the longest for its length.
     ByRatio(BTreeMap<u32, RatioClass>),
+    /// The one due first of those that can all be in time.
+    Planned(Plan),
 }
 
 /// Requests of about one length.
@@ -63,10 +67,10 @@ struct RatioClass {
 }
 
 impl<P> Queue<P> {
-    /// Creates an empty queue for at most this many requests.
-    pub fn new(rule: Policy, capacity: usize) -> Queue<P> {
-        let order = Order::of(&rule);
-        Queue { rule, capacity, slots: Vec::new(), free: Vec::new(), order, expiry: BTreeSet::new(), work: 0 }
+    /// Creates an empty queue for at most this many requests, and for this many workers.
+    pub fn new(rule: Policy, capacity: usize, workers: usize) -> Queue<P> {
+        let order = Order::of(&rule, workers);
+        Queue { rule, capacity, workers, slots: Vec::new(), free: Vec::new(), order, expiry: BTreeSet::new(), work: 0 }
     }
 
     pub fn rule(&self) -> &Policy {
@@ -82,11 +86,11 @@ impl<P> Queue<P> {
         self.work
     }
 
-    /// Adds a request, while `busy` of `workers` are at work. If there is no room, the one that would be served last
-    /// leaves, be it the new one.
-    pub fn push(&mut self, new: Waiting<P>, busy: usize, workers: usize, leaving: &mut Leaving<P>) -> Option<Place> {
+    /// Adds a request, while `busy` workers are at work. If there is no room, the one that would be served last leaves,
+    /// be it the new one.
+    pub fn push(&mut self, new: Waiting<P>, busy: usize, leaving: &mut Leaving<P>) -> Option<Place> {
         if let Policy::RejectWhenBusy { queue } = self.rule
-            && busy + self.len() >= workers.saturating_add(queue)
+            && busy + self.len() >= self.workers.saturating_add(queue)
         {
             leaving.push((new, Reason::Full));
             return None;
@@ -119,13 +123,18 @@ impl<P> Queue<P> {
         }
     }
 
-    /// Removes the request that is next, and all before it that would be late.
+    /// Removes the request that is next, and all before it that would be late. `busy` is the work that is still being
+    /// served.
     pub fn pop(
         &mut self,
         now: u64,
+        busy: u64,
         mut current: impl FnMut(&Waiting<P>) -> Length,
         leaving: &mut Leaving<P>,
     ) -> Option<(Place, Waiting<P>)> {
+        if let Order::Planned(plan) = &mut self.order {
+            plan.revise(now, busy);
+        }
         loop {
             let slot = self.order.first(now)?;
             let mut waiting = self.take(slot)?;
@@ -175,7 +184,7 @@ impl<P> Queue<P> {
     /// Goes on by another rule, with lengths for it. Places stay as they are.
     pub fn follow(&mut self, rule: Policy, mut current: impl FnMut(&Waiting<P>) -> Length) {
         self.rule = rule;
-        self.order = Order::of(&self.rule);
+        self.order = Order::of(&self.rule, self.workers);
         self.expiry.clear();
         self.work = 0;
         for slot in 0..self.slots.len() {
@@ -233,8 +242,9 @@ impl<P> Queue<P> {
 }
 
 impl Order {
-    fn of(rule: &Policy) -> Order {
+    fn of(rule: &Policy, workers: usize) -> Order {
         match rule {
+            Policy::MhEdf { .. } => Order::Planned(Plan::new(workers)),
             Policy::Hrrn => Order::ByRatio(BTreeMap::new()),
             _ => Order::Sorted(BTreeSet::new()),
         }
@@ -243,6 +253,7 @@ impl Order {
     fn insert<P>(&mut self, rule: &Policy, waiting: &Waiting<P>, slot: u32) {
         match self {
             Order::Sorted(order) => _ = order.insert((key(rule, waiting), waiting.seq, slot)),
+            Order::Planned(plan) => plan.insert(waiting.due, waiting.seq, waiting.length.nanoseconds(), slot),
             Order::ByRatio(classes) => {
                 let class = ratio_class(waiting.length);
                 let new = || RatioClass { rate: (-f64::from(class) / PER_DOUBLING).exp2(), members: BTreeSet::new() };
@@ -254,6 +265,7 @@ impl Order {
     fn remove<P>(&mut self, rule: &Policy, waiting: &Waiting<P>, slot: u32) {
         match self {
             Order::Sorted(order) => _ = order.remove(&(key(rule, waiting), waiting.seq, slot)),
+            Order::Planned(plan) => plan.remove(waiting.due, waiting.seq, waiting.length.nanoseconds(), slot),
             Order::ByRatio(classes) => {
                 let class = ratio_class(waiting.length);
                 if let Some(RatioClass { members, .. }) = classes.get_mut(&class) {
@@ -270,6 +282,7 @@ impl Order {
     fn first(&self, now: u64) -> Option<u32> {
         match self {
             Order::Sorted(order) => order.first().map(|(.., slot)| *slot),
+            Order::Planned(plan) => plan.first(),
             Order::ByRatio(classes) => {
                 let oldest = classes.values().filter_map(|class| class.ratio(now, class.members.first()));
                 oldest.max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1))).map(|(.., slot)| slot)
@@ -281,6 +294,7 @@ impl Order {
     fn last(&self, now: u64) -> Option<u32> {
         match self {
             Order::Sorted(order) => order.last().map(|(.., slot)| *slot),
+            Order::Planned(plan) => plan.last(),
             Order::ByRatio(classes) => {
                 let newest = classes.values().filter_map(|class| class.ratio(now, class.members.last()));
                 newest.min_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1))).map(|(.., slot)| slot)
@@ -291,6 +305,7 @@ impl Order {
     fn clear(&mut self) {
         match self {
             Order::Sorted(order) => order.clear(),
+            Order::Planned(plan) => plan.clear(),
             Order::ByRatio(classes) => classes.clear(),
         }
     }
@@ -302,7 +317,7 @@ fn key<P>(rule: &Policy, waiting: &Waiting<P>) -> u64 {
         Policy::Lifo => u64::MAX - waiting.seq,
         Policy::Edf | Policy::EdfShed { .. } => waiting.due,
         Policy::SjfShed { .. } => (waiting.length.nanoseconds() as f64 / waiting.value) as u64,
-        Policy::Fcfs | Policy::RejectWhenBusy { .. } | Policy::Hrrn | Policy::Guarded(_) => 0,
+        _ => 0,
     }
 }
 

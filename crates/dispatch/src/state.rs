@@ -29,8 +29,8 @@ pub(crate) struct State<T> {
     rules: Vec<(Policy, usize)>,
     /// Place of the rule that is followed.
     followed: usize,
-    /// Place of the median among the quantiles.
-    median: usize,
+    /// Number of quantiles that are planned by; the first is the median.
+    quantiles: usize,
     /// Latest time seen. Threads that read the clock in one order may come here in another.
     now: u64,
     next_seq: u64,
@@ -59,6 +59,8 @@ pub(crate) struct Entry<T> {
 struct Run {
     due: u64,
     start: u64,
+    /// Time at which it should have ended by what was planned.
+    planned_end: u64,
     facts: Facts,
     notice: Arc<Notice>,
 }
@@ -125,10 +127,10 @@ impl<T> State<T> {
             workers,
             cancels,
             followed: 0,
-            median: 0,
+            quantiles: quantiles.len(),
             now: 0,
             next_seq: 0,
-            queue: Queue::new(candidates[0].clone(), capacity),
+            queue: Queue::new(candidates[0].clone(), capacity, workers),
             running: HashMap::new(),
             dues: BTreeSet::new(),
             lengths: Lengths::new(estimator, &quantiles),
@@ -183,11 +185,16 @@ impl<T> State<T> {
         self.stats.submitted += 1;
         let value = if value.is_finite() && value > 0.0 { value } else { 1.0 };
         if let Some(guard) = &mut self.guard {
+            // The median, and the quantiles of the rules; most of them are the same.
+            let mut quantiles = [Length::Unknown; MOST_CANDIDATES + 1];
+            for (at, length) in quantiles[..self.quantiles].iter_mut().enumerate() {
+                *length = self.lengths.length(&facts, at);
+            }
             let mut lengths = [Length::Unknown; MOST_CANDIDATES];
             for (length, (_, at)) in lengths.iter_mut().zip(&self.rules) {
-                *length = self.lengths.length(&facts, *at);
+                *length = quantiles[*at];
             }
-            guard.arrive(now, due, value, lengths, self.lengths.length(&facts, self.median));
+            guard.arrive(now, due, value, lengths, quantiles[0]);
         }
         let at = self.rules[self.followed].1;
         let length = match self.queue.rule().sheds() {
@@ -201,7 +208,7 @@ impl<T> State<T> {
             effects.leaving.push((waiting, reason));
             return (seq, None);
         }
-        (seq, self.queue.push(waiting, self.running.len(), self.workers, &mut effects.leaving))
+        (seq, self.queue.push(waiting, self.running.len(), &mut effects.leaving))
     }
 
     /// Returns what is told to those who hold a request that waits.
@@ -215,8 +222,16 @@ impl<T> State<T> {
             return None;
         }
         let (at, lengths, now) = (self.rules[self.followed].1, &mut self.lengths, self.now);
+        let busy = match self.queue.rule() {
+            Policy::MhEdf { .. } => {
+                let left = self.running.values().map(|run| run.planned_end.saturating_sub(now));
+                left.fold(0, u64::saturating_add)
+            }
+            _ => 0,
+        };
         let current = |waiting: &Waiting<Entry<T>>| lengths.length_by_now(&waiting.content.facts, at, waiting.length);
-        let (place, waiting) = self.queue.pop(now, current, &mut effects.leaving)?;
+        let (place, waiting) = self.queue.pop(now, busy, current, &mut effects.leaving)?;
+        let planned_end = now.saturating_add(waiting.length.nanoseconds());
         let Waiting { seq, arrival, due, content: Entry { payload, facts, notice }, .. } = waiting;
         if self.cancels && due != NEVER {
             self.dues.insert((due, seq));
@@ -226,7 +241,7 @@ impl<T> State<T> {
         }
         let started =
             Started { place, due, waited: now - arrival, class: facts.class, notice: notice.clone(), payload };
-        self.running.insert(seq, Run { due, start: now, facts, notice });
+        self.running.insert(seq, Run { due, start: now, planned_end, facts, notice });
         Some(started)
     }
 
@@ -267,8 +282,8 @@ impl<T> State<T> {
         let (at, lengths) = (self.rules[self.followed].1, &mut self.lengths);
         if let Some(run) = self.running.get_mut(&place.seq) {
             run.facts.estimate = estimate.parameters();
-            let end = run.start.saturating_add(lengths.length(&run.facts, at).nanoseconds());
-            if self.cancels && self.queue.rule().sheds() && end > run.due {
+            run.planned_end = run.start.saturating_add(lengths.length(&run.facts, at).nanoseconds());
+            if self.cancels && self.queue.rule().sheds() && run.planned_end > run.due {
                 self.dues.remove(&(run.due, place.seq));
                 effects.cancelled.push((run.notice.clone(), Reason::PredictedLate));
             }

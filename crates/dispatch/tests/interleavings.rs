@@ -19,6 +19,8 @@ mod gate;
 mod guard;
 #[path = "../src/handles.rs"]
 mod handles;
+#[path = "../src/plan.rs"]
+mod plan;
 #[path = "../src/policy.rs"]
 mod policy;
 #[path = "../src/queue.rs"]

@@ -205,3 +205,28 @@ fn settings_that_cannot_be_are_errors() {
     assert!(matches!(policy(vec![Policy::guarded()]), Err(BuildError::Nested)));
     assert!(policy(vec![Policy::Lifo]).is_ok());
 }
+
+/// Due times and estimates of any size are taken as they are.
+#[test]
+fn the_greatest_numbers_do_no_harm() {
+    for policy in [Policy::MhEdf { q: 0.9 }, Policy::SjfShed { q: 0.9 }, Policy::Hrrn, Policy::guarded()] {
+        let (builder, clock) = simulated(policy);
+        let dispatcher = builder.workers(3).build().unwrap();
+        let far = clock.now().checked_add(Duration::from_secs(u64::MAX / 4)).unwrap_or(clock.now() + MS);
+        for number in 0..600 {
+            let seconds = [f64::MAX, 1e300, 1e-300, 0.0][number % 4];
+            let estimate = Estimate::seconds(seconds).ninth_decile(f64::MAX);
+            let mut request = Request::new().estimate(estimate).value([1e300, 1e-300][number % 2]);
+            request.due = [None, Some(far), Some(clock.now() + MS)][number % 3];
+            _ = dispatcher.submit(request, 0);
+            if let Some((_, running)) = dispatcher.try_next() {
+                clock.advance(MS);
+                running.update_estimate(estimate);
+                if number % 5 == 0 { running.give_up() } else { _ = running.finish() }
+            }
+        }
+        let stats = dispatcher.stats();
+        let left = stats.met + stats.late + stats.cancelled + stats.all_shed();
+        assert_eq!(stats.submitted, left + stats.queued + stats.running);
+    }
+}
