@@ -5,7 +5,7 @@
 //! tensors that the caller gives, so that several tapes can contribute to one step.
 
 use crate::tape::{Loss, Node, Op, Operand, RowTerm, Tape, Var};
-use crate::{AttentionShape, Device, Product, Real, Segments, TensorId, Tensors};
+use crate::{AttentionPass, AttentionShape, Device, Product, Real, TensorId, Tensors};
 
 impl<D: Device> Tape<'_, D> {
     /// Adds the gradients of the sum of `losses` with respect to the parameters to `parameters`.
@@ -132,8 +132,17 @@ impl<'a, D: Device> BackwardPass<'a, D> {
                 }
                 self.pass_on(*x, dx);
             }
-            Op::Attention { q, k, v, queries, keys, heads, weights } => {
-                self.attention([*q, *k, *v], (queries, keys), *heads, weights, &dy);
+            Op::Attention { q, k, v, bias, queries, keys, heads, kept } => {
+                let shape = AttentionShape { queries, keys, heads: *heads, columns: node.columns };
+                let mut gradients = [*q, *k, *v].map(|var| self.take(var));
+                let value = |var: Var| &self.nodes[var.0].value;
+                let (q_value, k_value, v_value, bias) = (value(*q), value(*k), value(*v), bias.map(value));
+                let pass = AttentionPass { q: q_value, k: k_value, v: v_value, bias, kept, out: &node.value };
+                let [dq, dk, dv] = &mut gradients;
+                self.device.attention_backward(shape, pass, &dy, dq, dk, dv);
+                for (var, gradient) in [*q, *k, *v].into_iter().zip(gradients) {
+                    self.gradients[var.0] = Some(gradient);
+                }
             }
             Op::Relu { x } => {
                 let dx = self.device.relu_backward(&self.nodes[x.0].value, dy);
@@ -201,23 +210,5 @@ impl<'a, D: Device> BackwardPass<'a, D> {
         let [dweight, dbias] = both.expect("the weight and the bias of a norm are different tensors");
         self.device.layer_norm_backward(normal, scales, weights, dy, &mut dx, dweight, dbias);
         dx
-    }
-
-    fn attention(
-        &mut self,
-        vars: [Var; 3],
-        (queries, keys): (&Segments, &Segments),
-        heads: usize,
-        weights: &D::Buffer,
-        dy: &D::Buffer,
-    ) {
-        let shape = AttentionShape { queries, keys, heads, columns: self.nodes[vars[0].0].columns };
-        let mut gradients = vars.map(|var| self.take(var));
-        let [dq, dk, dv] = &mut gradients;
-        let [q, k, v] = vars.map(|var| &self.nodes[var.0].value);
-        self.device.attention_backward(shape, q, k, v, weights, dy, dq, dk, dv);
-        for (var, gradient) in vars.into_iter().zip(gradients) {
-            self.gradients[var.0] = Some(gradient);
-        }
     }
 }

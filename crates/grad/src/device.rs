@@ -91,6 +91,22 @@ impl AttentionShape<'_> {
     }
 }
 
+/// What an attention read and wrote, for its backward pass.
+pub struct AttentionPass<'a, B> {
+    /// Queries.
+    pub q: &'a B,
+    /// Keys.
+    pub k: &'a B,
+    /// Values.
+    pub v: &'a B,
+    /// Bias of the logits of each key.
+    pub bias: Option<&'a B>,
+    /// What the forward pass kept.
+    pub kept: &'a B,
+    /// Result.
+    pub out: &'a B,
+}
+
 /// A processor with memory of its own.
 ///
 /// Matrices are stored in row-major order. A parameter `out` is overwritten unless the method's name or documentation
@@ -262,8 +278,13 @@ pub trait Device: Send {
         dbias: &mut Self::Buffer,
     );
 
-    /// Softmax attention within each sample. `bias` is added to the logits of each key. `weights` receives the
-    /// attention weights, which the backward pass needs.
+    /// Length of the buffer that [`Device::attention`] keeps for its backward pass; by default it holds all attention
+    /// weights.
+    fn kept_of_attention(&self, shape: AttentionShape<'_>) -> usize {
+        shape.weights()
+    }
+    /// Softmax attention within each sample. `bias` is added to the logits of each key. `kept` receives what the
+    /// backward pass needs.
     #[allow(clippy::too_many_arguments)]
     fn attention(
         &mut self,
@@ -272,18 +293,14 @@ pub trait Device: Send {
         k: &Self::Buffer,
         v: &Self::Buffer,
         bias: Option<&Self::Buffer>,
-        weights: &mut Self::Buffer,
+        kept: &mut Self::Buffer,
         out: &mut Self::Buffer,
     );
-    /// Backward pass of [`Device::attention`], given its `weights`. Adds to `dq`, `dk` and `dv`.
-    #[allow(clippy::too_many_arguments)]
+    /// Backward pass of [`Device::attention`]. Adds to `dq`, `dk` and `dv`.
     fn attention_backward(
         &mut self,
         shape: AttentionShape<'_>,
-        q: &Self::Buffer,
-        k: &Self::Buffer,
-        v: &Self::Buffer,
-        weights: &Self::Buffer,
+        pass: AttentionPass<'_, Self::Buffer>,
         dy: &Self::Buffer,
         dq: &mut Self::Buffer,
         dk: &mut Self::Buffer,

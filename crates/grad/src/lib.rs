@@ -47,7 +47,7 @@ mod tensors;
 pub use cpu::Cpu;
 #[cfg(all(feature = "cuda", not(test)))]
 pub use cuda::{Cuda, CudaError, Recorder};
-pub use device::{AdamRates, AttentionShape, Device, Product, Segments};
+pub use device::{AdamRates, AttentionPass, AttentionShape, Device, Product, Segments};
 pub use key_lists::KeyLists;
 pub use losses::{
     Exchange, ImitationBatch, LearningLosses, Likelihood, NStepReturn, NextStates, PolicyBatch, PolicySample,

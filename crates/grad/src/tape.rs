@@ -49,13 +49,42 @@ pub(crate) enum Operand {
 
 pub(crate) enum Op<D: Device> {
     Input,
-    Linear { x: Var, weight: TensorId, bias: Option<TensorId>, by_inputs: bool },
+    Linear {
+        x: Var,
+        weight: TensorId,
+        bias: Option<TensorId>,
+        by_inputs: bool,
+    },
     SumOfRows(Vec<RowTerm<D>>),
-    Add { left: Var, right: Var },
-    Norm { x: Var, change: Option<Var>, weight: TensorId, bias: TensorId, normal: D::Buffer, scales: D::Buffer },
-    Attention { q: Var, k: Var, v: Var, queries: Arc<Segments>, keys: Arc<Segments>, heads: usize, weights: D::Buffer },
-    Relu { x: Var },
-    OnProcessor { operands: Vec<Var>, function: Arc<dyn ProcessorFunction> },
+    Add {
+        left: Var,
+        right: Var,
+    },
+    Norm {
+        x: Var,
+        change: Option<Var>,
+        weight: TensorId,
+        bias: TensorId,
+        normal: D::Buffer,
+        scales: D::Buffer,
+    },
+    Attention {
+        q: Var,
+        k: Var,
+        v: Var,
+        bias: Option<Var>,
+        queries: Arc<Segments>,
+        keys: Arc<Segments>,
+        heads: usize,
+        kept: D::Buffer,
+    },
+    Relu {
+        x: Var,
+    },
+    OnProcessor {
+        operands: Vec<Var>,
+        function: Arc<dyn ProcessorFunction>,
+    },
 }
 
 /// Function of matrices that is computed on the processor, whatever the device. It pays for small matrices alone: the
@@ -259,11 +288,12 @@ impl<'a, D: Device> Tape<'a, D> {
         assert!(self.shape(k) == (keys.rows(), columns) && self.shape(v) == self.shape(k));
         assert!(q != k && k != v && q != v && bias.is_none_or(|bias| self.shape(bias) == (keys.rows(), 1)));
         let shape = AttentionShape { queries, keys, heads, columns };
-        let (mut weights, mut out) = (self.device.blank(shape.weights()), self.device.blank(rows * columns));
-        let bias = bias.map(|bias| &self.nodes[bias.0].value);
+        let kept = self.device.kept_of_attention(shape);
+        let (mut kept, mut out) = (self.device.blank(kept), self.device.blank(rows * columns));
+        let bias_value = bias.map(|bias| &self.nodes[bias.0].value);
         let [q_value, k_value, v_value] = [q, k, v].map(|var| &self.nodes[var.0].value);
-        self.device.attention(shape, q_value, k_value, v_value, bias, &mut weights, &mut out);
-        let op = Op::Attention { q, k, v, queries: queries.clone(), keys: keys.clone(), heads, weights };
+        self.device.attention(shape, q_value, k_value, v_value, bias_value, &mut kept, &mut out);
+        let op = Op::Attention { q, k, v, bias, queries: queries.clone(), keys: keys.clone(), heads, kept };
         self.push(rows, columns, out, op)
     }
 
@@ -321,7 +351,7 @@ impl<D: Device> Drop for Tape<'_, D> {
                     self.device.recycle(normal);
                     self.device.recycle(scales);
                 }
-                Op::Attention { weights, .. } => self.device.recycle(weights),
+                Op::Attention { kept, .. } => self.device.recycle(kept),
                 _ => {}
             }
         }

@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet_grad::{
-    Adam, AdamRates, AdamSettings, AttentionShape, Cpu, Cuda, Device, Exchange, ImitationBatch, KeyLists,
-    LearningLosses, Loss, NStepReturn, NextStates, PolicyBatch, PolicySample, PolicyWeights, Product, QValueBatch,
-    Segments, SelectedRows, Tape, TensorId, Tensors,
+    Adam, AdamRates, AdamSettings, AttentionPass, AttentionShape, Cpu, Cuda, Device, Exchange, ImitationBatch,
+    KeyLists, LearningLosses, Loss, NStepReturn, NextStates, PolicyBatch, PolicySample, PolicyWeights, Product,
+    QValueBatch, Segments, SelectedRows, Tape, TensorId, Tensors,
 };
 
 /// Tolerance of results of a few roundings.
@@ -315,10 +315,12 @@ fn attention() {
                 let [q, k, v, dy] = [&q, &k, &v, &dy].map(|values| device.upload(values));
                 let [mut dq, mut dk, mut dv] = [&dq, &dk, &dv].map(|values| device.upload(values));
                 let bias = with_bias.then(|| device.upload(&bias));
-                let (mut weights, mut out) = (device.blank(shape.weights()), device.blank(queries.rows() * columns));
-                device.attention(shape, &q, &k, &v, bias.as_ref(), &mut weights, &mut out);
-                device.attention_backward(shape, &q, &k, &v, &weights, &dy, &mut dq, &mut dk, &mut dv);
-                [weights, out, dq, dk, dv]
+                let kept = device.kept_of_attention(shape);
+                let (mut kept, mut out) = (device.blank(kept), device.blank(queries.rows() * columns));
+                device.attention(shape, &q, &k, &v, bias.as_ref(), &mut kept, &mut out);
+                let pass = AttentionPass { q: &q, k: &k, v: &v, bias: bias.as_ref(), kept: &kept, out: &out };
+                device.attention_backward(shape, pass, &dy, &mut dq, &mut dk, &mut dv);
+                [out, dq, dk, dv]
             });
         }
     }
@@ -380,8 +382,8 @@ fn attention_to_nothing() {
     let shape = AttentionShape { queries: &queries, keys: &keys, heads: 1, columns: 2 };
     fn attend<D: Device>(device: &mut D, shape: AttentionShape<'_>) -> Vec<f32> {
         let (q, k, v) = (device.upload(&[1.0; 10]), device.upload(&[1.0; 2]), device.upload(&[2.0, 3.0]));
-        let (mut weights, mut out) = (device.blank(3), device.upload(&[9.0; 10]));
-        device.attention(shape, &q, &k, &v, None, &mut weights, &mut out);
+        let (mut kept, mut out) = (device.blank(device.kept_of_attention(shape)), device.upload(&[9.0; 10]));
+        device.attention(shape, &q, &k, &v, None, &mut kept, &mut out);
         device.download(&out)
     }
     let expected = [0.0, 0.0, 0.0, 0.0, 2.0, 3.0, 2.0, 3.0, 2.0, 3.0];

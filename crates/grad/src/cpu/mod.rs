@@ -20,7 +20,7 @@ use pulp::Arch;
 
 use crate::device::AdamRates;
 use crate::real::{self, double, max, rounded};
-use crate::{AttentionShape, Device, Product, Real};
+use crate::{AttentionPass, AttentionShape, Device, Product, Real};
 
 /// Work that is inlined into the function that `pulp` compiles for the vector instructions. A bare closure would be
 /// called through `FnOnce::call_once`, which the compiler may leave as a separate function for the baseline processor.
@@ -277,16 +277,14 @@ impl Device for Cpu {
     fn attention_backward(
         &mut self,
         shape: AttentionShape<'_>,
-        q: &Vec<Real>,
-        k: &Vec<Real>,
-        v: &Vec<Real>,
-        weights: &Vec<Real>,
+        pass: AttentionPass<'_, Vec<Real>>,
         dy: &Vec<Real>,
         dq: &mut Vec<Real>,
         dk: &mut Vec<Real>,
         dv: &mut Vec<Real>,
     ) {
-        attention::backward(self.arch, shape, [q, k, v], weights, dy, [dq, dk, dv], &mut self.scratch);
+        let AttentionPass { q, k, v, kept, .. } = pass;
+        attention::backward(self.arch, shape, [q, k, v], kept, dy, [dq, dk, dv], &mut self.scratch);
     }
 
     fn clipped_adam_all(

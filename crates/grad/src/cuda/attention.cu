@@ -1,5 +1,11 @@
-// Softmax attention within each sample. Of long samples a block has 32 queries (or keys) of one head, 4 for each of its 8 warps, and loads the keys (or
-// queries) into shared memory 32 at a time. A head's columns are padded to W there, so that the inner loops have constant lengths.
+// Softmax attention within each sample.
+//
+// Narrow heads, of at most 32 columns: a warp has 8 queries (or keys) of one sample and up to 4 heads, a thread one head of one of them with all its columns in
+// registers. Keys (or queries) are read one after the other; the 8 threads of a head read the same, so that the cache serves them at once. The forward pass
+// keeps the logarithm of the sum of powers of each query and head, from which the backward pass computes the weights again.
+//
+// Wide heads: a block has 32 queries (or keys) of one head, 4 for each of its 8 warps, and loads the keys (or queries) into shared memory 32 at a time. A head's
+// columns are padded to W there, so that the inner loops have constant lengths. The forward pass keeps the weights.
 
 #define TILE 32
 #define EACH 4
@@ -27,14 +33,8 @@ __device__ Part part_of(int sample, int head, int samples, const u32 *layout, in
 // Distance of rows in shared memory: the padded columns plus four, which keep the lanes' rows in different banks.
 template <int W> __device__ constexpr int stride() { return W + 4; }
 
-// Columns of a lane: every 32nd. If there are 16 columns, two lanes share one, and each of them adds up every other part.
-template <int W> __device__ constexpr int each() { return W < 32 ? 1 : W / 32; }
-template <int W> __device__ constexpr int sharing() { return W < 32 ? 32 / W : 1; }
-template <int W> __device__ __forceinline__ int column_of_lane() { return threadIdx.x % (W < 32 ? W : 32); }
-template <int W> __device__ __forceinline__ int part_of_lane() { return threadIdx.x % 32 / (32 / sharing<W>()); }
-template <int W> __device__ __forceinline__ float together(float sum) {
-    return W < 32 ? sum + __shfl_xor_sync(0xffffffffu, sum, 16) : sum;
-}
+// Columns of a lane: every 32nd.
+template <int W> __device__ constexpr int each() { return W / 32; }
 
 // Loads a head's columns of up to 32 rows into shared memory, padded with zeros.
 template <int W>
@@ -63,13 +63,13 @@ template <int W> __device__ void dots(const float *own, const float *others, flo
 // For each of the warp's own rows, adds the rows in shared memory, each times its factor in the tile.
 template <int W> __device__ void mix(const float *tile, const float *rows, float sums[EACH][each<W>()]) {
 #pragma unroll 2
-    for (int j = 4 * part_of_lane<W>(); j < TILE; j += 4 * sharing<W>()) {
+    for (int j = 0; j < TILE; j += 4) {
         float4 shares[EACH];
 #pragma unroll
         for (int e = 0; e < EACH; e++) shares[e] = *(const float4 *)(tile + e * TILE + j);
 #pragma unroll
         for (int r = 0; r < each<W>(); r++) {
-            const float *row = rows + j * stride<W>() + 32 * r + column_of_lane<W>();
+            const float *row = rows + j * stride<W>() + 32 * r + threadIdx.x % 32;
             float x = row[0], y = row[stride<W>()], z = row[2 * stride<W>()], w = row[3 * stride<W>()];
 #pragma unroll
             for (int e = 0; e < EACH; e++)
@@ -81,11 +81,11 @@ template <int W> __device__ void mix(const float *tile, const float *rows, float
 // The same with a transposed tile: one column for each of the warp's own rows.
 template <int W> __device__ void mix_columns(const float *tile, const float *rows, float sums[EACH][each<W>()]) {
 #pragma unroll 4
-    for (int i = part_of_lane<W>(); i < TILE; i += sharing<W>()) {
+    for (int i = 0; i < TILE; i++) {
         float4 share = *(const float4 *)(tile + i * TILE);
 #pragma unroll
         for (int r = 0; r < each<W>(); r++) {
-            float value = rows[i * stride<W>() + 32 * r + column_of_lane<W>()];
+            float value = rows[i * stride<W>() + 32 * r + threadIdx.x % 32];
             sums[0][r] += share.x * value;
             sums[1][r] += share.y * value;
             sums[2][r] += share.z * value;
@@ -155,7 +155,7 @@ __device__ void forward(Part part, int begin, int columns, int size, float scale
     for (int e = 0; e < EACH; e++)
 #pragma unroll
         for (int r = 0; r < each<W>(); r++) {
-            float sum = together<W>(mixed[e][r]);
+            float sum = mixed[e][r];
             if (e < here && 32 * r + lane < size)
                 out[(size_t)(part.query + begin + own + e) * columns + part.first + 32 * r + lane] = sum;
         }
@@ -215,7 +215,7 @@ __device__ void backward_queries(Part part, int begin, int columns, int size, fl
     for (int e = 0; e < EACH; e++)
 #pragma unroll
         for (int r = 0; r < each<W>(); r++) {
-            float sum = together<W>(mixed[e][r]);
+            float sum = mixed[e][r];
             if (e < here && 32 * r + lane < size)
                 dq[(size_t)(part.query + begin + own + e) * columns + part.first + 32 * r + lane] += sum;
         }
@@ -255,7 +255,7 @@ __device__ void backward_keys(Part part, int begin, int columns, int size, const
     for (int e = 0; e < EACH; e++)
 #pragma unroll
         for (int r = 0; r < each<W>(); r++) {
-            float key = together<W>(for_key[e][r]), value = together<W>(for_value[e][r]);
+            float key = for_key[e][r], value = for_value[e][r];
             if (begin + own + e < part.keys && 32 * r + lane < size) {
                 size_t place = (size_t)(part.key + begin + own + e) * columns + part.first + 32 * r + lane;
                 dk[place] += key;
@@ -266,7 +266,7 @@ __device__ void backward_keys(Part part, int begin, int columns, int size, const
 
 // Kernels for heads of up to W columns: each width has its own, which takes only the registers that it needs. Each of `tiles` is a sample and the first of up
 // to 32 of its queries or keys.
-#define LONG_SAMPLES(W)                                                                                                          \
+#define WIDE_HEADS(W)                                                                                                          \
     extern "C" __global__ void __launch_bounds__(THREADS) attention_##W(                                                         \
         int samples, const u32 *layout, const u32 *tiles, int heads, int columns, float scale, const float *q, const float *k,   \
         const float *v, const float *bias, float *weights, float *out) {                                                         \
@@ -289,126 +289,199 @@ __device__ void backward_keys(Part part, int begin, int columns, int size, const
         backward_keys<W>(part, begin, columns, size, q, weights, dy, dlogits, dk, dv);                                           \
     }
 
-LONG_SAMPLES(16)
-LONG_SAMPLES(32)
-LONG_SAMPLES(64)
-LONG_SAMPLES(128)
+WIDE_HEADS(64)
+WIDE_HEADS(128)
 
-// ---- Short samples: at most 32 queries and keys, and heads of at most 32 columns. A warp computes one head of one sample; each lane has one key. `shorts`
-// are the numbers of these samples.
+// ---- Narrow heads.
 
-// Loads a head's columns of some rows into shared memory.
-__device__ void load_short(float *to, const float *data, int row, int count, int columns, int first, int size) {
-    int lane = threadIdx.x % 32, stride = size | 1;
-    if (lane < size)
-        for (int r = 0; r < count; r++) to[r * stride + lane] = data[(size_t)(row + r) * columns + first + lane];
+// Rows of a warp, and heads that it computes at once.
+#define ROWS 8
+#define HEADS 4
+
+// One head of one query or key: its place among the rows of its sample, and whether there is one. A thread without one computes the last one again and writes
+// nothing, which keeps the warp together.
+struct Own {
+    Part part;
+    int row, head;
+    bool is_there;
+};
+
+// `tiles` are `count` pairs of a sample and the first of up to 8 of its queries or keys.
+__device__ bool find(Own *own, int samples, const u32 *layout, const u32 *tiles, int count, int heads, int columns, bool is_key) {
+    int groups = (heads + HEADS - 1) / HEADS, warp = here() / 32, lane = threadIdx.x % 32;
+    int tile = warp / groups, head = warp % groups * HEADS + lane / ROWS;
+    if (tile >= count) return false;
+    own->head = min(head, heads - 1);
+    own->part = part_of(tiles[2 * tile], own->head, samples, layout, heads, columns / heads);
+    int row = tiles[2 * tile + 1] + lane % ROWS, rows = is_key ? own->part.keys : own->part.queries;
+    own->row = min(row, rows - 1);
+    own->is_there = row < rows && head < heads;
+    return true;
 }
 
-__device__ void forward_short(Part part, int columns, int size, float scale, int most_queries, int most_keys, const float *q,
-                              const float *k, const float *v, const float *bias, float *weights, float *out) {
-    extern __shared__ float4 shared[];
-    int stride = size | 1, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    float *keys = (float *)shared + warp * (most_queries + 2 * most_keys) * stride;
-    float *values = keys + most_keys * stride, *queries = values + most_keys * stride;
-    load_short(keys, k, part.key, part.keys, columns, part.first, size);
-    load_short(values, v, part.key, part.keys, columns, part.first, size);
-    load_short(queries, q, part.query, part.queries, columns, part.first, size);
-    __syncwarp();
-    bool is_key = lane < part.keys;
-    const float *own = keys + (is_key ? lane : 0) * stride;
-    float added = bias && is_key ? bias[part.key + lane] : 0.0f;
+// Reads the columns of a head, padded with zeros. The columns of a whole head are aligned.
+template <int W> __device__ __forceinline__ void read(float to[W], const float *from, int size) {
+    if (size == W) {
+#pragma unroll
+        for (int c = 0; c < W; c += 4) {
+            float4 four = *(const float4 *)(from + c);
+            to[c] = four.x, to[c + 1] = four.y, to[c + 2] = four.z, to[c + 3] = four.w;
+        }
+    } else {
+#pragma unroll
+        for (int c = 0; c < W; c++) to[c] = c < size ? from[c] : 0.0f;
+    }
+}
+
+template <int W> __device__ __forceinline__ float dot(const float a[W], const float b[W]) {
+    float even = 0.0f, odd = 0.0f;
+#pragma unroll
+    for (int c = 0; c < W; c += 2) {
+        even += a[c] * b[c];
+        odd += a[c + 1] * b[c + 1];
+    }
+    return even + odd;
+}
+
+template <int W> __device__ __forceinline__ void add_times(float to[W], float factor, const float row[W]) {
+#pragma unroll
+    for (int c = 0; c < W; c++) to[c] += factor * row[c];
+}
+
+template <int W> __device__ __forceinline__ void add_to(float *to, const float row[W], int size) {
+#pragma unroll
+    for (int c = 0; c < W; c++)
+        if (c < size) to[c] += row[c];
+}
+
+// Keys whose logits are computed before their values are added, so that the sums are rescaled once for all of them.
+#define KEYS 4
+
+template <int W>
+__device__ void attend(Own own, int heads, int columns, int size, float scale, const float *q, const float *k, const float *v,
+                       const float *bias, float *logs, float *out) {
+    Part part = own.part;
+    size_t row = part.query + own.row;
+    float query[W], mixed[W], other[W];
+    read<W>(query, q + row * columns + part.first, size);
+    float most = -1e30f, total = 0.0f;
+#pragma unroll
+    for (int c = 0; c < W; c++) {
+        query[c] *= scale;
+        mixed[c] = 0.0f;
+    }
+    for (int start = 0; start < part.keys; start += KEYS) {
+        float logits[KEYS], before = most;
+#pragma unroll
+        for (int e = 0; e < KEYS; e++) {
+            size_t key = part.key + min(start + e, part.keys - 1);
+            read<W>(other, k + key * columns + part.first, size);
+            float logit = dot<W>(query, other) + (bias ? bias[key] : 0.0f);
+            logits[e] = start + e < part.keys ? logit : -1e30f;
+            most = fmaxf(most, logits[e]);
+        }
+        float factor = expf(before - most);
+        total *= factor;
+#pragma unroll
+        for (int c = 0; c < W; c++) mixed[c] *= factor;
+#pragma unroll
+        for (int e = 0; e < KEYS; e++) {
+            size_t key = part.key + min(start + e, part.keys - 1);
+            float power = start + e < part.keys ? expf(logits[e] - most) : 0.0f;
+            read<W>(other, v + key * columns + part.first, size);
+            total += power;
+            add_times<W>(mixed, power, other);
+        }
+    }
+    if (!own.is_there) return;
+    float factor = total > 0.0f ? 1.0f / total : 0.0f;
+    float *to = out + row * columns + part.first;
+#pragma unroll
+    for (int c = 0; c < W; c++)
+        if (c < size) to[c] = mixed[c] * factor;
+    logs[row * heads + own.head] = most + logf(total);
+}
+
+// Adds to the gradients of the queries, and writes the product of each output with its gradient to `products`.
+template <int W>
+__device__ void attend_back_to_queries(Own own, int heads, int columns, int size, float scale, const float *q, const float *k,
+                                       const float *v, const float *bias, const float *logs, const float *out, const float *dy,
+                                       float *products, float *dq) {
+    Part part = own.part;
+    size_t row = part.query + own.row, place = row * columns + part.first;
+    float query[W], change[W], other[W], sum[W];
+    read<W>(other, out + place, size);
+    read<W>(change, dy + place, size);
+    float product = dot<W>(change, other), log = logs[row * heads + own.head];
+    read<W>(query, q + place, size);
+#pragma unroll
+    for (int c = 0; c < W; c++) sum[c] = 0.0f;
+#pragma unroll 2
+    for (int j = 0; j < part.keys; j++) {
+        size_t key = part.key + j;
+        read<W>(other, v + key * columns + part.first, size);
+        float slope = dot<W>(change, other) - product;
+        read<W>(other, k + key * columns + part.first, size);
+        float weight = expf(dot<W>(query, other) * scale + (bias ? bias[key] : 0.0f) - log);
+        add_times<W>(sum, weight * slope * scale, other);
+    }
+    if (!own.is_there) return;
+    products[row * heads + own.head] = product;
+    add_to<W>(dq + place, sum, size);
+}
+
+// Adds to the gradients of the keys and the values.
+template <int W>
+__device__ void attend_back_to_keys(Own own, int heads, int columns, int size, float scale, const float *q, const float *k,
+                                    const float *v, const float *bias, const float *logs, const float *dy, const float *products,
+                                    float *dk, float *dv) {
+    Part part = own.part;
+    size_t row = part.key + own.row, place = row * columns + part.first;
+    float key[W], value[W], for_key[W], for_value[W], other[W];
+    read<W>(key, k + place, size);
+    read<W>(value, v + place, size);
+    float added = bias ? bias[row] : 0.0f;
+#pragma unroll
+    for (int c = 0; c < W; c++) for_key[c] = for_value[c] = 0.0f;
     for (int i = 0; i < part.queries; i++) {
-        const float *query = queries + i * stride;
-        float sum = 0.0f;
-        for (int c = 0; c < size; c++) sum += query[c] * own[c];
-        float logit = is_key ? sum * scale + added : -1e30f;
-        float most = warp_greatest(logit), power = is_key ? expf(logit - most) : 0.0f;
-        float weight = power / warp_sum(power), mixed = 0.0f;
-        if (is_key) weights[part.weights + i * part.keys + lane] = weight;
-        for (int j = 0; j < part.keys; j++) {
-            float share = __shfl_sync(0xffffffffu, weight, j);
-            if (lane < size) mixed += share * values[j * stride + lane];
-        }
-        if (lane < size) out[(size_t)(part.query + i) * columns + part.first + lane] = mixed;
+        size_t query = part.query + i, number = query * heads + own.head;
+        read<W>(other, dy + query * columns + part.first, size);
+        float slope = dot<W>(value, other) - products[number], change[W];
+        read<W>(change, q + query * columns + part.first, size);
+        float weight = expf(dot<W>(key, change) * scale + added - logs[number]);
+        add_times<W>(for_value, weight, other);
+        add_times<W>(for_key, weight * slope * scale, change);
     }
+    if (!own.is_there) return;
+    add_to<W>(dk + place, for_key, size);
+    add_to<W>(dv + place, for_value, size);
 }
 
-// Adds to the gradients of queries, keys and values. S is at least the head's width.
-template <int S>
-__device__ void backward_short(Part part, int columns, int size, float scale, int most_queries, int most_keys, const float *q,
-                               const float *k, const float *v, const float *weights, const float *dy, float *dq, float *dk,
-                               float *dv) {
-    extern __shared__ float4 shared[];
-    int stride = size | 1, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    float *keys = (float *)shared + warp * 2 * (most_queries + most_keys) * stride;
-    float *values = keys + most_keys * stride, *queries = values + most_keys * stride;
-    float *changes = queries + most_queries * stride;
-    load_short(keys, k, part.key, part.keys, columns, part.first, size);
-    load_short(values, v, part.key, part.keys, columns, part.first, size);
-    load_short(queries, q, part.query, part.queries, columns, part.first, size);
-    load_short(changes, dy, part.query, part.queries, columns, part.first, size);
-    __syncwarp();
-    bool is_key = lane < part.keys;
-    const float *own = values + (is_key ? lane : 0) * stride;
-    float for_key[S], for_value[S];
-#pragma unroll
-    for (int c = 0; c < S; c++) for_key[c] = for_value[c] = 0.0f;
-    for (int i = 0; i < part.queries; i++) {
-        const float *query = queries + i * stride, *change = changes + i * stride;
-        float weight = is_key ? weights[part.weights + i * part.keys + lane] : 0.0f, sum = 0.0f;
-        for (int c = 0; c < size; c++) sum += change[c] * own[c];
-        float slope = weight * (sum - warp_sum(weight * sum)) * scale, mixed = 0.0f;
-        for (int j = 0; j < part.keys; j++) {
-            float share = __shfl_sync(0xffffffffu, slope, j);
-            if (lane < size) mixed += share * keys[j * stride + lane];
-        }
-        if (lane < size) dq[(size_t)(part.query + i) * columns + part.first + lane] += mixed;
-#pragma unroll
-        for (int c = 0; c < S; c++) {
-            if (c < size) {
-                for_key[c] += slope * query[c];
-                for_value[c] += weight * change[c];
-            }
-        }
+// Kernels for heads of up to W columns.
+#define NARROW_HEADS(W)                                                                                                          \
+    extern "C" __global__ void __launch_bounds__(128) attention_##W(                                                             \
+        int samples, const u32 *layout, const u32 *tiles, int count, int heads, int columns, float scale, const float *q,        \
+        const float *k, const float *v, const float *bias, float *logs, float *out) {                                            \
+        Own own;                                                                                                                 \
+        if (!find(&own, samples, layout, tiles, count, heads, columns, false)) return;                                           \
+        attend<W>(own, heads, columns, columns / heads, scale, q, k, v, bias, logs, out);                                        \
+    }                                                                                                                            \
+    extern "C" __global__ void __launch_bounds__(128) attention_backward_queries_##W(                                            \
+        int samples, const u32 *layout, const u32 *tiles, int count, int heads, int columns, float scale, const float *q,        \
+        const float *k, const float *v, const float *bias, const float *logs, const float *out, const float *dy,                 \
+        float *products, float *dq) {                                                                                            \
+        Own own;                                                                                                                 \
+        if (!find(&own, samples, layout, tiles, count, heads, columns, false)) return;                                           \
+        attend_back_to_queries<W>(own, heads, columns, columns / heads, scale, q, k, v, bias, logs, out, dy, products, dq);      \
+    }                                                                                                                            \
+    extern "C" __global__ void __launch_bounds__(128) attention_backward_keys_##W(                                               \
+        int samples, const u32 *layout, const u32 *tiles, int count, int heads, int columns, float scale, const float *q,        \
+        const float *k, const float *v, const float *bias, const float *logs, const float *dy, const float *products, float *dk, \
+        float *dv) {                                                                                                             \
+        Own own;                                                                                                                 \
+        if (!find(&own, samples, layout, tiles, count, heads, columns, true)) return;                                            \
+        attend_back_to_keys<W>(own, heads, columns, columns / heads, scale, q, k, v, bias, logs, dy, products, dk, dv);          \
     }
-    // Transpose through shared memory, so that the lanes write a row together.
-    __syncwarp();
-    if (is_key) {
-#pragma unroll
-        for (int c = 0; c < S; c++) {
-            if (c < size) {
-                keys[lane * stride + c] = for_key[c];
-                values[lane * stride + c] = for_value[c];
-            }
-        }
-    }
-    __syncwarp();
-    if (lane < size) {
-        for (int j = 0; j < part.keys; j++) {
-            size_t place = (size_t)(part.key + j) * columns + part.first + lane;
-            dk[place] += keys[j * stride + lane];
-            dv[place] += values[j * stride + lane];
-        }
-    }
-}
 
-extern "C" __global__ void attention_short(int samples, const u32 *layout, const u32 *shorts, int count, int heads, int columns, float scale, int most_queries,
-                                           int most_keys, const float *q, const float *k, const float *v, const float *bias,
-                                           float *weights, float *out) {
-    int size = columns / heads, number = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
-    if (number >= count * heads) return;
-    Part part = part_of(shorts[number / heads], number % heads, samples, layout, heads, size);
-    forward_short(part, columns, size, scale, most_queries, most_keys, q, k, v, bias, weights, out);
-}
-
-extern "C" __global__ void attention_short_backward(int samples, const u32 *layout, const u32 *shorts, int count, int heads, int columns, float scale,
-                                                    int most_queries, int most_keys, const float *q, const float *k,
-                                                    const float *v, const float *weights, const float *dy, float *dq, float *dk,
-                                                    float *dv) {
-    int size = columns / heads, number = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
-    if (number >= count * heads) return;
-    Part part = part_of(shorts[number / heads], number % heads, samples, layout, heads, size);
-    if (size <= 16)
-        backward_short<16>(part, columns, size, scale, most_queries, most_keys, q, k, v, weights, dy, dq, dk, dv);
-    else backward_short<32>(part, columns, size, scale, most_queries, most_keys, q, k, v, weights, dy, dq, dk, dv);
-}
+NARROW_HEADS(16)
+NARROW_HEADS(32)

@@ -54,8 +54,6 @@ kernels!(
     attention_backward_queries_32,
     attention_backward_queries_64,
     attention_backward_queries_128,
-    attention_short,
-    attention_short_backward,
     bootstrap_targets,
     blend_all,
     clear_all,
@@ -73,8 +71,8 @@ kernels!(
     q_value_loss,
 );
 
-/// Attention kernels for the long samples of a batch with heads of one width.
-pub struct LongAttention<'a> {
+/// Attention kernels for heads of one width.
+pub struct AttentionKernels<'a> {
     /// Columns that a head is padded to.
     pub width: usize,
     pub forward: &'a CudaFunction,
@@ -84,7 +82,7 @@ pub struct LongAttention<'a> {
 
 impl Kernels {
     /// The attention kernels for heads of this many columns; `None` if there are none.
-    pub fn long_attention(&self, columns: usize) -> Option<LongAttention<'_>> {
+    pub fn attention(&self, columns: usize) -> Option<AttentionKernels<'_>> {
         let (width, [forward, backward_queries, backward_keys]) = match columns {
             0..=16 => (16, [&self.attention_16, &self.attention_backward_queries_16, &self.attention_backward_keys_16]),
             17..=32 => {
@@ -98,9 +96,41 @@ impl Kernels {
             }
             _ => return None,
         };
-        Some(LongAttention { width, forward, backward_queries, backward_keys })
+        Some(AttentionKernels { width, forward, backward_queries, backward_keys })
     }
 }
+
+/// Greatest width of heads that count as narrow: a thread has all columns of one.
+const NARROW: usize = 32;
+/// Number of threads per block for narrow heads, and of heads that one warp computes.
+const NARROW_THREADS: usize = 128;
+const HEADS_PER_WARP: usize = 4;
+
+impl AttentionKernels<'_> {
+    /// Whether heads of this many columns are narrow. The forward pass then keeps one number for each query and head.
+    pub fn is_narrow(columns: usize) -> bool {
+        columns <= NARROW
+    }
+
+    /// Number of queries or keys that a warp or block has at once, for heads of this many columns.
+    pub fn tile(columns: usize) -> usize {
+        if Self::is_narrow(columns) { 32 / HEADS_PER_WARP } else { WIDE_TILE }
+    }
+
+    /// Grid for this many heads and tiles of queries or keys. `squares` is the number of squares of tiles that wide
+    /// heads have in shared memory.
+    pub fn grid(&self, heads: usize, tiles: usize, squares: usize) -> Grid {
+        if Self::is_narrow(self.width) {
+            let threads = 32 * tiles * heads.div_ceil(HEADS_PER_WARP);
+            return Grid { blocks: (threads.div_ceil(NARROW_THREADS), 1), threads: (NARROW_THREADS, 1), shared: 0 };
+        }
+        let shared = 4 * (2 * WIDE_TILE * (self.width + 4) + squares * WIDE_TILE * WIDE_TILE);
+        Grid { blocks: (tiles, heads), threads: (THREADS, 1), shared }
+    }
+}
+
+/// Number of queries or keys that a block has at once, for wide heads.
+const WIDE_TILE: usize = 32;
 
 /// Default number of threads per block.
 pub const THREADS: usize = 256;

@@ -23,16 +23,13 @@ use cudarc::driver::{CudaContext, CudaFunction};
 
 pub use self::error::CudaError;
 use self::launch::Argument::{At, Float, From, Int, Many, Maybe};
-use self::launch::{Argument, Grid, Kernels, LongAttention, launch};
-use self::layout::{Layout, Layouts, TILE};
+use self::launch::{Argument, AttentionKernels, Grid, Kernels, launch};
+use self::layout::Layouts;
 use self::memory::{Failure, Memory, Pool};
 pub use self::recorder::Recorder;
 use self::table::{LISTS, Table};
 use crate::{AdamRates, AttentionShape};
 
-/// Greatest number of warps per block for short samples, and bytes of shared memory that they must fit into.
-const SHORT_WARPS: usize = 8;
-const SHORT_SHARED: usize = 48 << 10;
 /// Least number of rows that one block sums, and greatest number of such slices.
 const SLICE: (usize, usize) = (128, 256);
 
@@ -178,30 +175,17 @@ impl Cuda {
         self.for_all(|kernels| &kernels.adam_all, rows, &arguments);
     }
 
-    /// Grid of the attention kernels for the short samples of a layout, with one warp per sample and head. `copies` is
-    /// the number of matrices with the rows of queries and of keys in shared memory.
-    fn short_grid(layout: &Layout, shape: AttentionShape<'_>, copies: (usize, usize)) -> Grid {
-        let ((queries, keys), size) = (layout.longest_short, shape.columns / shape.heads);
-        let shared = 4 * (copies.0 * queries + copies.1 * keys) * (size | 1);
-        let warps = SHORT_SHARED.checked_div(shared).map_or(SHORT_WARPS, |warps| warps.clamp(1, SHORT_WARPS));
-        let blocks = (layout.shorts * shape.heads).div_ceil(warps);
-        Grid { blocks: (blocks, 1), threads: (32 * warps, 1), shared: warps * shared }
-    }
-
-    /// The attention kernels for the long samples of a shape. Records a failure if its heads are too wide.
-    fn long_attention<'a>(pool: &Pool, kernels: &'a Kernels, shape: AttentionShape<'_>) -> Option<LongAttention<'a>> {
+    /// The attention kernels for a shape. Records a failure if its heads are too wide.
+    fn attention_kernels<'a>(
+        pool: &Pool,
+        kernels: &'a Kernels,
+        shape: AttentionShape<'_>,
+    ) -> Option<AttentionKernels<'a>> {
         let columns = shape.columns / shape.heads;
-        let found = kernels.long_attention(columns);
+        let found = kernels.attention(columns);
         if found.is_none() {
             pool.fail(format_args!("a head of {columns} columns; its kernels take at most 128"));
         }
         found
-    }
-
-    /// Grid of the attention kernels for long samples with heads of this width: one block for each head of each of
-    /// `rows` tiles of queries or keys. `tiles` is the number of 32 × 32 tiles in shared memory.
-    fn long_grid(width: usize, heads: usize, rows: usize, tiles: usize) -> Grid {
-        let shared = 4 * (2 * TILE * (width + 4) + tiles * TILE * TILE);
-        Grid { blocks: (rows, heads), threads: (256, 1), shared }
     }
 }

@@ -7,11 +7,11 @@ use cudarc::cublas::{result as blas, sys as blas_sys};
 
 use super::index::{Groups, Index};
 use super::launch::Argument::{At, Float, From, Int, Maybe};
-use super::launch::{Grid, launch};
-use super::layout::{Layouts, SHORT};
+use super::launch::{AttentionKernels, Grid, launch};
+use super::layout::Layouts;
 use super::memory::Memory;
 use super::{Cuda, Number};
-use crate::{AdamRates, AttentionShape, Device, Product};
+use crate::{AdamRates, AttentionPass, AttentionShape, Device, Product};
 
 impl Device for Cuda {
     type Buffer = Memory;
@@ -272,6 +272,14 @@ impl Device for Cuda {
         self.add_sums(dy, dbias, Some((normal, dweight)));
     }
 
+    /// All weights for wide heads; the logarithm of the sum of powers of each query and head for narrow ones.
+    fn kept_of_attention(&self, shape: AttentionShape<'_>) -> usize {
+        match AttentionKernels::is_narrow(shape.columns / shape.heads) {
+            true => shape.queries.rows() * shape.heads,
+            false => shape.weights(),
+        }
+    }
+
     fn attention(
         &mut self,
         shape: AttentionShape<'_>,
@@ -279,71 +287,62 @@ impl Device for Cuda {
         k: &Memory,
         v: &Memory,
         bias: Option<&Memory>,
-        weights: &mut Memory,
+        kept: &mut Memory,
         out: &mut Memory,
     ) {
         let AttentionShape { queries, keys, heads, columns } = shape;
         assert!([q, out].iter().all(|matrix| matrix.len() == queries.rows() * columns));
         assert!([k, v].iter().all(|matrix| matrix.len() == keys.rows() * columns));
-        assert!(weights.len() == shape.weights() && bias.is_none_or(|bias| bias.len() == keys.rows()));
-        let layout = self.layouts.of(&self.pool, queries, keys, columns / heads > SHORT);
-        let form = [Int(heads), Int(columns), Float(scale_of(shape))];
-        let own = [At(q), At(k), At(v), Maybe(bias), At(weights), At(out)];
-        if layout.shorts > 0 {
-            let (most_queries, most_keys) = layout.longest_short;
-            let shorts = [layout.short_list(), Int(layout.shorts)];
-            let most = [Int(most_queries), Int(most_keys)];
-            let arguments = [&layout.samples()[..], &shorts, &form, &most, &own].concat();
-            let grid = Cuda::short_grid(layout, shape, (1, 2));
-            launch(&self.pool, &self.kernels.attention_short, grid, &arguments);
-        }
-        let Some(long) = Cuda::long_attention(&self.pool, &self.kernels, shape) else { return };
-        let arguments = [&layout.samples()[..], &[layout.query_tiles()], &form, &own].concat();
-        let grid = Cuda::long_grid(long.width, heads, layout.tiles.0, 1);
-        launch(&self.pool, long.forward, grid, &arguments);
+        assert!(kept.len() == self.kept_of_attention(shape) && bias.is_none_or(|bias| bias.len() == keys.rows()));
+        let Some(kernels) = Cuda::attention_kernels(&self.pool, &self.kernels, shape) else { return };
+        let layout = self.layouts.of(&self.pool, queries, keys, AttentionKernels::tile(columns / heads));
+        let count = AttentionKernels::is_narrow(columns / heads).then_some(Int(layout.tiles.0));
+        let mut arguments = layout.samples().to_vec();
+        arguments.push(layout.query_tiles());
+        arguments.extend(count);
+        arguments.extend([Int(heads), Int(columns), Float(scale_of(shape))]);
+        arguments.extend([At(q), At(k), At(v), Maybe(bias), At(kept), At(out)]);
+        launch(&self.pool, kernels.forward, kernels.grid(heads, layout.tiles.0, 1), &arguments);
     }
 
     fn attention_backward(
         &mut self,
         shape: AttentionShape<'_>,
-        q: &Memory,
-        k: &Memory,
-        v: &Memory,
-        weights: &Memory,
+        pass: AttentionPass<'_, Memory>,
         dy: &Memory,
         dq: &mut Memory,
         dk: &mut Memory,
         dv: &mut Memory,
     ) {
         let AttentionShape { queries, keys, heads, columns } = shape;
-        assert!([q, dy, dq].iter().all(|matrix| matrix.len() == queries.rows() * columns));
+        let AttentionPass { q, k, v, bias, kept, out } = pass;
+        assert!([q, dy, dq, out].iter().all(|matrix| matrix.len() == queries.rows() * columns));
         assert!([k, v, dk, dv].iter().all(|matrix| matrix.len() == keys.rows() * columns));
-        assert_eq!(weights.len(), shape.weights());
-        let layout = self.layouts.of(&self.pool, queries, keys, columns / heads > SHORT);
-        let form = [Int(heads), Int(columns)];
-        let scale = [Float(scale_of(shape))];
-        if layout.shorts > 0 {
-            let (most_queries, most_keys) = layout.longest_short;
-            let shorts = [layout.short_list(), Int(layout.shorts)];
-            let most = [Int(most_queries), Int(most_keys)];
-            let own = [At(q), At(k), At(v), At(weights), At(dy), At(dq), At(dk), At(dv)];
-            let arguments = [&layout.samples()[..], &shorts, &form, &scale, &most, &own].concat();
-            let grid = Cuda::short_grid(layout, shape, (2, 2));
-            launch(&self.pool, &self.kernels.attention_short_backward, grid, &arguments);
+        assert_eq!(kept.len(), self.kept_of_attention(shape));
+        let Some(kernels) = Cuda::attention_kernels(&self.pool, &self.kernels, shape) else { return };
+        let layout = self.layouts.of(&self.pool, queries, keys, AttentionKernels::tile(columns / heads));
+        let (scale, form) = (Float(scale_of(shape)), [Int(heads), Int(columns)]);
+        let (query_grid, key_grid) = (kernels.grid(heads, layout.tiles.0, 1), kernels.grid(heads, layout.tiles.1, 2));
+        let [of_queries, of_keys] = [layout.query_tiles(), layout.key_tiles()];
+        if AttentionKernels::is_narrow(columns / heads) {
+            let products = self.pool.blank::<f32>(kept.len());
+            let common = [scale, At(q), At(k), At(v), Maybe(bias), At(kept)];
+            let tiles = [of_queries, Int(layout.tiles.0)];
+            let own = [At(out), At(dy), At(&products), At(dq)];
+            let arguments = [&layout.samples()[..], &tiles, &form, &common, &own].concat();
+            launch(&self.pool, kernels.backward_queries, query_grid, &arguments);
+            let tiles = [of_keys, Int(layout.tiles.1)];
+            let own = [At(dy), At(&products), At(dk), At(dv)];
+            let arguments = [&layout.samples()[..], &tiles, &form, &common, &own].concat();
+            return launch(&self.pool, kernels.backward_keys, key_grid, &arguments);
         }
-        if layout.tiles.0 == 0 {
-            return;
-        }
-        let Some(long) = Cuda::long_attention(&self.pool, &self.kernels, shape) else { return };
-        let dlogits = self.pool.blank::<f32>(weights.len());
-        let own = [scale[0], At(k), At(v), At(weights), At(dy), At(&dlogits), At(dq)];
-        let arguments = [&layout.samples()[..], &[layout.query_tiles()], &form, &own].concat();
-        let grid = Cuda::long_grid(long.width, heads, layout.tiles.0, 1);
-        launch(&self.pool, long.backward_queries, grid, &arguments);
-        let own = [At(q), At(weights), At(dy), At(&dlogits), At(dk), At(dv)];
-        let arguments = [&layout.samples()[..], &[layout.key_tiles()], &form, &own].concat();
-        let grid = Cuda::long_grid(long.width, heads, layout.tiles.1, 2);
-        launch(&self.pool, long.backward_keys, grid, &arguments);
+        let dlogits = self.pool.blank::<f32>(kept.len());
+        let own = [scale, At(k), At(v), At(kept), At(dy), At(&dlogits), At(dq)];
+        let arguments = [&layout.samples()[..], &[of_queries], &form, &own].concat();
+        launch(&self.pool, kernels.backward_queries, query_grid, &arguments);
+        let own = [At(q), At(kept), At(dy), At(&dlogits), At(dk), At(dv)];
+        let arguments = [&layout.samples()[..], &[of_keys], &form, &own].concat();
+        launch(&self.pool, kernels.backward_keys, key_grid, &arguments);
     }
 
     fn adam(
