@@ -92,7 +92,8 @@ pub struct ChoiceOutcome {
     pub reward: f64,
     /// Discount factor from the choice to the next one.
     pub discount: f64,
-    /// Time until the next choice, in units of the set's scale.
+    /// Time until the next choice, in units of the set's scale, or in its mean relative deadlines if the episodes have a
+    /// horizon.
     pub elapsed: f64,
     /// How the episode ended, if it did.
     pub ending: Option<Ending>,
@@ -289,7 +290,10 @@ impl FleetMember {
         let first = self.gamma.powf(step.elapsed);
         let (later, discount) = self.skip_forced(episodes, first)?;
         self.observe(episodes);
-        let elapsed = (self.environment.view().now - now).0 as f64 / unit;
+        let elapsed = match episodes.horizon {
+            Some(horizon) => -horizon * discount.ln(),
+            None => (self.environment.view().now - now).0 as f64 / unit,
+        };
         Ok(ChoiceOutcome { reward: first * step.reward + later, discount, elapsed, ending: self.environment.ending() })
     }
 
@@ -344,7 +348,8 @@ fn begin(episodes: &Episodes, seed: u64, episode: u64) -> Result<Begun, FleetErr
     }
     let environment = |seed: u64| {
         let (scale, reward) = (scale.clone(), episodes.reward);
-        Environment::new(set.clone(), EnvironmentSettings { scale, seed, horizon, reward, tick })
+        let fade = -gamma.ln().recip();
+        Environment::new(set.clone(), EnvironmentSettings { scale, seed, horizon, reward, fade, tick })
     };
     let planner = match episodes.planner {
         Some(settings) => {

@@ -64,9 +64,9 @@ pub struct Reward {
     /// Additional worth of a job for each level of criticality, 0 or more, as a share of its worth at level 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by_criticality: Option<f64>,
-    /// Whether the rewards of a set are divided by the root of the squared worth of the jobs that it releases in a unit
-    /// of time. The returns of all sets then vary alike; otherwise those with many cores or dear jobs drown the others'
-    /// in the loss. Default `false`.
+    /// Whether the rewards of a set are divided by the root of the squared worth of the jobs that it releases in the
+    /// time in which the weight of a reward falls to 1/e. The returns of all sets then vary alike; otherwise those with
+    /// many cores or dear jobs drown the others' in the loss. Default `false`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub standardized: bool,
 }
@@ -174,6 +174,15 @@ impl RewardAccumulator {
         let factor = if variance.is_normal() { variance.sqrt().recip() } else { 1.0 };
         let (total, possible, due_by) = (0.0, 0.0, Time::NEVER);
         RewardAccumulator { reward, unit, job_worth, total, possible, due_by, energy, history, factor, firm }
+    }
+
+    /// The same where the weight of a reward falls to 1/e in `fade` units of time, which counts if rewards are
+    /// standardized. Without this call it is one unit.
+    pub fn fading_in(mut self, fade: f64) -> RewardAccumulator {
+        if self.reward.standardized && fade.is_normal() {
+            self.factor /= fade.sqrt();
+        }
+        self
     }
 
     /// Returns an empty accumulator for the same set that scores a model: as [`RewardAccumulator::on_time_only`], less
@@ -366,6 +375,8 @@ mod tests {
         let mut rewards = RewardAccumulator::new(reward, 8e6, &set());
         let missed = end_job(&mut rewards, TaskId(0), 3, End::Aborted);
         assert!((missed + 1.6f64.sqrt().recip()).abs() < 1e-12, "{missed}");
+        let mut longer = RewardAccumulator::new(reward, 8e6, &set()).fading_in(4.0);
+        assert!((2.0 * end_job(&mut longer, TaskId(0), 3, End::Aborted) - missed).abs() < 1e-12);
         assert_eq!(share(reward, 0), 0.5, "a share is one of whole jobs");
     }
 

@@ -13,8 +13,8 @@
 //! Deviations:
 //! - While a round is learned, the environments already act for the next one. A round is therefore acted with the
 //!   weights from before the last round's updates, and does not depend on how fast either side is.
-//! - λ counts per median wcet of time, not per choice: the more cores there are, the more choices are made in the same
-//!   time.
+//! - λ counts per median wcet of time (per mean deadline if episodes have a horizon), not per choice: the more cores
+//!   there are, the more choices are made in the same time.
 //! - Advantages are normalized over a whole round, not over each batch. The value loss is not clipped.
 //! - An episode that the horizon cuts off is not a terminal state: the value of the state it ends in still counts.
 
@@ -63,7 +63,8 @@ pub struct PpoSettings {
     pub entropy: f64,
     /// Weight of the value loss, 0 or more; default 0.5.
     pub value: f64,
-    /// λ of generalized advantage estimation per median wcet of time, 0 to 1; default 0.95.
+    /// λ of generalized advantage estimation per median wcet of time, or per mean relative deadline if the episodes have
+    /// a horizon, 0 to 1; default 0.95.
     pub lambda: f64,
     /// Factor from the value head's output to the return it estimates, positive; default 10.
     pub value_scale: f64,
