@@ -18,7 +18,7 @@ type Applies = fn(&System) -> bool;
 
 /// Specs of the catalog's schedulers that take part, and the systems on which they do, as far as they do not say so
 /// themselves by their needs. Ties go to the first one.
-const SPECS: [(&str, Applies); 26] = [
+const SPECS: [(&str, Applies); 32] = [
     ("mh-edf", |_| true),
     ("edf", |_| true),
     ("edf-skip", |_| true),
@@ -49,6 +49,12 @@ const SPECS: [(&str, Applies); 26] = [
     ("edf-chain", |_| true),
     ("egs", |_| true),
     ("hlfet", |_| true),
+    ("mh-edf:q=0.5", is_server),
+    ("edf-shed", is_server),
+    ("sjf-shed", is_server),
+    ("hrrn", is_server),
+    ("lifo", is_server),
+    ("reject-when-busy", is_server),
 ];
 
 /// Returns the name of the candidate to follow where nothing is known of the jobs. Critical jobs that lead the goal are
@@ -76,6 +82,12 @@ pub(crate) fn decides_alone(system: &System) -> bool {
 
 fn has(system: &System, property: fn(&Task) -> bool) -> bool {
     system.tasks().iter().any(property)
+}
+
+/// Whether no job of the system is ever preempted, as requests of a server. What is begun then holds its core, and rules
+/// that begin nothing that may be late differ from those that can still give it up.
+pub(super) fn is_server(system: &System) -> bool {
+    system.tasks().iter().all(|task| task.preemption.is_never())
 }
 
 /// Whether jobs of the system are lists, which nobody knows beforehand.

@@ -4,7 +4,10 @@
 //! The run of jobs that really came is divided into blocks like any contest. Every job that came so far is used, as
 //! long as a review takes no more effort than the choice at the start, because a few hundred jobs tell little. Reviews
 //! are repeated, each on about twice as many jobs as the one before. A move needs so much evidence that at most one
-//! review in twenty moves away from a candidate that no other one is better than, however many rivals there are.
+//! review in twenty moves away from a candidate that no other one is better than, however many rivals there are. On a
+//! *server*, whose requests are never preempted, nothing speaks for the candidate that is followed at first: the rules
+//! differ by tens of points, and which is best depends on what is known of lengths. Reviews begin sooner there, and the
+//! best one so far is followed.
 //!
 //! Tasks that *change*, as in modes, show in their jobs what they have become ([`present_tasks`]). The changed tasks
 //! are simulated like those of a description, which tells as much as the choice at the start does.
@@ -15,7 +18,7 @@ use temponet_sim::statistics::margin;
 use temponet_sim::{Outlook, ranking};
 use temponet_task::{Arrival, System, Task, TaskId, TaskSet, Time};
 
-use super::candidates::Candidate;
+use super::candidates::{Candidate, is_server};
 use super::contest::{Contestant, Course};
 use super::history::History;
 use super::race::best;
@@ -33,6 +36,8 @@ const BLOCKS: (u64, u64) = (33, 5);
 /// Number of jobs before the first review. The distance between reviews doubles each time, until as many jobs have come
 /// as are remembered.
 const FIRST_REVIEW: u64 = 200;
+/// The same on a server. The distance there is a quarter of the jobs that have come, and at least this.
+const FIRST_REVIEW_OF_SERVER: u64 = 100;
 
 /// When the next review is due.
 #[derive(Default)]
@@ -40,23 +45,29 @@ pub(super) struct Schedule {
     /// Number of released jobs at which the next review is due.
     due: u64,
     distance: u64,
+    is_server: bool,
 }
 
 impl Schedule {
     /// Begins anew, at the start of a run.
-    pub fn begin() -> Schedule {
-        Schedule { due: FIRST_REVIEW, distance: FIRST_REVIEW }
+    pub fn begin(system: &System) -> Schedule {
+        let is_server = is_server(system);
+        let first = if is_server { FIRST_REVIEW_OF_SERVER } else { FIRST_REVIEW };
+        Schedule { due: first, distance: first, is_server }
     }
 
     /// Whether a review is due. A decision that leaves a choice is only used if there was no other one for as long as
-    /// between two reviews.
+    /// between two reviews; a server in overload has no others.
     pub fn is_due(&self, history: &History, leaves_choice: bool) -> bool {
-        history.released >= self.due + if leaves_choice { self.distance } else { 0 }
+        history.released >= self.due + if leaves_choice && !self.is_server { self.distance } else { 0 }
     }
 
     /// Plans the next review, later each time.
     pub fn reviewed(&mut self, history: &History) {
-        self.distance = (2 * self.distance).min(history.window()).max(FIRST_REVIEW);
+        self.distance = match self.is_server {
+            true => (history.released / 4).max(FIRST_REVIEW_OF_SERVER),
+            false => (2 * self.distance).min(history.window()).max(FIRST_REVIEW),
+        };
         self.due = history.released + self.distance;
     }
 }
@@ -69,7 +80,8 @@ pub(super) struct Review<'a> {
     pub told_network: &'a System,
     /// Candidates to choose from.
     pub candidates: &'a [Candidate],
-    /// Place of the followed candidate. Another one takes its place only if it is better on the remembered jobs.
+    /// Place of the followed candidate. Another one takes its place only if it is better on the remembered jobs, with
+    /// certainty unless the system is a server.
     pub followed: usize,
     /// Whether the candidates run behind the shield.
     pub is_shielded: bool,
@@ -110,19 +122,23 @@ pub(super) fn review<'a>(history: &History, input: &Review<'a>) -> usize {
     let scores =
         rivals.filter_map(|(place, rival)| Some((place, run(rival, Some(&contestant))?.scores(goal, usize::MAX))));
     let mut scores: Vec<(usize, Vec<Vec<f64>>)> = scores.collect();
-    let rivals = input.candidates.len().saturating_sub(1).max(1);
-    let margin = margin(followed.len(), CHANCE / rivals as f64);
-    scores.retain(|(_, own)| {
-        let (difference, error) = ranking::difference(own, &followed, FIRST_MEASURE);
-        error.is_some_and(|error| difference > margin * error && difference > 0.0)
-    });
+    if is_server(input.known) {
+        scores.push((input.followed, followed));
+    } else {
+        let rivals = input.candidates.len().saturating_sub(1).max(1);
+        let margin = margin(followed.len(), CHANCE / rivals as f64);
+        scores.retain(|(_, own)| {
+            let (difference, error) = ranking::difference(own, &followed, FIRST_MEASURE);
+            error.is_some_and(|error| difference > margin * error && difference > 0.0)
+        });
+    }
     let (places, scores): (Vec<usize>, Vec<_>) = scores.into_iter().unzip();
     best(goal, &scores, 0..scores.len()).map_or(input.followed, |best| places[best])
 }
 
 /// The remembered jobs as a course; `None` if they are too few to be divided into blocks. A block is at least as long
 /// as the longest relative deadline, so that what a candidate does in one block hardly reaches beyond the next, and
-/// blocks count as independent.
+/// blocks count as independent. On a server there are always enough blocks: what is measured so far is followed.
 ///
 /// Where tasks follow each other, the followed candidate has decided on their releases, so they are no course for
 /// others.
@@ -134,7 +150,8 @@ fn course<'a>(history: &History, system: &'a System, is_shielded: bool) -> Optio
     let jobs = || lists.iter().flatten();
     let (first, last) = (jobs().map(|job| job.release).min()?, jobs().map(|job| job.release).max()?);
     let longest = jobs().map(|job| job.deadline.saturating_sub(job.release)).max()?;
-    let blocks = ((last - first).0 / longest.0.max(1)).min(BLOCKS.0);
+    let least = if is_server(system) { BLOCKS.1 } else { 0 };
+    let blocks = ((last - first).0 / longest.0.max(1)).clamp(least, BLOCKS.0);
     let block = Time((last - first).0 / blocks.max(1));
     let listed = |(task, jobs): (&Task, &Vec<_>)| {
         let arrival = Arrival::Listed(jobs.as_slice().into());

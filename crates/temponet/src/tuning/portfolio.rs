@@ -298,7 +298,7 @@ impl Scheduler for Portfolio {
         }
         self.choice = Some(choice);
         self.known = Some(known);
-        (self.stretch, self.schedule) = (None, Schedule::begin());
+        (self.stretch, self.schedule) = (None, Schedule::begin(system));
         self.outlook = (self.reviews && !self.is_unknown).then(|| Outlook::new(system));
         if self.reviews {
             // Only jobs that are not known beforehand are simulated again, as many as the effort of a start allows.
