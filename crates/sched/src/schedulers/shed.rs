@@ -56,4 +56,8 @@ impl Scheduler for Shed {
         chosen.extend(best.iter().filter(|id| !sheds || !is_shed(view.job(**id))));
         assignment.place(view, chosen);
     }
+
+    fn watch(&mut self, view: &SystemView<'_>, _: &mut Assignment) {
+        self.lengths.follow(view);
+    }
 }

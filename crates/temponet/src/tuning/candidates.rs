@@ -18,7 +18,7 @@ type Applies = fn(&System) -> bool;
 
 /// Specs of the catalog's schedulers that take part, and the systems on which they do, as far as they do not say so
 /// themselves by their needs. Ties go to the first one.
-const SPECS: [(&str, Applies); 32] = [
+const SPECS: [(&str, Applies); 26] = [
     ("mh-edf", |_| true),
     ("edf", |_| true),
     ("edf-skip", |_| true),
@@ -49,13 +49,11 @@ const SPECS: [(&str, Applies); 32] = [
     ("edf-chain", |_| true),
     ("egs", |_| true),
     ("hlfet", |_| true),
-    ("mh-edf:q=0.5", is_server),
-    ("edf-shed", is_server),
-    ("sjf-shed", is_server),
-    ("hrrn", is_server),
-    ("lifo", is_server),
-    ("reject-when-busy", is_server),
 ];
+
+/// Specs that take part on a server beside the others. Those that shed learn the lengths of requests from the ones that
+/// have left.
+const SERVER_SPECS: [&str; 6] = ["mh-edf:q=0.5", "edf-shed", "sjf-shed", "hrrn", "lifo", "reject-when-busy"];
 
 /// Returns the name of the candidate to follow where nothing is known of the jobs. Critical jobs that lead the goal are
 /// not left to hope, and value is left to a candidate that knows of it; otherwise the first candidate is as good as
@@ -123,6 +121,12 @@ impl Candidate {
         }
     }
 
+    /// Whether the candidate is one of a server: it has to see the whole run, in order to know the lengths of requests
+    /// when it takes over.
+    pub(super) fn is_of_server(&self) -> bool {
+        matches!(self, Candidate::Classical(spec) if SERVER_SPECS.contains(spec))
+    }
+
     /// Whether the candidate is the scheduler of the catalog that stands for this.
     pub(super) fn has(&self, mark: Mark) -> bool {
         matches!(self, Candidate::Classical(spec) if is_marked(spec, mark))
@@ -149,7 +153,8 @@ impl Candidate {
 
     /// Returns the schedulers of the catalog that take part on a system.
     pub fn classical(system: &System) -> Vec<Candidate> {
-        let names = SPECS.iter().filter(|(_, applies)| applies(system)).map(|(spec, _)| *spec);
+        let general = SPECS.iter().filter(|(_, applies)| applies(system)).map(|(spec, _)| *spec);
+        let names = general.chain(SERVER_SPECS.into_iter().filter(|_| is_server(system)));
         let accepts = |spec: &&str| build(spec).is_ok_and(|mut scheduler| scheduler.start(system).is_ok());
         names.filter(accepts).map(Candidate::Classical).collect()
     }

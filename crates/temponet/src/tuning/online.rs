@@ -6,8 +6,8 @@
 //! are repeated, each on about twice as many jobs as the one before. A move needs so much evidence that at most one
 //! review in twenty moves away from a candidate that no other one is better than, however many rivals there are. On a
 //! *server*, whose requests are never preempted, nothing speaks for the candidate that is followed at first: the rules
-//! differ by tens of points, and which is best depends on what is known of lengths. Reviews begin sooner there, and the
-//! best one so far is followed.
+//! differ by tens of points, and which is best depends on what is known of lengths. Reviews begin sooner there, and one
+//! that is ahead by more than the standard error takes over.
 //!
 //! Tasks that *change*, as in modes, show in their jobs what they have become ([`present_tasks`]). The changed tasks
 //! are simulated like those of a description, which tells as much as the choice at the start does.
@@ -21,7 +21,7 @@ use temponet_task::{Arrival, System, Task, TaskId, TaskSet, Time};
 use super::candidates::{Candidate, is_server};
 use super::contest::{Contestant, Course};
 use super::history::History;
-use super::race::best;
+use super::race::{EVIDENCE, best};
 
 /// The measure of the goal that a move needs evidence in. A less important one never decides, even where candidates are
 /// equal in the first one: that none of a few hundred critical jobs was lost does not say that none will be, and no
@@ -80,8 +80,7 @@ pub(super) struct Review<'a> {
     pub told_network: &'a System,
     /// Candidates to choose from.
     pub candidates: &'a [Candidate],
-    /// Place of the followed candidate. Another one takes its place only if it is better on the remembered jobs, with
-    /// certainty unless the system is a server.
+    /// Place of the followed candidate. Another one takes its place only if it is better on the remembered jobs.
     pub followed: usize,
     /// Whether the candidates run behind the shield.
     pub is_shielded: bool,
@@ -122,16 +121,12 @@ pub(super) fn review<'a>(history: &History, input: &Review<'a>) -> usize {
     let scores =
         rivals.filter_map(|(place, rival)| Some((place, run(rival, Some(&contestant))?.scores(goal, usize::MAX))));
     let mut scores: Vec<(usize, Vec<Vec<f64>>)> = scores.collect();
-    if is_server(input.known) {
-        scores.push((input.followed, followed));
-    } else {
-        let rivals = input.candidates.len().saturating_sub(1).max(1);
-        let margin = margin(followed.len(), CHANCE / rivals as f64);
-        scores.retain(|(_, own)| {
-            let (difference, error) = ranking::difference(own, &followed, FIRST_MEASURE);
-            error.is_some_and(|error| difference > margin * error && difference > 0.0)
-        });
-    }
+    let rivals = input.candidates.len().saturating_sub(1).max(1);
+    let margin = if is_server(input.known) { EVIDENCE } else { margin(followed.len(), CHANCE / rivals as f64) };
+    scores.retain(|(_, own)| {
+        let (difference, error) = ranking::difference(own, &followed, FIRST_MEASURE);
+        error.is_some_and(|error| difference > margin * error && difference > 0.0)
+    });
     let (places, scores): (Vec<usize>, Vec<_>) = scores.into_iter().unzip();
     best(goal, &scores, 0..scores.len()).map_or(input.followed, |best| places[best])
 }

@@ -7,7 +7,7 @@ use temponet_sim::Outlook;
 use temponet_task::{Assignment, Event, MOST_LOOKED_AT, NotApplicable, Scheduler, System, SystemView};
 
 use super::cache::Choices;
-use super::candidates::{Candidate, before_evidence, is_listed, without_lists};
+use super::candidates::{Candidate, before_evidence, is_listed, is_server, without_lists};
 use super::choice::{Choice, TunedModel, Why};
 use super::history::History;
 use super::online::{Review, Schedule, present_tasks, review};
@@ -31,6 +31,10 @@ pub struct Portfolio {
     choice: Option<Choice>,
     followed: usize,
     follower: Option<Successor>,
+    /// Candidates that see the whole run although another one is followed, with their places.
+    watchers: Vec<(usize, Successor)>,
+    /// What watchers would do; nobody reads it.
+    scratch: Assignment,
     history: History,
     schedule: Schedule,
     /// What the tasks have become, and the stretch of the run that the followed candidate was chosen for; none if the
@@ -71,6 +75,8 @@ impl Portfolio {
             choice: None,
             followed: 0,
             follower: None,
+            watchers: Vec::new(),
+            scratch: Assignment::default(),
             history: History::default(),
             schedule: Schedule::default(),
             outlook: None,
@@ -141,11 +147,35 @@ impl Portfolio {
         let Some(candidate) = self.candidates.get(place) else {
             return Err(NotApplicable("no scheduler of the portfolio applies to this system".into()));
         };
-        let scheduler = candidate.scheduler().ok_or_else(|| NotApplicable(candidate.name().into()))?;
-        let follower = Successor::start(scheduler, system, has_begun)?;
+        let follower = match self.watchers.iter().position(|(watcher, _)| *watcher == place) {
+            Some(watcher) => self.watchers.swap_remove(watcher).1,
+            None => start(candidate, system, has_begun)?,
+        };
         self.keep_counters();
-        (self.followed, self.follower) = (place, Some(follower));
+        let before = (std::mem::replace(&mut self.followed, place), self.follower.replace(follower));
+        if let (place, Some(before)) = before
+            && has_begun
+            && self.candidates[place].is_of_server()
+        {
+            self.watchers.push((place, before));
+        }
         Ok(())
+    }
+
+    /// Lets the candidates of a server see the run from its start, if the choice is reviewed.
+    fn watch_all(&mut self, system: &System) {
+        self.watchers.clear();
+        if !self.reviews || !is_server(system) {
+            return;
+        }
+        for (place, candidate) in self.candidates.iter().enumerate() {
+            if place != self.followed
+                && candidate.is_of_server()
+                && let Ok(watcher) = start(candidate, system, false)
+            {
+                self.watchers.push((place, watcher));
+            }
+        }
     }
 
     /// Adds up the network's counters before it stops being followed.
@@ -265,7 +295,18 @@ impl Portfolio {
         if let Some(follower) = &mut self.follower {
             follower.decide(&shown, assignment, only_watches);
         }
+        let shown = view.with_system(self.known.as_ref().unwrap_or(view.system));
+        for (_, watcher) in &mut self.watchers {
+            self.scratch.reset(view.cores());
+            watcher.decide(&shown, &mut self.scratch, true);
+        }
     }
+}
+
+/// Starts a candidate.
+fn start(candidate: &Candidate, system: &System, has_begun: bool) -> Result<Successor, NotApplicable> {
+    let scheduler = candidate.scheduler().ok_or_else(|| NotApplicable(candidate.name().into()))?;
+    Successor::start(scheduler, system, has_begun)
 }
 
 /// Number of jobs per task after which tasks that have changed are simulated even within a decision that leaves a
@@ -276,6 +317,7 @@ impl Scheduler for Portfolio {
     fn start(&mut self, system: &System) -> Result<(), NotApplicable> {
         let known = without_lists(system);
         self.follower = None;
+        self.watchers.clear();
         self.earlier.clear();
         let network = self.network.as_ref().map(|network| Candidate::Network(Box::new(network.share())));
         let needs_others = self.tuning != Tuning::Off || network.is_none();
@@ -297,6 +339,7 @@ impl Scheduler for Portfolio {
             self.follow(place, &known, false)?;
         }
         self.choice = Some(choice);
+        self.watch_all(&known);
         self.known = Some(known);
         (self.stretch, self.schedule) = (None, Schedule::begin(system));
         self.outlook = (self.reviews && !self.is_unknown).then(|| Outlook::new(system));
