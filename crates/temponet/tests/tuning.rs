@@ -284,6 +284,33 @@ fn listed_jobs_do_not_leak_before_their_release() {
     assert!(looks > 0, "{counters:?}");
 }
 
+/// Requests of a server with two slots at a load of about 1.6, of very different lengths, that nothing is told of.
+fn requests() -> TaskSet {
+    let job = |number: u64| {
+        let (release, length) = (ms(10 * number), if number % 4 == 3 { 80 } else { 15 });
+        let deadline = release + ms(if number % 3 == 0 { 200 } else { 60 });
+        ListedJob::new(release, deadline, ms(length)).with_wcet(ms(90)).with_bcet(ms(1))
+    };
+    let jobs = Arrival::Listed((0..1_500).map(job).collect());
+    let task = Task::periodic("request", ms(10), ms(90)).with_arrival(jobs).with_preemption(Preemption::None);
+    TaskSet::new("requests", vec![task], 2)
+}
+
+#[test]
+fn on_a_server_the_rules_of_servers_are_followed_soon() {
+    let set = requests();
+    let met = |scheduler: &mut dyn Scheduler| {
+        let metrics = simulate(&set, 1, ms(15_400), scheduler, &mut Unobserved).unwrap();
+        metrics.scores(set.goal())[0]
+    };
+    let named = |name: &str| met(&mut *temponet_sched::build(name).unwrap());
+    let best = ["lifo", "reject-when-busy", "sjf-shed", "edf-shed", "hrrn"].map(named).into_iter().fold(0.0, f64::max);
+    let (first, mut tuned) = (named("mh-edf"), Portfolio::classical(Tuning::Online, Settings::BARE));
+    let followed = met(&mut tuned);
+    assert!(best > first + 0.08, "a rule of servers is much better here: {best} against {first}");
+    assert!(followed > best - 0.03, "{followed} against {best}, at the end {:?}", tuned.followed());
+}
+
 #[test]
 fn critical_jobs_that_nobody_knows_beforehand_are_not_left_to_hope() {
     let mut set = listed(ms(3_000), 1);
