@@ -108,6 +108,8 @@ impl Comparison {
             whole("preemptions", rows().map(|row| row.metrics.preemptions as i64)),
             whole("migrations", rows().map(|row| row.metrics.migrations as i64)),
             whole("decisions", rows().map(|row| row.metrics.decisions as i64)),
+            whole("shed", rows().map(|row| row.metrics.shed as i64)),
+            whole("wasted_ns", rows().map(|row| row.metrics.wasted_ns as i64)),
             real("energy", rows().map(|row| row.metrics.energy)),
         ])
     }

@@ -68,6 +68,8 @@ pub fn runs(
         whole("preemptions", figures().map(|metrics| metrics.preemptions as i64)),
         whole("migrations", figures().map(|metrics| metrics.migrations as i64)),
         whole("decisions", figures().map(|metrics| metrics.decisions as i64)),
+        whole("shed", figures().map(|metrics| metrics.shed as i64)),
+        whole("wasted_ns", figures().map(|metrics| metrics.wasted_ns as i64)),
         real("energy", figures().map(|metrics| metrics.energy)),
     ])
 }

@@ -166,6 +166,10 @@ fn text(row: &ComparisonRow, plan: &ComparisonPlan) -> String {
     if metrics.unreleased > 0 {
         line("never released", table::count(metrics.unreleased));
     }
+    if plan.set.is_server() {
+        let wasted = metrics.wasted_share().map_or("–".into(), percent);
+        line("shed", format!("{} never began; {wasted} of the work was for late ones", table::count(metrics.shed)));
+    }
     if let Some((_, lapses)) = row.counters.iter().find(|(name, lapses)| *name == LAPSES && *lapses > 0) {
         let how = match Role::on(&plan.set.system) {
             Role::StandIn(_) => "times that the shield's stand-in could no longer guarantee anything",

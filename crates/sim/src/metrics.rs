@@ -106,6 +106,13 @@ pub struct Metrics {
     pub lateness: Histogram,
     /// Number of jobs that were never released, because a job that they follow did not complete. They count as missed.
     pub unreleased: u64,
+    /// Number of jobs that left without ever having run, most of them because their scheduler never chose them. They
+    /// count as missed.
+    pub shed: u64,
+    /// Work done for jobs that missed their deadlines, in nanoseconds at full speed.
+    pub wasted_ns: u128,
+    /// Work done for all jobs that count, in nanoseconds at full speed.
+    pub work_ns: u128,
     /// Metrics per chain, in the order of the set; empty without chains.
     pub chains: Vec<ChainMetrics>,
     /// Number of preemptions: a running job lost its core and did not move to another one.
@@ -229,6 +236,11 @@ impl Metrics {
         (self.jobs.released > 0).then(|| self.response_all_sum as f64 / self.jobs.released as f64)
     }
 
+    /// Returns the share of the work done that was for jobs that missed their deadlines; `None` if none was done.
+    pub fn wasted_share(&self) -> Option<f64> {
+        (self.work_ns > 0).then(|| self.wasted_ns as f64 / self.work_ns as f64)
+    }
+
     /// Adds a job that leaves at `now`. Its deadline must be within the horizon.
     #[inline]
     pub fn record(&mut self, job: &Job, end: End, now: Time) {
@@ -240,8 +252,12 @@ impl Metrics {
         self.jobs.add(count);
         self.level(job.criticality as usize).add(count);
         self.value_possible += job.value;
+        self.work_ns += u128::from(job.executed.0);
         if met {
             self.value += job.value;
+        } else {
+            self.shed += u64::from(end != End::Unreleased && job.last_core.is_none());
+            self.wasted_ns += u128::from(job.executed.0);
         }
         self.response_all_sum += u128::from(response.0);
         if !self.skips_histograms {
@@ -315,6 +331,9 @@ impl Metrics {
         self.response_all_sum += other.response_all_sum;
         self.lateness.merge(&other.lateness);
         self.unreleased += other.unreleased;
+        self.shed += other.shed;
+        self.wasted_ns += other.wasted_ns;
+        self.work_ns += other.work_ns;
         if self.chains.len() < other.chains.len() {
             self.chains.resize(other.chains.len(), ChainMetrics::default());
         }

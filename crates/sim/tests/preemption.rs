@@ -56,6 +56,24 @@ fn points_count_the_work_of_the_job_and_not_its_overhead_nor_the_time() {
 }
 
 #[test]
+fn what_was_shed_and_what_was_done_for_nothing_is_counted() {
+    let figures = |preemption: Preemption| {
+        let mut set = long_and_short(preemption);
+        for (task, deadline) in set.system.tasks_mut().iter_mut().zip([5, 3]) {
+            task.deadline = ms(deadline);
+        }
+        let metrics = simulate(&set, 0, ms(100), &mut *build("fcfs").unwrap(), &mut Unobserved).unwrap();
+        (metrics.shed, metrics.wasted_ns, metrics.work_ns, metrics.wasted_share())
+    };
+    // The long one is never finished in time; the short one waits for it until it is too late, and never begins.
+    assert_eq!(figures(Preemption::Cancel), (1, 5_000_000, 5_000_000, Some(1.0)));
+    assert_eq!(figures(Preemption::None), (1, 10_000_000, 10_000_000, Some(1.0)));
+    let met = simulate(&long_and_short(Preemption::None), 0, ms(100), &mut *build("edf").unwrap(), &mut Unobserved);
+    let met = met.unwrap();
+    assert_eq!((met.shed, met.wasted_ns, met.work_ns), (0, 0, 12_000_000));
+}
+
+#[test]
 fn a_job_that_can_be_cancelled_leaves_at_its_deadline_and_holds_its_core_until_then() {
     let run = |preemption: Preemption| {
         let mut set = long_and_short(preemption);

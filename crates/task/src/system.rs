@@ -272,6 +272,11 @@ impl System {
         self.tasks.iter().find(|task| task.preemption.is_limited())
     }
 
+    /// Returns whether no job is ever preempted, as requests of a server that has as many slots as there are cores.
+    pub fn is_server(&self) -> bool {
+        self.tasks.iter().all(|task| task.preemption.is_never())
+    }
+
     /// Returns the median wcet of the tasks, each on the fastest core that it may use, and at least one nanosecond: the
     /// unit of time of a set.
     pub fn median_wcet(&self) -> Time {

@@ -70,6 +70,10 @@ class Figures:
     migrations: int
     decisions: int
     idle_ns: int
+    shed: int
+    """Jobs that left without ever having run; they are among the missed ones."""
+    wasted_ns: int
+    """Work done for jobs that missed their deadlines."""
     energy: float
     decision_latency_ns: dict[str, int | None] | None
     """Quantiles of the decision latency, if it was measured."""

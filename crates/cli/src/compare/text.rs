@@ -151,6 +151,10 @@ fn columns(comparison: &Comparison, is_whole: bool) -> Vec<Column> {
     }
     columns.extend(["response", "resp. all"].map(plain));
     columns.extend(is_whole.then(|| plain("lateness p95")));
+    if plan.set.is_server() {
+        columns.extend(["shed", "wasted"].map(plain));
+        return columns;
+    }
     columns.push(plain("preempt/job"));
     columns.extend((plan.set.cores() > 1).then(|| plain("migr/job")));
     columns
@@ -176,6 +180,8 @@ fn cells(comparison: &Comparison, row: &ComparisonRow, columns: &[Column]) -> Ve
         (_, "response") => optional(metrics.art_completed()),
         (_, "resp. all") => optional(metrics.art_all()),
         (_, "lateness p95") => optional(metrics.lateness.quantile(0.95).map(|lateness| lateness as f64)),
+        (_, "shed") => table::count(metrics.shed),
+        (_, "wasted") => metrics.wasted_share().map_or("–".into(), percent),
         (_, "preempt/job") => per_job(metrics.preemptions),
         (_, "migr/job") => per_job(metrics.migrations),
         (_, "decision p50") => latency(0.5),

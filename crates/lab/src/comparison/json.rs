@@ -151,6 +151,10 @@ pub struct JsonRow<'a> {
     migrations: u64,
     decisions: u64,
     idle_ns: u64,
+    /// Jobs that left without ever having run. They are among the missed ones.
+    shed: u64,
+    /// Work done for jobs that missed their deadlines.
+    wasted_ns: u64,
     energy: f64,
     /// Counters of the scheduler itself, such as `shield_overrides` and `fallbacks`.
     #[serde(flatten)]
@@ -352,6 +356,8 @@ impl<'a> JsonRow<'a> {
             migrations: metrics.migrations,
             decisions: metrics.decisions,
             idle_ns: metrics.idle_ns.try_into().unwrap_or(u64::MAX),
+            shed: metrics.shed,
+            wasted_ns: metrics.wasted_ns.try_into().unwrap_or(u64::MAX),
             energy: metrics.energy,
             counters: row.counters.iter().copied().collect(),
             decision_latency_ns: row.latency.as_ref().map(JsonLatency::of),

@@ -51,7 +51,8 @@ const SPECS: [(&str, Applies); 26] = [
     ("hlfet", |_| true),
 ];
 
-/// Specs that take part on a server beside the others. Those that shed learn the lengths of requests from the ones that
+/// Specs that take part on a server ([`System::is_server`]) beside the others. What is begun there holds its core, and
+/// rules that begin nothing that may be late differ from those that can still give it up. Those that shed learn the lengths of requests from the ones that
 /// have left.
 const SERVER_SPECS: [&str; 6] = ["mh-edf:q=0.5", "edf-shed", "sjf-shed", "hrrn", "lifo", "reject-when-busy"];
 
@@ -80,12 +81,6 @@ pub(crate) fn decides_alone(system: &System) -> bool {
 
 fn has(system: &System, property: fn(&Task) -> bool) -> bool {
     system.tasks().iter().any(property)
-}
-
-/// Whether no job of the system is ever preempted, as requests of a server. What is begun then holds its core, and rules
-/// that begin nothing that may be late differ from those that can still give it up.
-pub(super) fn is_server(system: &System) -> bool {
-    system.tasks().iter().all(|task| task.preemption.is_never())
 }
 
 /// Whether jobs of the system are lists, which nobody knows beforehand.
@@ -154,7 +149,7 @@ impl Candidate {
     /// Returns the schedulers of the catalog that take part on a system.
     pub fn classical(system: &System) -> Vec<Candidate> {
         let general = SPECS.iter().filter(|(_, applies)| applies(system)).map(|(spec, _)| *spec);
-        let names = general.chain(SERVER_SPECS.into_iter().filter(|_| is_server(system)));
+        let names = general.chain(SERVER_SPECS.into_iter().filter(|_| system.is_server()));
         let accepts = |spec: &&str| build(spec).is_ok_and(|mut scheduler| scheduler.start(system).is_ok());
         names.filter(accepts).map(Candidate::Classical).collect()
     }

@@ -18,7 +18,7 @@ use temponet_sim::statistics::margin;
 use temponet_sim::{Outlook, ranking};
 use temponet_task::{Arrival, System, Task, TaskId, TaskSet, Time};
 
-use super::candidates::{Candidate, is_server};
+use super::candidates::Candidate;
 use super::contest::{Contestant, Course};
 use super::history::History;
 use super::race::{EVIDENCE, best};
@@ -51,7 +51,7 @@ pub(super) struct Schedule {
 impl Schedule {
     /// Begins anew, at the start of a run.
     pub fn begin(system: &System) -> Schedule {
-        let is_server = is_server(system);
+        let is_server = system.is_server();
         let first = if is_server { FIRST_REVIEW_OF_SERVER } else { FIRST_REVIEW };
         Schedule { due: first, distance: first, is_server }
     }
@@ -122,7 +122,7 @@ pub(super) fn review<'a>(history: &History, input: &Review<'a>) -> usize {
         rivals.filter_map(|(place, rival)| Some((place, run(rival, Some(&contestant))?.scores(goal, usize::MAX))));
     let mut scores: Vec<(usize, Vec<Vec<f64>>)> = scores.collect();
     let rivals = input.candidates.len().saturating_sub(1).max(1);
-    let margin = if is_server(input.known) { EVIDENCE } else { margin(followed.len(), CHANCE / rivals as f64) };
+    let margin = if input.known.is_server() { EVIDENCE } else { margin(followed.len(), CHANCE / rivals as f64) };
     scores.retain(|(_, own)| {
         let (difference, error) = ranking::difference(own, &followed, FIRST_MEASURE);
         error.is_some_and(|error| difference > margin * error && difference > 0.0)
@@ -145,7 +145,7 @@ fn course<'a>(history: &History, system: &'a System, is_shielded: bool) -> Optio
     let jobs = || lists.iter().flatten();
     let (first, last) = (jobs().map(|job| job.release).min()?, jobs().map(|job| job.release).max()?);
     let longest = jobs().map(|job| job.deadline.saturating_sub(job.release)).max()?;
-    let least = if is_server(system) { BLOCKS.1 } else { 0 };
+    let least = if system.is_server() { BLOCKS.1 } else { 0 };
     let blocks = ((last - first).0 / longest.0.max(1)).clamp(least, BLOCKS.0);
     let block = Time((last - first).0 / blocks.max(1));
     let listed = |(task, jobs): (&Task, &Vec<_>)| {

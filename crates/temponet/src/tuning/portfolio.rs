@@ -7,7 +7,7 @@ use temponet_sim::Outlook;
 use temponet_task::{Assignment, Event, MOST_LOOKED_AT, NotApplicable, Scheduler, System, SystemView};
 
 use super::cache::Choices;
-use super::candidates::{Candidate, before_evidence, is_listed, is_server, without_lists};
+use super::candidates::{Candidate, before_evidence, is_listed, without_lists};
 use super::choice::{Choice, TunedModel, Why};
 use super::history::History;
 use super::online::{Review, Schedule, present_tasks, review};
@@ -165,7 +165,7 @@ impl Portfolio {
     /// Lets the candidates of a server see the run from its start, if the choice is reviewed.
     fn watch_all(&mut self, system: &System) {
         self.watchers.clear();
-        if !self.reviews || !is_server(system) {
+        if !self.reviews || !system.is_server() {
             return;
         }
         for (place, candidate) in self.candidates.iter().enumerate() {

@@ -215,13 +215,24 @@ fn time_columns<'a>() -> Vec<RankedColumn<'a>> {
     ]
 }
 
-/// Preemptions, migrations and idle time.
+/// Preemptions, migrations and idle time; on a server, which has none of the first two, what was shed and wasted.
 fn overhead_columns(comparison: &Comparison) -> Vec<RankedColumn<'_>> {
     let plan = &comparison.plan;
-    let mut columns = vec![RankedColumn::minor("preempt / job", "preemptions per job", |row| {
-        per_job_cell(row, row.metrics.preemptions)
-    })];
-    if plan.set.cores() > 1 {
+    let is_server = plan.set.is_server();
+    let mut columns = match is_server {
+        true => vec![
+            RankedColumn::minor("shed", "jobs that never began", |row| {
+                HtmlCell::figure(grouped(row.metrics.shed), Some(row.metrics.shed as f64))
+            }),
+            RankedColumn::minor("wasted", "share of the work done that was for jobs that were late", |row| {
+                share_cell(row.metrics.wasted_share())
+            }),
+        ],
+        false => vec![RankedColumn::minor("preempt / job", "preemptions per job", |row| {
+            per_job_cell(row, row.metrics.preemptions)
+        })],
+    };
+    if plan.set.cores() > 1 && !is_server {
         columns.push(RankedColumn::minor("migr / job", "migrations per job", |row| {
             per_job_cell(row, row.metrics.migrations)
         }));
