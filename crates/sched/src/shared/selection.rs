@@ -22,6 +22,8 @@ impl<K: Ord + Copy> Selection<K> {
     /// Like [`Selection::select`], for keys that depend on the job id.
     pub fn select_by_id(&mut self, view: &SystemView<'_>, n: usize, key: impl Fn(JobId, &Job) -> K) -> &[JobId] {
         self.best.clear();
+        // If every job is wanted, as where jobs may not use every core, one sort takes less than to insert each.
+        let wants_all = n >= view.active.len();
         let mut held = 0;
         for (id, job) in view.ready() {
             if job.held {
@@ -29,6 +31,10 @@ impl<K: Ord + Copy> Selection<K> {
                 continue;
             }
             let entry = (key(id, job), job.tie(), id);
+            if wants_all {
+                self.best.push(entry);
+                continue;
+            }
             if self.best.len() == n {
                 if self.best.last().is_none_or(|worst| *worst < entry) {
                     continue;
@@ -37,6 +43,9 @@ impl<K: Ord + Copy> Selection<K> {
             }
             let at = self.best.partition_point(|better| *better < entry);
             self.best.insert(at, entry);
+        }
+        if wants_all {
+            self.best.sort_unstable();
         }
         self.best.truncate(n.saturating_sub(held));
         self.ids.clear();
@@ -47,5 +56,29 @@ impl<K: Ord + Copy> Selection<K> {
     /// Returns the key and tie-break of the last of the jobs just selected.
     pub fn worst(&self) -> Option<(K, Tie)> {
         self.best.last().map(|(key, tie, _)| (*key, *tie))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use temponet_task::{Task, TaskSet, Time};
+
+    use super::*;
+
+    /// All jobs are sorted at once, and fewer are inserted one by one: the order is the same.
+    #[test]
+    fn the_best_of_all_are_the_best() {
+        let task = |index: u64| Task::periodic(format!("t{index}"), Time(100), Time(1 + index * 37 % 11));
+        let system = TaskSet::new("set", (0..40).map(task).collect(), 1).system;
+        let mut jobs: Vec<Job> = system.task_ids().map(|id| Job::first(id, &system.tasks()[id])).collect();
+        jobs[3].held = true;
+        let active: Vec<JobId> = (0..40).rev().map(JobId).collect();
+        let view = SystemView::new(Time::ZERO, &system, &active, &jobs, &[None]);
+        let best = |n: usize| Selection::new().select(&view, n, |job| job.wcet).to_vec();
+        let all = best(40);
+        assert_eq!((all.len(), best(usize::MAX).len()), (39, 39), "one holds its core");
+        for n in 1..40 {
+            assert_eq!(best(n), all[..n - 1], "{n}");
+        }
     }
 }
