@@ -54,8 +54,7 @@ fn episode(
     edf.start(&set.system).map_err(|error| error.to_string())?;
     // Every job counts as 1, whatever the goal of its set.
     let reward = Reward { by_value: Some(false), ..Reward::default() };
-    let mut environment =
-        Environment::new(set, EnvironmentSettings { scale, seed, horizon, reward, fade: 1.0, tick: None });
+    let mut environment = Environment::new(set, EnvironmentSettings { scale, seed, horizon, reward, tick: None });
     let sizes: Vec<usize> = tokenizer.job_vocabularies().iter().map(|vocabulary| vocabulary.size).collect();
     let (mut observation, mut assignment) = (Observation::default(), Assignment::default());
     let (mut earned, mut decisions, mut ready) = (0.0, 0, Vec::new());

@@ -39,8 +39,6 @@ pub struct EnvironmentSettings {
     pub horizon: Time,
     /// Reward.
     pub reward: Reward,
-    /// Time in which the weight of a reward falls to 1/e, in units of the scale.
-    pub fade: f64,
     /// Period of additional decision points, the paper's tick; `None` leaves only those of the simulator.
     pub tick: Option<Time>,
 }
@@ -58,12 +56,17 @@ pub struct Environment {
 impl Environment {
     /// Starts a run and goes to its first decision point.
     pub fn new(set: Arc<TaskSet>, settings: EnvironmentSettings) -> Environment {
-        let EnvironmentSettings { scale, seed, horizon, reward, fade, tick } = settings;
-        let rewards = RewardAccumulator::new(reward, scale.unit, &set).fading_in(fade);
+        let EnvironmentSettings { scale, seed, horizon, reward, tick } = settings;
+        let rewards = RewardAccumulator::new(reward, scale.unit, &set);
         let engine = Engine::new(set, seed, horizon).without_histograms();
         let mut environment = Environment { engine, rewards, scale, tick, ending: None, migrations: 0 };
         environment.advance();
         environment
+    }
+
+    /// The same run for a learner to whom the weight of a reward falls to 1/e in `fade` units of the scale.
+    pub(crate) fn fading_in(self, fade: f64) -> Environment {
+        Environment { rewards: self.rewards.fading_in(fade), ..self }
     }
 
     /// Scale on which the network sees the set.

@@ -348,8 +348,8 @@ fn begin(episodes: &Episodes, seed: u64, episode: u64) -> Result<Begun, FleetErr
     }
     let environment = |seed: u64| {
         let (scale, reward) = (scale.clone(), episodes.reward);
-        let fade = -gamma.ln().recip();
-        Environment::new(set.clone(), EnvironmentSettings { scale, seed, horizon, reward, fade, tick })
+        let settings = EnvironmentSettings { scale, seed, horizon, reward, tick };
+        Environment::new(set.clone(), settings).fading_in(-gamma.ln().recip())
     };
     let planner = match episodes.planner {
         Some(settings) => {

@@ -179,8 +179,7 @@ fn the_slack_sensitive_reward_vanishes_on_quantized_slack() {
     observation.start(&set.system);
     let earned = |shape: RewardShape, edf: &mut dyn Scheduler, observation: &mut Observation| {
         let reward = Reward { shape, ..Reward::default() };
-        let settings =
-            EnvironmentSettings { scale: scale.clone(), seed: 1, horizon: ms(2_000), reward, fade: 1.0, tick: None };
+        let settings = EnvironmentSettings { scale: scale.clone(), seed: 1, horizon: ms(2_000), reward, tick: None };
         let mut environment = Environment::new(Arc::new(set.clone()), settings);
         let (mut total, mut real, mut quantized, mut assignment) = (0.0, 0.0, 0.0, Assignment::default());
         while environment.ending().is_none() {
