@@ -101,8 +101,9 @@ impl<T: Send + 'static> Builder<T> {
         self
     }
 
-    /// Sets what is told of requests that leave the queue unserved. It may use the dispatcher; no lock is held. Those
-    /// that [`Dispatcher::submit`] refuses are not among them.
+    /// Sets what is told of requests that leave the queue unserved. It may use the dispatcher, for no lock is held, and
+    /// should not panic: it runs in whatever call made them leave. Those that [`Dispatcher::submit`] refuses are not
+    /// among them.
     pub fn on_shed(mut self, listener: impl Fn(Shed<T>) + Send + Sync + 'static) -> Builder<T> {
         self.setup.on_shed = Some(Box::new(listener));
         self

@@ -13,7 +13,7 @@ use crate::Policy;
 use crate::estimator::Length;
 use crate::policy::MOST_CANDIDATES;
 use crate::queue::{Leaving, Queue, Waiting};
-use crate::sketch::Sketch;
+use crate::sketch::{Sketch, UNIT};
 
 /// Number of requests after which one that was met counts for 1/e.
 const MEMORY: f64 = 200.0;
@@ -27,8 +27,6 @@ const FIRST_REVIEW: u64 = 100;
 const MARGIN: f64 = 0.02;
 /// The most requests that wait in a shadow, for each worker. One that waits behind more is seldom in time.
 const MOST_WAITING: usize = 64;
-/// Length that stands for 1 among the ratios of lengths to predictions.
-const UNIT: f64 = (1u64 << 22) as f64;
 
 /// Another rule is followed. As text it is a line for a log.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,7 +7,7 @@
 //! either side of it: it moves the weights by the share of such lengths that go beyond it, as far as others tell (as in
 //! Portnoy, 2003).
 
-use crate::sketch::Sketch;
+use crate::sketch::{Sketch, UNIT};
 
 /// Length of the first step, in logarithms.
 const STEP: f64 = 0.5;
@@ -17,9 +17,6 @@ const MOST_STEPS: f64 = 4096.0;
 const FARTHEST: f64 = 4.0;
 /// Lengths for each weight that have to be seen before anything is predicted.
 const LENGTHS_PER_WEIGHT: f64 = 8.0;
-
-/// Length that stands for 1 among the ratios of lengths to predictions.
-const UNIT: f64 = (1u64 << 22) as f64;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Regressor {

@@ -6,6 +6,8 @@
 //! the crate `sketches-ddsketch`, whose counts cannot be read. Old counts fade: at [`MOST`] they are halved, so lengths
 //! may drift.
 
+/// Length that stands for 1 in a sketch of ratios.
+pub(crate) const UNIT: f64 = (1u64 << 22) as f64;
 /// Number of classes to a doubling.
 const PER_DOUBLING: f64 = 16.0;
 /// Number of classes: up to 2^44 ns, about five hours.

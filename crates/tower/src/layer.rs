@@ -13,9 +13,10 @@ use crate::DispatchService;
 type Describe = dyn Fn(&Parts, Request) -> Request + Send + Sync;
 
 /// What all services of a layer share.
+#[derive(Clone)]
 pub(crate) struct Settings {
     pub default_due: Option<Duration>,
-    pub describe: Option<Box<Describe>>,
+    pub describe: Option<Arc<Describe>>,
     pub has_back_pressure: bool,
 }
 
@@ -46,7 +47,7 @@ impl DispatchLayer {
     /// Sets what says more of a request: its estimate, class, value and features, or another due time. It gets the
     /// request with the due time that its headers state.
     pub fn describe(self, describe: impl Fn(&Parts, Request) -> Request + Send + Sync + 'static) -> DispatchLayer {
-        self.with(|settings| settings.describe = Some(Box::new(describe)))
+        self.with(|settings| settings.describe = Some(Arc::new(describe)))
     }
 
     /// Sets whether services are not ready while the queue is full; off by default, so that they always are, and
@@ -61,11 +62,9 @@ impl DispatchLayer {
         Handle { gate: self.gate.clone() }
     }
 
-    fn with(self, change: impl FnOnce(&mut Settings)) -> DispatchLayer {
-        let DispatchLayer { gate, settings } = self;
-        let mut settings = Arc::into_inner(settings).unwrap_or_else(|| panic!("a layer is set up before it is cloned"));
-        change(&mut settings);
-        DispatchLayer { gate, settings: Arc::new(settings) }
+    fn with(mut self, change: impl FnOnce(&mut Settings)) -> DispatchLayer {
+        change(Arc::make_mut(&mut self.settings));
+        self
     }
 }
 
