@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::handles::{Desk, End};
 use crate::queue::{NEVER, Place};
-use crate::state::{Effects, Entry, Started, State};
+use crate::state::{Effects, Started, State};
 use crate::sync::Mutex;
 use crate::timer::{self, Alarm};
 use crate::waiters::block_on;
@@ -109,8 +109,11 @@ impl<T: Send + 'static> Dispatcher<T> {
 
     /// Returns the next request to serve, if there is one and a worker is free for it.
     pub fn try_next(&self) -> Option<(T, Running)> {
-        let started = self.shared.with(|state, effects| state.start(effects))?;
-        Some(self.shared.running(started))
+        let (started, effects) = self.shared.locked(|state, effects| state.start(effects));
+        // From here on the request has an owner, whatever listeners do.
+        let running = started.map(|started| self.shared.running(started));
+        self.shared.carry_out(effects);
+        running
     }
 
     /// Lets due times take effect by now. Only needed where there is no timer. Returns how long it is until the next one.
@@ -191,11 +194,11 @@ impl<T> Shared<T> {
         wake.into_iter().for_each(|waker| waker.wake());
         cancelled.into_iter().for_each(|(notice, reason)| notice.tell_cancelled(reason));
         told.into_iter().for_each(|(notice, outcome)| notice.tell_outcome(outcome));
-        for (waiting, reason) in leaving {
-            let Entry { payload, notice, .. } = waiting.content;
-            notice.tell_outcome(Outcome::Shed(reason));
-            if let Some(listener) = &self.on_shed {
-                listener(Shed { reason, retry_after, payload });
+        // Everybody is told before a listener is called, which may panic.
+        leaving.iter().for_each(|(waiting, reason)| waiting.content.notice.tell_outcome(Outcome::Shed(*reason)));
+        if let Some(listener) = &self.on_shed {
+            for (waiting, reason) in leaving {
+                listener(Shed { reason, retry_after, payload: waiting.content.payload });
             }
         }
         if let (Some(listener), Some(switch)) = (&self.on_switch, switch) {
@@ -249,7 +252,7 @@ impl<T: Send + 'static> Future for Next<T> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let Next { shared, waiter } = &mut *self;
         let waker = context.waker().clone();
-        let found = shared.with(|state, effects| {
+        let (found, effects) = shared.locked(|state, effects| {
             let started = state.start(effects);
             if started.is_some() || state.is_closed {
                 effects.unused = state.idle.remove(waiter.take());
@@ -258,7 +261,9 @@ impl<T: Send + 'static> Future for Next<T> {
             effects.unused = state.idle.register(waiter, waker);
             Poll::Pending
         });
-        found.map(|started| started.map(|started| shared.running(started)))
+        let found = found.map(|started| started.map(|started| shared.running(started)));
+        shared.carry_out(effects);
+        found
     }
 }
 

@@ -165,10 +165,11 @@ impl Drop for Enter {
         let found = std::mem::replace(&mut *self.seat.lock(), Waits::Left);
         match found {
             Waits::Waiting(..) => {
-                drop(found);
+                // The request leaves the queue before its place there is free for another one.
                 if let Some(ticket) = &self.ticket {
                     ticket.cancel();
                 }
+                drop(found);
             }
             Waits::Granted(running) => {
                 running.give_up();

@@ -53,6 +53,8 @@ struct Moments {
 
 impl Moments {
     fn add(&mut self, value: f64) {
+        // Squares of what is greater would not be finite, and would stay so.
+        let value = value.clamp(-1e100, 1e100);
         self.count = (self.count + 1.0).min(MOST_STEPS);
         let off = value - self.mean;
         self.mean += off / self.count;

@@ -87,7 +87,7 @@ impl Estimate {
 
     /// Returns the median in nanoseconds and the standard deviation of the logarithm, or none if that is no length.
     pub(crate) fn parameters(self) -> Option<(f64, f64)> {
-        let is_length = |seconds: f64| seconds.is_finite() && seconds > 0.0;
+        let is_length = |seconds: f64| seconds > 0.0 && seconds < LONGEST;
         if !is_length(self.median) {
             return None;
         }
@@ -101,6 +101,9 @@ impl From<Duration> for Estimate {
         Estimate::seconds(median.as_secs_f64())
     }
 }
+
+/// Longest length that is believed: a century, in seconds.
+const LONGEST: f64 = 3.2e9;
 
 /// Number of standard deviations from the median to the ninth decile of a normal distribution.
 const NINTH_DECILE: f64 = 1.281_551_565_544_600_4;

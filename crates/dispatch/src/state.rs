@@ -183,7 +183,7 @@ impl<T> State<T> {
         let (seq, now) = (self.next_seq, self.now);
         self.next_seq += 1;
         self.stats.submitted += 1;
-        let value = if value.is_finite() && value > 0.0 { value } else { 1.0 };
+        let value = if value.is_finite() && value > 0.0 { value.min(1e100) } else { 1.0 };
         if let Some(guard) = &mut self.guard {
             // The median, and the quantiles of the rules; most of them are the same.
             let mut quantiles = [Length::Unknown; MOST_CANDIDATES + 1];
@@ -261,6 +261,10 @@ impl<T> State<T> {
         }
         if let Some(guard) = &mut self.guard {
             guard.leave(seq, self.now, Some(executed), end == End::Finished);
+        }
+        if end != End::Finished {
+            // Work that was handed on, to another thread or task, watches the token.
+            effects.cancelled.push((run.notice.clone(), Reason::Cancelled));
         }
         self.stats.count(outcome);
         effects.told.push((run.notice, outcome));

@@ -1,5 +1,6 @@
 //! A thread that lets due times pass without anybody's call. It sleeps until the next one.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::Instant;
 
@@ -57,7 +58,8 @@ pub(crate) fn start<S: Send + Sync + 'static>(alarm: Arc<Alarm>, whom: Weak<S>, 
     let run = move || {
         while alarm.wait() {
             match whom.upgrade() {
-                Some(whom) => tick(&whom),
+                // A listener that panics is its own misfortune: due times go on.
+                Some(whom) => drop(catch_unwind(AssertUnwindSafe(|| tick(&whom)))),
                 None => return,
             }
         }

@@ -230,3 +230,58 @@ fn the_greatest_numbers_do_no_harm() {
         assert_eq!(stats.submitted, left + stats.queued + stats.running);
     }
 }
+
+#[test]
+fn work_that_was_handed_on_learns_that_its_request_has_gone() {
+    let (builder, _) = simulated(Policy::Fcfs);
+    let dispatcher = builder.workers(3).build().unwrap();
+    let tickets: Vec<_> = (0..3).map(|k| dispatcher.submit(Request::new(), k).unwrap()).collect();
+    let mut running: Vec<_> = (0..3).map(|_| dispatcher.try_next().unwrap().1).collect();
+    let tokens: Vec<_> = running.iter().map(|running| running.token().clone()).collect();
+    let (finished, given_up, dropped) = (running.pop().unwrap(), running.pop().unwrap(), running.pop().unwrap());
+    finished.finish();
+    given_up.give_up();
+    drop(dropped);
+    assert_eq!(tokens.iter().map(|token| token.is_cancelled()).collect::<Vec<_>>(), [true, true, false]);
+    assert_eq!(tickets.iter().filter(|ticket| ticket.outcome() == Some(Outcome::Failed)).count(), 1);
+}
+
+#[test]
+fn a_listener_that_panics_costs_no_worker_and_no_answer() {
+    let (builder, clock) = simulated(Policy::Fcfs);
+    let dispatcher = builder.on_shed(|_| panic!("listener")).build().unwrap();
+    let late = [1, 2].map(|ms| dispatcher.submit(due(&clock, ms), 0).unwrap());
+    let last = dispatcher.submit(due(&clock, 100), 9).unwrap();
+    clock.advance(5 * MS);
+    // Two are shed and the third one is started by the same call.
+    assert!(catch_unwind(AssertUnwindSafe(|| dispatcher.try_next())).is_err());
+    assert_eq!(late.map(|ticket| ticket.outcome()), [Some(Outcome::Shed(Reason::Late)); 2]);
+    assert_eq!(last.outcome(), Some(Outcome::Failed), "its worker has gone");
+    dispatcher.submit(due(&clock, 100), 10).unwrap();
+    assert_eq!(dispatcher.try_next().map(|(payload, _)| payload), Some(10), "the place is free");
+}
+
+#[test]
+fn numbers_beyond_all_bounds_are_no_lengths_and_spoil_nothing() {
+    let (builder, clock) = simulated(Policy::SjfShed { q: 0.5 });
+    let dispatcher = builder.estimator(Estimator::Regressor { features: 1 }).build().unwrap();
+    let serve = |request: Request, ms: u32| {
+        let ticket = dispatcher.submit(request, 0).unwrap();
+        let (_, running) = dispatcher.try_next().unwrap();
+        clock.advance(ms * MS);
+        running.finish();
+        ticket.wait()
+    };
+    for far in [1e300, f64::MAX] {
+        serve(Request::new().estimate(Estimate::seconds(far)).features([far]).value(far), 10);
+    }
+    let stated = |request: Request, ms: u32| request.estimate(Estimate::from(ms * MS)).features([1.0]);
+    for ms in [10, 100].into_iter().cycle().take(600) {
+        serve(stated(Request::new(), ms), ms);
+    }
+    // Of what is due in 40 ms, what says that it is short is served, and what says that it is long is not.
+    assert_eq!(serve(stated(due(&clock, 40), 10), 10), Outcome::Met);
+    let long = || dispatcher.submit(stated(due(&clock, 40), 100), 0);
+    let shed = (0..10).filter(|_| long().is_err_and(|shed| shed.reason == Reason::PredictedLate));
+    assert!(shed.count() >= 8, "what is stated still counts");
+}

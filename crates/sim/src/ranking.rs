@@ -156,17 +156,19 @@ pub fn edge_at(goal: &Goal, a: &Scores, b: &Scores, place: usize, units: Option<
 /// uncertain losses, of comparisons and of tuning.
 ///
 /// - A loss that is no chance is never outweighed.
-/// - Of critical jobs, what may still be lost must be [`NEGLIGIBLE`], or less than what is won for certain, if those
-///   are critical jobs, too. Each is a share of its own level. What is not critical does not count against them.
+/// - Of critical jobs, what may still be lost must be [`NEGLIGIBLE`]. Where a loss is not even likely, beyond half of
+///   its interval, it may also be less than what is won for certain, if those are critical jobs, too; each is a share of
+///   its own level. What is not critical does not count against them.
 /// - Any other loss that may be chance is passed over.
 pub fn outweighs(lead: &Edge, doubt: &Edge) -> bool {
     let (lead, doubt) = if lead.difference < 0.0 { (lead.reversed(), doubt.reversed()) } else { (*lead, *doubt) };
     if doubt.difference < 0.0 && !doubt.may_be_chance() {
         return false;
     }
+    let is_likely = doubt.difference < -0.5 * doubt.interval.unwrap_or(0.0);
     let is_critical = |edge: &Edge| matches!(edge.measure, Measure::Critical(_));
     let certain = lead.difference - lead.margin.unwrap_or(0.0);
-    let is_won_more = is_critical(&lead) && certain > doubt.possible_loss();
+    let is_won_more = !is_likely && is_critical(&lead) && certain > doubt.possible_loss();
     !is_critical(&doubt) || doubt.possible_loss() <= NEGLIGIBLE || is_won_more
 }
 
@@ -264,8 +266,13 @@ mod tests {
         let levels = Goal::new(&[Aim::Critical], &[2, 1]);
         let (small, large) = (doubted(&levels, 0.01, 0.3), doubted(&levels, 0.01, 0.003));
         assert!(small.0.may_be_chance() && (small.0.possible_loss() - 0.005).abs() < 0.001, "{small:?}");
-        assert!(outweighs(&small.1, &small.0), "a certain 30 points of level 1 against at most 0.5 of level 2");
-        assert!(!outweighs(&large.1, &large.0), "less is won than may be lost");
+        assert!(!outweighs(&small.1, &small.0), "a likely loss of the higher level, whatever is won below it");
+        let open = Edge { difference: -0.001, ..small.0 };
+        assert!(
+            open.possible_loss() > NEGLIGIBLE && outweighs(&small.1, &open),
+            "a certain 30 points against an open 0.4"
+        );
+        assert!(!outweighs(&large.1, &open), "less is won than may be lost");
         let then_jobs = Goal::new(&[Aim::Critical, Aim::Met], &[1]);
         let (doubt, lead) = doubted(&then_jobs, 0.01, 0.3);
         assert!(!outweighs(&lead, &doubt), "what is not critical does not count against critical jobs");

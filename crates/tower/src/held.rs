@@ -118,7 +118,8 @@ where
             },
         };
         match &frame {
-            Some(Ok(_)) if !body.is_end_stream() => {}
+            // Nothing comes after trailers, and nobody asks again.
+            Some(Ok(frame)) if !body.is_end_stream() && !frame.is_trailers() => {}
             Some(Err(_)) => held.take().into_iter().for_each(Held::fail),
             _ => self.finish(),
         }

@@ -132,8 +132,9 @@ enum State<S: Service<Request<B>>, B> {
         request: Request<B>,
     },
     Served {
-        held: Held,
+        /// Dropped before its permit is free.
         response: Pin<Box<S::Future>>,
+        held: Held,
     },
 }
 
