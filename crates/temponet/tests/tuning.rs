@@ -288,7 +288,7 @@ fn listed_jobs_do_not_leak_before_their_release() {
 fn requests() -> TaskSet {
     let job = |number: u64| {
         let (release, length) = (ms(10 * number), if number % 4 == 3 { 80 } else { 15 });
-        let deadline = release + ms(if number % 3 == 0 { 200 } else { 60 });
+        let deadline = release + ms(if number.is_multiple_of(3) { 200 } else { 60 });
         ListedJob::new(release, deadline, ms(length)).with_wcet(ms(90)).with_bcet(ms(1))
     };
     let jobs = Arrival::Listed((0..1_500).map(job).collect());
