@@ -8,15 +8,18 @@ use thiserror::Error;
 use crate::dispatcher::{Dispatcher, Setup};
 use crate::{Clock, Estimator, Policy, Shed, Switch, SystemClock};
 
+/// The most workers, and the most requests that wait: their numbers are products with times of 64 bits.
+const MOST: usize = u32::MAX as usize - 1;
+
 /// Settings that no dispatcher can have.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// There is nobody to serve a request.
-    #[error("a dispatcher needs at least one worker")]
-    Workers,
+    /// No number of workers.
+    #[error("a dispatcher has from 1 to {most} workers, not {0}", most = MOST)]
+    Workers(usize),
     /// No queue has this capacity.
-    #[error("a capacity is from 1 to {most} requests, not {0}", most = u32::MAX - 1)]
+    #[error("a capacity is from 1 to {most} requests, not {0}", most = MOST)]
     Capacity(usize),
     /// No share.
     #[error("a quantile lies between 0 and 1, not at {0}")]
@@ -87,7 +90,8 @@ impl<T: Send + 'static> Builder<T> {
         self
     }
 
-    /// Sets another clock. There is then no timer unless it is asked for.
+    /// Sets another clock. There is then no timer unless it is asked for: a timer sleeps in the system's time, so it
+    /// is late where this clock jumps ahead.
     pub fn clock(mut self, clock: impl Clock) -> Builder<T> {
         self.setup.clock = Arc::new(clock);
         self.is_simulated = true;
@@ -102,8 +106,8 @@ impl<T: Send + 'static> Builder<T> {
     }
 
     /// Sets what is told of requests that leave the queue unserved. It may use the dispatcher, for no lock is held, and
-    /// should not panic: it runs in whatever call made them leave. Those that [`Dispatcher::submit`] refuses are not
-    /// among them.
+    /// should not panic: it runs in whatever call made them leave. It must not wait for [`Dispatcher::drained`], which
+    /// waits for it. Those that [`Dispatcher::submit`] refuses are not among them.
     pub fn on_shed(mut self, listener: impl Fn(Shed<T>) + Send + Sync + 'static) -> Builder<T> {
         self.setup.on_shed = Some(Box::new(listener));
         self
@@ -115,16 +119,22 @@ impl<T: Send + 'static> Builder<T> {
         self
     }
 
-    pub(crate) fn capacity_so_far(&self) -> usize {
-        self.setup.capacity
+    /// Returns the number of places of those who would rather wait than be refused, and whether one is taken until its
+    /// request has been served; else until it begins.
+    pub(crate) fn places(&self) -> (usize, bool) {
+        let Setup { workers, capacity, .. } = self.setup;
+        match self.setup.policy {
+            Policy::RejectWhenBusy { queue } => (workers.saturating_add(queue.min(capacity)), true),
+            _ => (capacity, false),
+        }
     }
 
     /// Creates the dispatcher.
     pub fn build(mut self) -> Result<Dispatcher<T>, BuildError> {
-        if self.setup.workers == 0 {
-            return Err(BuildError::Workers);
+        if !(1..=MOST).contains(&self.setup.workers) {
+            return Err(BuildError::Workers(self.setup.workers));
         }
-        if self.setup.capacity == 0 || self.setup.capacity >= u32::MAX as usize {
+        if !(1..=MOST).contains(&self.setup.capacity) {
             return Err(BuildError::Capacity(self.setup.capacity));
         }
         self.setup.origin = self.setup.clock.now();

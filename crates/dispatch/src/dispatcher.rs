@@ -34,15 +34,25 @@ pub(crate) struct Setup<T> {
     pub origin: Instant,
 }
 
-/// Queue of requests between those who submit and those who serve them. Clones are the same dispatcher. `T` is what
-/// comes with a request: a job, a channel for the answer.
+/// Queue of requests between those who submit and those who serve them. Clones are the same dispatcher; when the last
+/// one is dropped it is shut down. `T` is what comes with a request: a job, a channel for the answer.
 pub struct Dispatcher<T> {
     shared: Arc<Shared<T>>,
+    _last: Arc<Last<T>>,
 }
 
 impl<T> Clone for Dispatcher<T> {
     fn clone(&self) -> Dispatcher<T> {
-        Dispatcher { shared: self.shared.clone() }
+        Dispatcher { shared: self.shared.clone(), _last: self._last.clone() }
+    }
+}
+
+/// Goes with the last clone of a dispatcher: nobody could serve what waits then.
+struct Last<T>(Arc<Shared<T>>);
+
+impl<T> Drop for Last<T> {
+    fn drop(&mut self) {
+        self.0.with(|state, effects| state.shut_down(effects));
     }
 }
 
@@ -68,9 +78,10 @@ impl<T: Send + 'static> Dispatcher<T> {
         let alarm = has_timer.then(Arc::<Alarm>::default);
         let shared = Arc::new(Shared { clock, origin, cancels, on_shed, on_switch, alarm, state });
         if let Some(alarm) = &shared.alarm {
-            timer::start(alarm.clone(), Arc::downgrade(&shared), |shared: &Shared<T>| shared.with(|_, _| ()))?;
+            let (clock, whom) = (shared.clock.clone(), Arc::downgrade(&shared));
+            timer::start(alarm.clone(), clock, whom, |shared: &Shared<T>| shared.with(|_, _| ()))?;
         }
-        Ok(Dispatcher { shared })
+        Ok(Dispatcher { _last: Arc::new(Last(shared.clone())), shared })
     }
 
     /// Takes a request in, or refuses it with the reason. Never waits.
@@ -129,7 +140,7 @@ impl<T: Send + 'static> Dispatcher<T> {
         self.shared.with(|state, effects| state.shut_down(effects));
     }
 
-    /// Waits until the dispatcher is shut down and no request runs any more.
+    /// Waits until the dispatcher is shut down, no request runs any more, and the listener has been told of all that left.
     pub fn drained(&self) -> Drained<T> {
         Drained { shared: self.shared.clone(), waiter: None }
     }
@@ -176,6 +187,8 @@ impl<T> Shared<T> {
         state.advance(now, &mut effects);
         let result = change(&mut state, &mut effects);
         state.settle(&mut effects);
+        effects.listener_waits = self.on_shed.is_some() && !effects.leaving.is_empty();
+        state.listeners += usize::from(effects.listener_waits);
         drop(state);
         (result, effects)
     }
@@ -187,7 +200,10 @@ impl<T> Shared<T> {
     }
 
     fn carry_out(&self, effects: Effects<T>) {
-        let Effects { leaving, told, cancelled, wake, unused: _unused, switch, retry_after, alarm } = effects;
+        let Effects { leaving, told, cancelled, wake, unused: _unused, switch, retry_after, alarm, listener_waits } =
+            effects;
+        // Also if the listener panics.
+        let _called = listener_waits.then(|| Called(self));
         if let (Some(alarm), Some(at)) = (&self.alarm, alarm) {
             alarm.set(self.instant(at));
         }
@@ -207,13 +223,24 @@ impl<T> Shared<T> {
     }
 }
 
+/// Dropped once the listener has been called for all that left with one change of the state.
+struct Called<'a, T>(&'a Shared<T>);
+
+impl<T> Drop for Called<'_, T> {
+    fn drop(&mut self) {
+        // No time passes here: more would leave, and the listener be called while it may be panicking.
+        let wakers = self.0.state.lock().unwrap_or_else(PoisonError::into_inner).listener_returns();
+        wakers.into_iter().for_each(|waker| waker.wake());
+    }
+}
+
 impl<T: Send + 'static> Shared<T> {
     fn running(self: &Arc<Self>, started: Started<T>) -> (T, Running) {
         let Started { place, due, waited, class, notice, payload } = started;
-        let due = (self.cancels && due != NEVER).then(|| self.instant(due));
-        let token = Token { notice, clock: self.clock.clone(), due };
+        let due = (due != NEVER).then(|| self.instant(due));
+        let token = Token { notice, clock: self.clock.clone(), due: due.filter(|_| self.cancels) };
         let waited = Duration::from_nanos(waited);
-        (payload, Running { desk: self.clone(), place, class, waited, token, has_ended: false })
+        (payload, Running { desk: self.clone(), place, class, waited, due, token, has_ended: false })
     }
 }
 

@@ -71,7 +71,6 @@ pub(crate) struct Lengths {
     /// Requests of all classes; stands in for a class of which none has finished.
     all: Class,
     regressor: Option<Regressor>,
-    refused: u32,
 }
 
 /// Lengths of one class.
@@ -80,11 +79,13 @@ struct Class {
     /// Its quantiles, as far as they are up to date.
     quantiles: Vec<Option<u64>>,
     is_current: bool,
+    /// Number of requests that were refused, or let through, because learned lengths say that they would be late.
+    refused: u32,
 }
 
 impl Class {
     fn new() -> Class {
-        Class { sketch: Sketch::new(), quantiles: Vec::new(), is_current: false }
+        Class { sketch: Sketch::new(), quantiles: Vec::new(), is_current: false, refused: 0 }
     }
 
     fn add(&mut self, length: u64, is_complete: bool) {
@@ -109,7 +110,7 @@ impl Lengths {
             Estimator::Given | Estimator::Class => None,
         };
         let quantiles = shares.iter().map(|share| (*share, LogNormal::deviations_at(*share))).collect();
-        Lengths { kind, quantiles, classes: HashMap::new(), all: Class::new(), regressor, refused: 0 }
+        Lengths { kind, quantiles, classes: HashMap::new(), all: Class::new(), regressor }
     }
 
     /// Returns the length of a request at the quantile with this place.
@@ -148,8 +149,10 @@ impl Lengths {
     pub fn length_of_arrival(&mut self, facts: &Facts, quantile: usize, left: u64) -> Length {
         match self.length(facts, quantile) {
             Length::Learned(length) if length > left => {
-                self.refused += 1;
-                if self.refused.is_multiple_of(PROBES) { Length::Probe } else { Length::Learned(length) }
+                // A class of which none has left counts with all others.
+                let class = self.classes.get_mut(&facts.class).unwrap_or(&mut self.all);
+                class.refused = class.refused.wrapping_add(1);
+                if class.refused.is_multiple_of(PROBES) { Length::Probe } else { Length::Learned(length) }
             }
             length => length,
         }

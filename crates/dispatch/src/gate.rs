@@ -34,8 +34,8 @@ pub struct Gate {
 pub struct Seat(Arc<Mutex<Waits>>);
 
 enum Waits {
-    Waiting(Option<Waker>, #[expect(dead_code, reason = "gives its place back when it is dropped")] Option<Place>),
-    Granted(Running),
+    Waiting(Option<Waker>, Option<Place>),
+    Granted(Running, Option<Place>),
     Shed(Reason, Duration),
     /// Whoever waited has got the answer, or has gone.
     Left,
@@ -46,17 +46,28 @@ impl Seat {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells the outcome. Returns it if nobody waits for it.
-    fn tell(&self, outcome: Waits) -> Option<Waits> {
+    /// Tells why the request is not served.
+    fn shed(&self, reason: Reason, retry_after: Duration) {
         let mut waits = self.lock();
-        if !matches!(*waits, Waits::Waiting(..)) {
-            return Some(outcome);
-        }
-        let before = std::mem::replace(&mut *waits, outcome);
+        let Waits::Waiting(waker, place) = &mut *waits else { return };
+        let (waker, place) = (waker.take(), place.take());
+        *waits = Waits::Shed(reason, retry_after);
         drop(waits);
-        if let Waits::Waiting(Some(waker), _) = before {
-            waker.wake();
-        }
+        // The place is free before whoever waited is told.
+        drop(place);
+        waker.into_iter().for_each(Waker::wake);
+    }
+
+    /// Gives a permit, and keeps its place taken if `keeps_place`. Returns it if nobody waits for it.
+    fn grant(&self, running: Running, keeps_place: bool) -> Option<Running> {
+        let mut waits = self.lock();
+        let Waits::Waiting(waker, place) = &mut *waits else { return Some(running) };
+        let (waker, place) = (waker.take(), place.take());
+        let (kept, free) = if keeps_place { (place, None) } else { (None, place) };
+        *waits = Waits::Granted(running, kept);
+        drop(waits);
+        drop(free);
+        waker.into_iter().for_each(Waker::wake);
         None
     }
 }
@@ -65,10 +76,10 @@ impl Gate {
     /// Creates a gate with the settings of a dispatcher. Its listener to shed requests is not used: whoever waits is
     /// told.
     pub fn new(settings: Builder<Seat>) -> Result<Gate, BuildError> {
-        let told = |shed: Shed<Seat>| _ = shed.payload.tell(Waits::Shed(shed.reason, shed.retry_after));
-        let capacity = settings.capacity_so_far();
+        let told = |shed: Shed<Seat>| shed.payload.shed(shed.reason, shed.retry_after);
+        let (free, is_kept) = settings.places();
         let dispatcher = settings.on_shed(told).build()?;
-        let room = Arc::new(Room { state: Mutex::new(RoomState { free: capacity, waiters: Waiters::default() }) });
+        let room = Arc::new(Room { is_kept, state: Mutex::new(RoomState { free, waiters: Waiters::default() }) });
         Ok(Gate { dispatcher, room })
     }
 
@@ -87,7 +98,7 @@ impl Gate {
         let ticket = match self.dispatcher.submit(request, Seat(seat.0.clone())) {
             Ok(ticket) => Some(ticket),
             Err(shed) => {
-                seat.tell(Waits::Shed(shed.reason, shed.retry_after));
+                seat.shed(shed.reason, shed.retry_after);
                 None
             }
         };
@@ -96,7 +107,9 @@ impl Gate {
     }
 
     /// Waits for room in the queue, for those who would rather wait than be refused. A place is taken until its request
-    /// leaves the queue. The queue is never full for requests with places if all have one.
+    /// leaves the queue, under [`Policy::RejectWhenBusy`](crate::Policy::RejectWhenBusy) until it has been served. There is
+    /// always room for requests with places if all have one. [`Policy::Guarded`](crate::Policy::Guarded) counts places
+    /// as the other rules do: where it follows `RejectWhenBusy`, that rule refuses some of them.
     pub fn reserve(&self) -> Reserve {
         Reserve { room: self.room.clone(), waiter: None }
     }
@@ -114,10 +127,9 @@ impl Gate {
     /// Gives permits to those who are next.
     fn hand_out(&self) {
         while let Some((seat, running)) = self.dispatcher.try_next() {
-            if let Some(Waits::Granted(running)) = seat.tell(Waits::Granted(running)) {
-                // Whoever waited has just gone.
-                running.give_up();
-            }
+            // Whoever waited may have just gone.
+            let unseen = seat.grant(running, self.room.is_kept);
+            unseen.into_iter().for_each(|running| running.hand_back(Reason::Cancelled));
         }
     }
 }
@@ -153,7 +165,16 @@ impl Future for Enter {
         let found = std::mem::replace(&mut *waits, Waits::Left);
         drop(waits);
         match found {
-            Waits::Granted(running) => Poll::Ready(Ok(Permit { gate: self.gate.clone(), running: Some(running) })),
+            // Its due time came after the permit, and before whoever waits for it was awake.
+            Waits::Granted(running, _place) if running.is_late() => {
+                running.hand_back(Reason::Late);
+                self.gate.hand_out();
+                let retry_after = Duration::ZERO;
+                Poll::Ready(Err(Shed { reason: Reason::Late, retry_after, payload: () }))
+            }
+            Waits::Granted(running, place) => {
+                Poll::Ready(Ok(Permit { gate: self.gate.clone(), running: Some(running), _place: place }))
+            }
             Waits::Shed(reason, retry_after) => Poll::Ready(Err(Shed { reason, retry_after, payload: () })),
             Waits::Waiting(..) | Waits::Left => panic!("polled after it was ready"),
         }
@@ -171,8 +192,8 @@ impl Drop for Enter {
                 }
                 drop(found);
             }
-            Waits::Granted(running) => {
-                running.give_up();
+            Waits::Granted(running, _place) => {
+                running.hand_back(Reason::Cancelled);
                 self.gate.hand_out();
             }
             Waits::Shed(..) | Waits::Left => {}
@@ -185,6 +206,8 @@ impl Drop for Enter {
 pub struct Permit {
     gate: Gate,
     running: Option<Running>,
+    /// Free once the request has left.
+    _place: Option<Place>,
 }
 
 impl Permit {
@@ -218,6 +241,8 @@ impl Drop for Permit {
 
 /// Places in the queue.
 struct Room {
+    /// Whether a place is taken until its request has been served.
+    is_kept: bool,
     state: Mutex<RoomState>,
 }
 

@@ -61,6 +61,12 @@ pub(crate) struct Guard {
     first: u64,
     /// Ratios of lengths to predictions.
     ratios: Sketch,
+    workers: usize,
+    /// Time of the last arrival, and mean time between two of late.
+    last_arrival: u64,
+    gap: f64,
+    /// The longest that a request has been served.
+    longest: u64,
     entered: u64,
     /// Number of entered requests at which rules are compared again.
     next_review: u64,
@@ -108,6 +114,10 @@ impl Guard {
             pending: VecDeque::new(),
             first: 0,
             ratios: Sketch::new(),
+            workers,
+            last_arrival: 0,
+            gap: 0.0,
+            longest: 0,
             entered: 0,
             next_review: FIRST_REVIEW,
         }
@@ -115,6 +125,11 @@ impl Guard {
 
     /// A request arrives; its number is one more than that of the one before.
     pub fn arrive(&mut self, now: u64, due: u64, value: f64, lengths: [Length; MOST_CANDIDATES], median: Length) {
+        let seen = (self.first + self.pending.len() as u64) as f64;
+        if seen > 0.0 {
+            self.gap += (now.saturating_sub(self.last_arrival) as f64 - self.gap) / seen.min(MEMORY);
+        }
+        self.last_arrival = now;
         self.pending.push_back(Pending { arrival: now, due, value, lengths, median, start: None, length: None });
         while self.pending.len() > MOST_PENDING {
             self.enter(now);
@@ -129,6 +144,7 @@ impl Guard {
 
     /// A request leaves after this much work, `None` if it was never begun.
     pub fn leave(&mut self, seq: u64, now: u64, executed: Option<u64>, is_complete: bool) {
+        self.longest = self.longest.max(executed.unwrap_or(0));
         let Some(pending) = self.pending_at(seq) else { return };
         let median = pending.median.nanoseconds();
         if let (Some(executed), true) = (executed, median > 0) {
@@ -175,7 +191,9 @@ impl Guard {
         self.pending.get_mut(usize::try_from(seq.checked_sub(self.first)?).ok()?)
     }
 
-    /// A length for a request of which only its median and the least are known; always the same for the same request.
+    /// A length for a request of which only its median and the least are known; always the same for the same request. At
+    /// most the longest that any has been served, or what all workers do while the guard's memory passes: an estimate
+    /// of a year that nothing bears out would else hold the workers of all shadows for that year.
     fn drawn(&self, seq: u64, median: u64, least: u64) -> u64 {
         // The multiplier of Knuth's hash spreads consecutive numbers evenly.
         let share = (seq.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 11) as f64 / (1u64 << 53) as f64;
@@ -183,10 +201,11 @@ impl Guard {
             return least;
         }
         let beyond = UNIT * least as f64 / median as f64;
-        match self.ratios.quantile_beyond(beyond as u64, share) {
+        let drawn = match self.ratios.quantile_beyond(beyond as u64, share) {
             Some(ratio) => (ratio as f64 / UNIT * median as f64) as u64,
-            None => median.max(least),
-        }
+            None => median,
+        };
+        drawn.min(self.longest.max((MEMORY * self.workers as f64 * self.gap) as u64)).max(least)
     }
 
     /// Moves the first pending request into the shadows.

@@ -17,6 +17,8 @@ pub(crate) enum End {
     Finished,
     GivenUp,
     Failed,
+    /// It was handed out, but nobody began to work on it.
+    Unbegun(Reason),
 }
 
 /// What handles ask of a dispatcher, whatever it carries.
@@ -150,6 +152,7 @@ pub struct Running {
     pub(crate) place: Place,
     pub(crate) class: u32,
     pub(crate) waited: Duration,
+    pub(crate) due: Option<Instant>,
     pub(crate) token: Token,
     pub(crate) has_ended: bool,
 }
@@ -195,6 +198,16 @@ impl Running {
         _ = self.end(End::Failed);
     }
 
+    /// Whether its due time has passed.
+    pub(crate) fn is_late(&self) -> bool {
+        self.due.is_some_and(|due| due <= self.token.clock.now())
+    }
+
+    /// The request was handed out, but nobody began to work on it.
+    pub(crate) fn hand_back(mut self, reason: Reason) {
+        _ = self.end(End::Unbegun(reason));
+    }
+
     fn end(&mut self, end: End) -> Option<Outcome> {
         if std::mem::replace(&mut self.has_ended, true) { None } else { self.desk.leave(self.place.seq, end) }
     }
@@ -212,7 +225,8 @@ impl std::fmt::Debug for Running {
     }
 }
 
-/// Tells a handler when to end: at the due time, or when the request was withdrawn.
+/// Tells a handler when to end: at the due time, or when the request was withdrawn. Once a request is finished its token
+/// does not fire any more.
 #[derive(Clone)]
 pub struct Token {
     pub(crate) notice: Arc<Notice>,
@@ -229,8 +243,12 @@ impl Token {
 
     /// Returns why to end; `None` while there is no reason to.
     pub fn reason(&self) -> Option<Reason> {
-        let told = self.notice.lock().cancelled;
-        told.or_else(|| self.due.filter(|due| *due <= self.clock.now()).map(|_| Reason::Late))
+        let (told, has_left) = {
+            let state = self.notice.lock();
+            (state.cancelled, state.outcome.is_some())
+        };
+        let is_due = || !has_left && self.due.is_some_and(|due| due <= self.clock.now());
+        told.or_else(|| is_due().then_some(Reason::Late))
     }
 
     /// Returns the time at which the token fires by itself.
@@ -238,7 +256,8 @@ impl Token {
         self.due
     }
 
-    /// Waits until it is time to end. A due time is noticed by the dispatcher's timer, or by
+    /// Waits until it is time to end, and returns why; `None` once the request is finished, so that whoever watches a
+    /// token does not wait for ever. A due time is noticed by the dispatcher's timer, or by
     /// [`Dispatcher::tick`](crate::Dispatcher::tick).
     pub fn cancelled(&self) -> Cancelled {
         Cancelled { token: self.clone(), waiter: None }
@@ -260,13 +279,16 @@ pub struct Cancelled {
 }
 
 impl Future for Cancelled {
-    type Output = Reason;
+    type Output = Option<Reason>;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Reason> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Reason>> {
         let Cancelled { token, waiter } = &mut *self;
         match token.reason() {
-            Some(reason) => Poll::Ready(reason),
-            None => token.notice.poll(waiter, context, |state| state.cancelled),
+            Some(reason) => Poll::Ready(Some(reason)),
+            None => token.notice.poll(waiter, context, |state| match (state.cancelled, state.outcome) {
+                (None, None) => None,
+                (reason, _) => Some(reason),
+            }),
         }
     }
 }

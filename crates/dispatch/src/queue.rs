@@ -81,9 +81,13 @@ impl<P> Queue<P> {
         self.slots.len() - self.free.len()
     }
 
-    /// Sum of the lengths of all that wait, in nanoseconds.
-    pub fn work(&self) -> u128 {
-        self.work
+    /// Time in which all that wait can be served, or have left because of their due times, in nanoseconds.
+    pub fn time_to_serve(&self, now: u64) -> u64 {
+        let served = u64::try_from(self.work / self.workers as u128).unwrap_or(u64::MAX);
+        match self.expiry.last() {
+            Some((last, ..)) if self.expiry.len() == self.len() => served.min(last.saturating_sub(now)),
+            _ => served,
+        }
     }
 
     /// Adds a request, while `busy` workers are at work. If there is no room, the one that would be served last leaves,

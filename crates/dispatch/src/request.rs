@@ -154,7 +154,7 @@ impl std::fmt::Display for Reason {
 pub struct Shed<T> {
     /// Why.
     pub reason: Reason,
-    /// Time in which what waits now can be served.
+    /// Time in which what waits now can be served, or has left because of its due time.
     pub retry_after: Duration,
     /// What was submitted with the request.
     pub payload: T,

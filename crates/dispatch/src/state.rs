@@ -46,6 +46,8 @@ pub(crate) struct State<T> {
     pub idle: Waiters,
     /// Those who wait for the last request to leave.
     pub drained: Waiters,
+    /// Number of calls that have yet to tell the listener of requests that left.
+    pub listeners: usize,
 }
 
 /// What waits with a request.
@@ -61,6 +63,8 @@ struct Run {
     start: u64,
     /// Time at which it should have ended by what was planned.
     planned_end: u64,
+    /// Whether it was let through although its learned length says that it is late.
+    is_probe: bool,
     facts: Facts,
     notice: Arc<Notice>,
 }
@@ -87,6 +91,8 @@ pub(crate) struct Effects<T> {
     pub retry_after: Duration,
     /// Next time at which something happens by itself.
     pub alarm: Option<u64>,
+    /// Whether the listener is to be told of those that leave.
+    pub listener_waits: bool,
 }
 
 impl<T> Effects<T> {
@@ -100,6 +106,7 @@ impl<T> Effects<T> {
             switch: None,
             retry_after: Duration::ZERO,
             alarm: None,
+            listener_waits: false,
         }
     }
 }
@@ -140,6 +147,7 @@ impl<T> State<T> {
             is_closed: false,
             idle: Waiters::default(),
             drained: Waiters::default(),
+            listeners: 0,
         })
     }
 
@@ -156,7 +164,13 @@ impl<T> State<T> {
     }
 
     pub fn is_drained(&self) -> bool {
-        self.is_closed && self.running.is_empty() && self.queue.len() == 0
+        self.is_closed && self.running.is_empty() && self.queue.len() == 0 && self.listeners == 0
+    }
+
+    /// The listener has been told. Returns whom to wake.
+    pub fn listener_returns(&mut self) -> Vec<Waker> {
+        self.listeners -= 1;
+        if self.is_drained() { self.drained.take().collect() } else { Vec::new() }
     }
 
     /// Lets time pass: what is late leaves, or is told to end. Returns the time that it is.
@@ -232,6 +246,7 @@ impl<T> State<T> {
         let current = |waiting: &Waiting<Entry<T>>| lengths.length_by_now(&waiting.content.facts, at, waiting.length);
         let (place, waiting) = self.queue.pop(now, busy, current, &mut effects.leaving)?;
         let planned_end = now.saturating_add(waiting.length.nanoseconds());
+        let is_probe = waiting.length == Length::Probe;
         let Waiting { seq, arrival, due, content: Entry { payload, facts, notice }, .. } = waiting;
         if self.cancels && due != NEVER {
             self.dues.insert((due, seq));
@@ -241,7 +256,7 @@ impl<T> State<T> {
         }
         let started =
             Started { place, due, waited: now - arrival, class: facts.class, notice: notice.clone(), payload };
-        self.running.insert(seq, Run { due, start: now, planned_end, facts, notice });
+        self.running.insert(seq, Run { due, start: now, planned_end, is_probe, facts, notice });
         Some(started)
     }
 
@@ -255,12 +270,14 @@ impl<T> State<T> {
             End::Finished => Outcome::Late,
             End::GivenUp => Outcome::Cancelled,
             End::Failed => Outcome::Failed,
+            End::Unbegun(reason) => Outcome::Shed(reason),
         };
-        if end != End::Failed {
+        if matches!(end, End::Finished | End::GivenUp) {
             self.lengths.observe(&run.facts, executed, end == End::Finished);
         }
         if let Some(guard) = &mut self.guard {
-            guard.leave(seq, self.now, Some(executed), end == End::Finished);
+            let executed = if matches!(end, End::Unbegun(_)) { None } else { Some(executed) };
+            guard.leave(seq, self.now, executed, end == End::Finished);
         }
         if end != End::Finished {
             // Work that was handed on, to another thread or task, watches the token.
@@ -286,8 +303,10 @@ impl<T> State<T> {
         let (at, lengths) = (self.rules[self.followed].1, &mut self.lengths);
         if let Some(run) = self.running.get_mut(&place.seq) {
             run.facts.estimate = estimate.parameters();
-            run.planned_end = run.start.saturating_add(lengths.length(&run.facts, at).nanoseconds());
-            if self.cancels && self.queue.rule().sheds() && run.planned_end > run.due {
+            let length = lengths.length(&run.facts, at);
+            run.planned_end = run.start.saturating_add(length.nanoseconds());
+            let is_believed = !run.is_probe || matches!(length, Length::Given(_));
+            if self.cancels && self.queue.rule().sheds() && is_believed && run.planned_end > run.due {
                 self.dues.remove(&(run.due, place.seq));
                 effects.cancelled.push((run.notice.clone(), Reason::PredictedLate));
             }
@@ -295,7 +314,10 @@ impl<T> State<T> {
         }
         self.queue.change(place, |waiting| {
             waiting.content.facts.estimate = estimate.parameters();
-            waiting.length = lengths.length(&waiting.content.facts, at);
+            waiting.length = match (waiting.length, lengths.length(&waiting.content.facts, at)) {
+                (Length::Probe, Length::Learned(_)) => Length::Probe,
+                (_, length) => length,
+            };
         });
         self.advance(self.now, effects);
     }
@@ -328,7 +350,7 @@ impl<T> State<T> {
         if self.is_drained() {
             effects.wake.extend(self.drained.take());
         }
-        effects.retry_after = Duration::from_nanos((self.queue.work() / self.workers as u128) as u64);
+        effects.retry_after = Duration::from_nanos(self.queue.time_to_serve(self.now));
         let due = self.dues.first().map(|(due, _)| *due);
         effects.alarm = self.queue.next_expiry().into_iter().chain(due).min();
     }

@@ -4,6 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::Instant;
 
+use crate::Clock;
+
 /// When to wake.
 #[derive(Default)]
 pub(crate) struct Alarm {
@@ -33,14 +35,14 @@ impl Alarm {
         self.changed.notify_one();
     }
 
-    /// Waits until the time. False if there is nothing to wait for any more.
-    fn wait(&self) -> bool {
+    /// Waits until the time by this clock. False if there is nothing to wait for any more.
+    fn wait(&self, clock: &dyn Clock) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             if state.is_closed {
                 return false;
             }
-            let now = Instant::now();
+            let now = clock.now();
             state = match state.at {
                 None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
                 Some(at) if at <= now => {
@@ -54,9 +56,14 @@ impl Alarm {
 }
 
 /// Starts the thread. It ends with the alarm, or with whom it calls.
-pub(crate) fn start<S: Send + Sync + 'static>(alarm: Arc<Alarm>, whom: Weak<S>, tick: fn(&S)) -> std::io::Result<()> {
+pub(crate) fn start<S: Send + Sync + 'static>(
+    alarm: Arc<Alarm>,
+    clock: Arc<dyn Clock>,
+    whom: Weak<S>,
+    tick: fn(&S),
+) -> std::io::Result<()> {
     let run = move || {
-        while alarm.wait() {
+        while alarm.wait(&*clock) {
             match whom.upgrade() {
                 // A listener that panics is its own misfortune: due times go on.
                 Some(whom) => drop(catch_unwind(AssertUnwindSafe(|| tick(&whom)))),

@@ -44,7 +44,7 @@ fn those_who_go_away_make_way() {
     permit.finish();
     // It has its permit, and goes without having seen it.
     drop(granted);
-    assert_eq!(gate.stats().cancelled, 1);
+    assert_eq!((gate.stats().shed(Reason::Cancelled), gate.stats().cancelled), (2, 0), "nobody began it");
     assert!(matches!(poll(&mut last), Poll::Ready(Ok(_))));
 }
 
@@ -81,4 +81,33 @@ fn those_who_reserve_wait_for_room() {
     permit.finish();
     assert!(poll(&mut more).is_ready(), "what begins leaves its place");
     assert!(matches!(poll(&mut waits), Poll::Ready(Ok(_))));
+}
+
+/// Under this rule nobody waits in the queue, so a place is one of those that are served.
+#[test]
+fn whoever_reserves_a_place_is_not_rejected_for_being_one_too_many() {
+    let (gate, _) = gate(Policy::RejectWhenBusy { queue: 0 }, 10);
+    let Poll::Ready(place) = poll(&mut gate.reserve()) else { panic!("there is room") };
+    let mut first = gate.enter_reserved(Request::new(), place);
+    let Poll::Ready(Ok(permit)) = poll(&mut first) else { panic!("the gate is free") };
+    let mut reserve = gate.reserve();
+    assert!(poll(&mut reserve).is_pending(), "all are busy");
+    permit.finish();
+    let Poll::Ready(place) = poll(&mut reserve) else { panic!("there is room again") };
+    assert!(matches!(poll(&mut gate.enter_reserved(Request::new(), place)), Poll::Ready(Ok(_))));
+}
+
+#[test]
+fn a_permit_that_is_seen_after_the_due_time_is_none() {
+    for cancels in [true, false] {
+        let clock = SimulatedClock::new();
+        let settings = Dispatcher::builder().policy(Policy::Fcfs).cancel_when_due(cancels).clock(clock.clone());
+        let gate = Gate::new(settings).unwrap();
+        let mut sleeps = gate.enter(Request::new().due(clock.now() + Duration::from_millis(5)));
+        let mut next = gate.enter(Request::new());
+        clock.advance(Duration::from_millis(5));
+        let Poll::Ready(Err(shed)) = poll(&mut sleeps) else { panic!("it is late") };
+        assert_eq!((shed.reason, gate.stats().shed(Reason::Late)), (Reason::Late, 1));
+        assert!(matches!(poll(&mut next), Poll::Ready(Ok(_))), "its permit is free");
+    }
 }

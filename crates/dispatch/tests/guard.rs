@@ -110,3 +110,33 @@ fn the_guard_leaves_a_bad_rule_within_500_requests() {
     assert_eq!((&switches[0].from, &switches[0].to), (&Policy::Fcfs, &Policy::SjfShed { q: 0.5 }));
     assert!(count(&met[500..]) + 15 > count(&best[500..]), "{} {}", count(&met[500..]), count(&best[500..]));
 }
+
+/// Estimates of a century, never due, withdrawn at once. They would hold all workers of the shadows for a century.
+#[test]
+fn lengths_that_nothing_bears_out_do_not_stop_the_guard() {
+    let us = Duration::from_micros;
+    let clock = SimulatedClock::new();
+    let switches: Arc<Mutex<Vec<Switch>>> = Arc::default();
+    let told = switches.clone();
+    let settings = Dispatcher::builder()
+        .policy(Policy::Guarded(vec![Policy::Fcfs, Policy::SjfShed { q: 0.5 }]))
+        .clock(clock.clone())
+        .on_switch(move |switch| told.lock().unwrap().push(switch.clone()));
+    let dispatcher = settings.build().unwrap();
+    for _ in 0..20 {
+        let ticket = dispatcher.submit(Request::new().estimate(Estimate::seconds(3e9)), ()).unwrap();
+        ticket.cancel();
+        clock.advance(us(500));
+    }
+    // Twice what one worker can do, of which first come, first served meets next to nothing.
+    for number in 0..2_000 {
+        let length = us(if number % 2 == 0 { 1_500 } else { 500 });
+        let request = Request::new().due(clock.now() + us(3_000)).estimate(Estimate::from(length));
+        _ = dispatcher.submit(request, ());
+        if let Some((_, running)) = dispatcher.try_next() {
+            clock.advance(us(500));
+            running.finish();
+        }
+    }
+    assert!(!switches.lock().unwrap().is_empty());
+}

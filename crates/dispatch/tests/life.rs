@@ -195,7 +195,9 @@ fn due_times_pass_by_themselves() {
 #[test]
 fn settings_that_cannot_be_are_errors() {
     let builder = || Dispatcher::<()>::builder();
-    assert!(matches!(builder().workers(0).build().map(drop), Err(BuildError::Workers)));
+    for workers in [0, usize::MAX, u32::MAX as usize] {
+        assert!(matches!(builder().workers(workers).build().map(drop), Err(BuildError::Workers(_))), "{workers}");
+    }
     assert!(matches!(builder().capacity(0).build().map(drop), Err(BuildError::Capacity(0))));
     for q in [0.0, 1.0, -0.5, f64::NAN, f64::INFINITY] {
         assert!(matches!(builder().policy(Policy::SjfShed { q }).build().map(drop), Err(BuildError::Quantile(_))));
@@ -284,4 +286,157 @@ fn numbers_beyond_all_bounds_are_no_lengths_and_spoil_nothing() {
     let long = || dispatcher.submit(stated(due(&clock, 40), 100), 0);
     let shed = (0..10).filter(|_| long().is_err_and(|shed| shed.reason == Reason::PredictedLate));
     assert!(shed.count() >= 8, "what is stated still counts");
+}
+
+#[test]
+fn the_estimate_of_a_probe_may_change() {
+    let (builder, clock) = simulated(Policy::EdfShed { q: 0.5 });
+    let dispatcher = builder.estimator(Estimator::Class).build().unwrap();
+    dispatcher.submit(due(&clock, 1_000), 0).unwrap();
+    let (_, running) = dispatcher.try_next().unwrap();
+    clock.advance(100 * MS);
+    running.finish();
+    // All take 100 ms as far as is known, and this one is let through to see whether that is so.
+    let probe = (0..32).find_map(|_| dispatcher.submit(due(&clock, 50), 0).ok()).unwrap();
+    probe.update_estimate(Estimate::from(90 * MS));
+    assert_eq!(probe.outcome(), None, "it still waits");
+    let (_, running) = dispatcher.try_next().unwrap();
+    running.update_estimate(Estimate::from(80 * MS));
+    assert!(!running.token().is_cancelled());
+    clock.advance(20 * MS);
+    assert_eq!((running.finish(), probe.wait()), (Outcome::Met, Outcome::Met));
+}
+
+/// Requests of two classes come in turn. Counted together, every 32nd refused one would be of the same class.
+#[test]
+fn every_class_is_probed() {
+    let (builder, clock) = simulated(Policy::EdfShed { q: 0.5 });
+    let dispatcher = builder.estimator(Estimator::Class).build().unwrap();
+    for class in [0, 1] {
+        dispatcher.submit(due(&clock, 1_000).class(class), 0).unwrap();
+        let (_, running) = dispatcher.try_next().unwrap();
+        clock.advance(100 * MS);
+        running.finish();
+    }
+    let mut probes = [0; 2];
+    for number in 0..640 {
+        let class = number % 2;
+        probes[class] += usize::from(dispatcher.submit(due(&clock, 50).class(class as u32), 0).is_ok());
+    }
+    assert_eq!(probes, [10, 10]);
+}
+
+#[test]
+fn whoever_watches_a_token_is_told_that_its_request_is_finished() {
+    let (builder, clock) = simulated(Policy::Fcfs);
+    let dispatcher = builder.build().unwrap();
+    dispatcher.submit(due(&clock, 10), 0).unwrap();
+    let (_, running) = dispatcher.try_next().unwrap();
+    let token = running.token().clone();
+    let watch = std::thread::spawn({
+        let mut waits = Box::pin(token.cancelled());
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        assert!(waits.as_mut().poll(&mut context).is_pending());
+        move || pollster(waits)
+    });
+    running.finish();
+    assert_eq!(watch.join().unwrap(), None);
+    clock.advance(20 * MS);
+    assert!(!token.is_cancelled(), "there is nothing left to end");
+    assert_eq!(pollster(Box::pin(token.cancelled())), None);
+}
+
+/// Waits for a future on this thread.
+fn pollster<F: Future + Unpin>(mut future: F) -> F::Output {
+    struct Unparks(std::thread::Thread);
+    impl std::task::Wake for Unparks {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = std::task::Waker::from(Arc::new(Unparks(std::thread::current())));
+    let mut context = std::task::Context::from_waker(&waker);
+    let give_up = Instant::now() + Duration::from_secs(20);
+    loop {
+        if let std::task::Poll::Ready(found) = std::pin::Pin::new(&mut future).poll(&mut context) {
+            return found;
+        }
+        assert!(Instant::now() < give_up, "nobody wakes it");
+        std::thread::park_timeout(Duration::from_secs(1));
+    }
+}
+
+#[test]
+fn what_waits_is_told_to_the_listener_before_the_dispatcher_is_drained() {
+    let told: Arc<Mutex<Vec<u32>>> = Arc::default();
+    let (builder, clock) = simulated(Policy::Fcfs);
+    let (enter, entered) = std::sync::mpsc::channel();
+    let enter = Mutex::new(enter);
+    let dispatcher = builder
+        .on_shed({
+            let told = told.clone();
+            move |shed| {
+                enter.lock().unwrap().send(()).unwrap();
+                std::thread::sleep(50 * MS);
+                told.lock().unwrap().push(shed.payload);
+            }
+        })
+        .build()
+        .unwrap();
+    dispatcher.submit(due(&clock, 100), 7).unwrap();
+    let shuts_down = std::thread::spawn({
+        let dispatcher = dispatcher.clone();
+        move || dispatcher.shutdown()
+    });
+    entered.recv().unwrap();
+    dispatcher.wait_drained();
+    assert_eq!(*told.lock().unwrap(), [7]);
+    shuts_down.join().unwrap();
+}
+
+/// An hour ahead of the system's clock.
+struct Ahead;
+
+impl Clock for Ahead {
+    fn now(&self) -> Instant {
+        Instant::now() + Duration::from_secs(3600)
+    }
+}
+
+#[test]
+fn the_timer_goes_by_the_clock_of_the_dispatcher() {
+    let dispatcher: Dispatcher<()> =
+        Dispatcher::builder().policy(Policy::Fcfs).clock(Ahead).timer(true).build().unwrap();
+    let ticket = dispatcher.submit(Request::new().due(Ahead.now() + 20 * MS), ()).unwrap();
+    assert_eq!(pollster(ticket), Outcome::Shed(Reason::Late));
+}
+
+#[test]
+fn the_last_dispatcher_to_go_answers_what_waits() {
+    let (builder, clock) = simulated(Policy::Fcfs);
+    let dispatcher = builder.build().unwrap();
+    let [runs, waits] = [0, 1].map(|payload| dispatcher.submit(due(&clock, 100), payload).unwrap());
+    let (_, running) = dispatcher.try_next().unwrap();
+    let next = dispatcher.next();
+    let other = dispatcher.clone();
+    drop(dispatcher);
+    assert_eq!(waits.outcome(), None, "there is another one");
+    drop(other);
+    assert_eq!(waits.outcome(), Some(Outcome::Shed(Reason::Shutdown)));
+    assert!(pollster(next).is_none());
+    assert_eq!((running.finish(), runs.wait()), (Outcome::Met, Outcome::Met));
+}
+
+/// What waits is gone by its due times, however long it says that it takes; sums of lengths do not overflow.
+#[test]
+fn the_time_to_come_back_is_at_most_until_the_last_due_time() {
+    let (builder, clock) = simulated(Policy::Fcfs);
+    let dispatcher = builder.capacity(20).build().unwrap();
+    let century = Estimate::seconds(3.1e9);
+    let retry_after = |request: Request| dispatcher.submit(request, 0).unwrap_err().retry_after;
+    (0..20).for_each(|_| _ = dispatcher.submit(due(&clock, 500).estimate(century), 0).unwrap());
+    assert_eq!(retry_after(due(&clock, 900).estimate(century)), 500 * MS);
+    clock.advance(500 * MS);
+    (0..20).for_each(|_| _ = dispatcher.submit(Request::new().estimate(century), 0).unwrap());
+    assert_eq!(retry_after(Request::new()), Duration::from_nanos(u64::MAX), "as long as can be said");
 }
