@@ -2,26 +2,60 @@
 
 use std::error::Error;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
 
+use bytes::Buf;
 use http_body::{Body, Frame, SizeHint};
-use temponet_dispatch::{Cancelled, Outcome, Permit, Reason};
+use temponet_dispatch::{Cancelled, Outcome, Permit, Reason, Token};
+use tracing::Span;
 
 use crate::telemetry;
 
 /// A permit, and how its request ends if nobody says so: it failed if the handler panicked, else the client has gone.
 pub(crate) struct Held {
-    permit: Option<Permit>,
+    slot: Arc<Slot>,
+    token: Token,
     cancelled: Cancelled,
     /// Whether the handler is at work. Still so when this is dropped, it panicked.
     is_polled: bool,
 }
 
+/// Place of a permit, until somebody ends the request.
+struct Slot {
+    permit: Mutex<Option<Permit>>,
+    span: Span,
+}
+
+impl Slot {
+    fn end(&self, how: impl FnOnce(Permit) -> Outcome) {
+        let permit = self.permit.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(permit) = permit {
+            telemetry::ends(&self.span, how(permit));
+        }
+    }
+
+    fn give_up(&self) {
+        self.end(|permit| {
+            permit.give_up();
+            Outcome::Cancelled
+        });
+    }
+}
+
+/// Woken by the token, the permit is given back: nobody may be there to ask for the body.
+impl Wake for Slot {
+    fn wake(self: Arc<Self>) {
+        self.give_up();
+    }
+}
+
 impl Held {
-    pub fn new(permit: Permit) -> Held {
-        let cancelled = permit.token().cancelled();
-        telemetry::begins(permit.running().waited());
-        Held { permit: Some(permit), cancelled, is_polled: false }
+    pub fn new(permit: Permit, span: &Span) -> Held {
+        let token = permit.token().clone();
+        telemetry::begins(span, permit.running().waited());
+        let slot = Arc::new(Slot { permit: Mutex::new(Some(permit)), span: span.clone() });
+        Held { slot, cancelled: token.cancelled(), token, is_polled: false }
     }
 
     /// Lets the handler work.
@@ -34,31 +68,45 @@ impl Held {
 
     /// Waits until it is time to end.
     pub fn poll_cancelled(&mut self, context: &mut Context<'_>) -> Poll<Reason> {
-        Pin::new(&mut self.cancelled).poll(context)
+        match Pin::new(&mut self.cancelled).poll(context) {
+            Poll::Ready(Some(reason)) => Poll::Ready(reason),
+            Poll::Ready(None) | Poll::Pending => Poll::Pending,
+        }
     }
 
     /// The request is done.
-    pub fn finish(mut self) {
-        if let Some(permit) = self.permit.take() {
-            telemetry::ends(permit.finish());
-        }
+    pub fn finish(self) {
+        self.slot.end(Permit::finish);
     }
 
     /// The request has failed.
     pub fn fail(mut self) {
         self.is_polled = true;
     }
+
+    /// Lets the permit end at the due time, whether anybody asks for the body or not. Holds as long as what is returned.
+    fn end_when_due(&self) -> Option<Cancelled> {
+        let mut fires = self.token.cancelled();
+        let waker = Waker::from(self.slot.clone());
+        match Pin::new(&mut fires).poll(&mut Context::from_waker(&waker)) {
+            Poll::Pending => Some(fires),
+            Poll::Ready(_) => {
+                self.slot.give_up();
+                None
+            }
+        }
+    }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        let Some(permit) = self.permit.take() else { return };
         if self.is_polled {
-            drop(permit);
-            telemetry::ends(Outcome::Failed);
+            self.slot.end(|permit| {
+                drop(permit);
+                Outcome::Failed
+            });
         } else {
-            permit.give_up();
-            telemetry::ends(Outcome::Cancelled);
+            self.slot.give_up();
         }
     }
 }
@@ -66,21 +114,29 @@ impl Drop for Held {
 /// Body of a response. The request is served until its body has been sent; at its due time the body ends with an error.
 pub struct ServedBody<B> {
     body: Pin<Box<B>>,
-    held: Option<Held>,
+    held: Option<HeldByBody>,
+}
+
+struct HeldByBody {
+    held: Held,
+    /// Bytes that are still to be read, if that is known.
+    left: Option<u64>,
+    _fires: Option<Cancelled>,
 }
 
 impl<B: Body> ServedBody<B> {
-    pub(crate) fn new(body: B, held: Held) -> ServedBody<B> {
-        let is_sent = body.is_end_stream();
-        let mut served = ServedBody { body: Box::pin(body), held: Some(held) };
-        if is_sent {
-            served.finish();
+    /// A body of which this many bytes are read, if that is known.
+    pub(crate) fn new(body: B, length: Option<u64>, held: Held) -> ServedBody<B> {
+        if body.is_end_stream() || length == Some(0) {
+            held.finish();
+            return ServedBody::without_permit(body);
         }
-        served
+        let fires = held.end_when_due();
+        ServedBody { body: Box::pin(body), held: Some(HeldByBody { held, left: length, _fires: fires }) }
     }
 
-    fn finish(&mut self) {
-        self.held.take().into_iter().for_each(Held::finish);
+    pub(crate) fn without_permit(body: B) -> ServedBody<B> {
+        ServedBody { body: Box::pin(body), held: None }
     }
 }
 
@@ -104,24 +160,31 @@ where
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<B::Data>, Self::Error>>> {
         let ServedBody { body, held } = &mut *self;
-        let Some(holds) = held else {
+        let Some(HeldByBody { held: holds, left, .. }) = held else {
             return body.as_mut().poll_frame(context).map_err(Into::into);
         };
+        let span = holds.slot.span.clone();
+        let _entered = span.enter();
+        // First, so that a token that has fired while nobody asked ends the body.
+        if let Poll::Ready(reason) = holds.poll_cancelled(context) {
+            *held = None;
+            return Poll::Ready(Some(Err(format!("the request was ended: {reason}").into())));
+        }
         let frame = match holds.poll(context, |context| body.as_mut().poll_frame(context)) {
             Poll::Ready(frame) => frame,
-            Poll::Pending => match holds.poll_cancelled(context) {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(reason) => {
-                    *held = None;
-                    return Poll::Ready(Some(Err(format!("the request was ended: {reason}").into())));
-                }
-            },
+            Poll::Pending => return Poll::Pending,
         };
-        match &frame {
-            // Nothing comes after trailers, and nobody asks again.
-            Some(Ok(frame)) if !body.is_end_stream() && !frame.is_trailers() => {}
-            Some(Err(_)) => held.take().into_iter().for_each(Held::fail),
-            _ => self.finish(),
+        let goes_on = match &frame {
+            Some(Ok(frame)) => {
+                let length = frame.data_ref().map_or(0, |data| data.remaining() as u64);
+                *left = left.map(|left| left.saturating_sub(length));
+                // Nothing comes after trailers, and nobody asks again.
+                !body.is_end_stream() && !frame.is_trailers() && *left != Some(0)
+            }
+            _ => false,
+        };
+        if !goes_on && let Some(HeldByBody { held, .. }) = held.take() {
+            if matches!(frame, Some(Err(_))) { held.fail() } else { held.finish() }
         }
         Poll::Ready(frame.map(|frame| frame.map_err(Into::into)))
     }

@@ -18,6 +18,7 @@ pub(crate) struct Settings {
     pub default_due: Option<Duration>,
     pub describe: Option<Arc<Describe>>,
     pub has_back_pressure: bool,
+    pub holds_through_body: bool,
 }
 
 /// Admits requests by their due times, and answers those that are not served.
@@ -34,7 +35,8 @@ impl DispatchLayer {
     /// changes of the rule are events of `tracing`.
     pub fn new(dispatcher: Builder<Seat>) -> Result<DispatchLayer, BuildError> {
         let gate = Gate::new(dispatcher.on_switch(|switch| tracing::info!("{switch}")))?;
-        let settings = Settings { default_due: None, describe: None, has_back_pressure: false };
+        let settings =
+            Settings { default_due: None, describe: None, has_back_pressure: false, holds_through_body: true };
         Ok(DispatchLayer { gate, settings: Arc::new(settings) })
     }
 
@@ -55,6 +57,14 @@ impl DispatchLayer {
     /// connection after another.
     pub fn back_pressure(self, has_back_pressure: bool) -> DispatchLayer {
         self.with(|settings| settings.has_back_pressure = has_back_pressure)
+    }
+
+    /// Sets whether a request is served until the body of its response has been sent; on by default, so that a stream of
+    /// tokens holds its permit. At its due time it gives it back, also if the client does not read. Off, a permit ends with
+    /// the head of the response, as with tower's `ConcurrencyLimit`: for requests that are never due, or not cancelled,
+    /// whose clients may take for ever to read.
+    pub fn hold_through_body(self, holds: bool) -> DispatchLayer {
+        self.with(|settings| settings.holds_through_body = holds)
     }
 
     /// Returns a handle to shut down and watch.

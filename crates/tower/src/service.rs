@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use http::request::Parts;
-use http::{Request, Response};
+use http::{Method, Request, Response, StatusCode, header};
 use http_body::Body;
 use temponet_dispatch::{Enter, Gate, Place, Reserve};
 use tower_service::Service;
@@ -82,6 +82,7 @@ where
         let described = self.described(&parts);
         let span = span(&described, self.gate.dispatcher().now());
         let protocol = Protocol::of(&parts.headers);
+        let reading = Reading { is_head: parts.method == Method::HEAD, holds_permit: self.settings.holds_through_body };
         let request = Request::from_parts(parts, body);
         telemetry::arrives();
         let enter = match self.place.take() {
@@ -89,7 +90,7 @@ where
             None => self.gate.enter(described),
         };
         let state = State::Waiting { enter: Waits(Some(enter)), inner: self.inner.clone(), request };
-        ResponseFuture { state: Some(state), protocol, span }
+        ResponseFuture { state: Some(state), protocol, reading, span }
     }
 }
 
@@ -116,7 +117,30 @@ pub struct ResponseFuture<S: Service<Request<B>>, B> {
     /// None once the response is there.
     state: Option<State<S, B>>,
     protocol: Protocol,
+    reading: Reading,
     span: Span,
+}
+
+/// How the body of a response is read.
+#[derive(Clone, Copy)]
+struct Reading {
+    /// Not at all: only the head was asked for.
+    is_head: bool,
+    holds_permit: bool,
+}
+
+impl Reading {
+    /// Returns the number of bytes of a body that are read, if that is known: a server stops there, and does not ask
+    /// whether there are more.
+    fn length<R: Body>(self, response: &Response<R>) -> Option<u64> {
+        let status = response.status();
+        let has_none = status.is_informational() || matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+        if self.is_head || has_none {
+            return Some(0);
+        }
+        let stated = response.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+        stated.or_else(|| response.body().size_hint().exact())
+    }
 }
 
 enum State<S: Service<Request<B>>, B> {
@@ -154,7 +178,7 @@ where
         loop {
             // A panic leaves no state behind, and its permit is dropped.
             let state = self.state.take().expect("polled after it was ready");
-            match state.step(self.protocol, context) {
+            match state.step(&span, &self.protocol, self.reading, context) {
                 Step::Next(state) => self.state = Some(state),
                 Step::Wait(state) => {
                     self.state = Some(state);
@@ -185,7 +209,7 @@ where
     S: Service<Request<B>, Response = Response<R>>,
     R: Body + Default,
 {
-    fn step(self, protocol: Protocol, context: &mut Context<'_>) -> Step<S, B, R> {
+    fn step(self, span: &Span, protocol: &Protocol, reading: Reading, context: &mut Context<'_>) -> Step<S, B, R> {
         match self {
             State::Waiting { mut enter, inner, mut request } => {
                 let found = enter.0.as_mut().map(|enter| Pin::new(enter).poll(context));
@@ -193,7 +217,7 @@ where
                     Some(Poll::Ready(Ok(permit))) => {
                         enter.0 = None;
                         request.extensions_mut().insert(permit.token().clone());
-                        Step::Next(State::Admitted { held: Held::new(permit), inner, request })
+                        Step::Next(State::Admitted { held: Held::new(permit, span), inner, request })
                     }
                     Some(Poll::Ready(Err(shed))) => {
                         enter.0 = None;
@@ -204,7 +228,12 @@ where
                 }
             }
             State::Admitted { mut held, mut inner, request } => {
-                match held.poll(context, |context| inner.poll_ready(context)) {
+                let ready = held.poll(context, |context| inner.poll_ready(context));
+                // The inner service may have become ready too late.
+                if let (Poll::Ready(Ok(())), Poll::Ready(reason)) = (&ready, held.poll_cancelled(context)) {
+                    return Step::Done(Ok(answer::ended(protocol, reason)));
+                }
+                match ready {
                     Poll::Ready(Ok(())) => {
                         let response = held.poll(context, |_| Box::pin(inner.call(request)));
                         Step::Next(State::Served { held, response })
@@ -221,7 +250,16 @@ where
             }
             State::Served { mut held, mut response } => {
                 match held.poll(context, |context| response.as_mut().poll(context)) {
-                    Poll::Ready(Ok(response)) => Step::Done(Ok(response.map(|body| ServedBody::new(body, held)))),
+                    Poll::Ready(Ok(response)) => {
+                        let length = reading.length(&response);
+                        Step::Done(Ok(response.map(|body| match reading.holds_permit {
+                            true => ServedBody::new(body, length, held),
+                            false => {
+                                held.finish();
+                                ServedBody::without_permit(body)
+                            }
+                        })))
+                    }
                     Poll::Ready(Err(error)) => {
                         held.fail();
                         Step::Done(Err(error))

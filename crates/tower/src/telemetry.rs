@@ -29,18 +29,18 @@ pub(crate) fn is_shed(reason: Reason) {
     gauge!("temponet_requests_waiting").decrement(1.0);
     counter!("temponet_requests_shed_total", "reason" => reason.name()).increment(1);
     counter!("temponet_requests_total", "outcome" => "shed").increment(1);
-    record("shed");
+    tracing::Span::current().record("outcome", "shed");
 }
 
-pub(crate) fn begins(waited: Duration) {
+pub(crate) fn begins(span: &tracing::Span, waited: Duration) {
     gauge!("temponet_requests_waiting").decrement(1.0);
     gauge!("temponet_requests_running").increment(1.0);
     histogram!("temponet_request_wait_seconds").record(waited.as_secs_f64());
-    tracing::Span::current().record("waited_ms", waited.as_secs_f64() * 1e3);
+    span.record("waited_ms", waited.as_secs_f64() * 1e3);
 }
 
-/// A request that was begun ends.
-pub(crate) fn ends(outcome: Outcome) {
+/// A request that was begun ends; this is its span.
+pub(crate) fn ends(span: &tracing::Span, outcome: Outcome) {
     let name = match outcome {
         Outcome::Met => "met",
         Outcome::Late => "late",
@@ -49,9 +49,5 @@ pub(crate) fn ends(outcome: Outcome) {
     };
     gauge!("temponet_requests_running").decrement(1.0);
     counter!("temponet_requests_total", "outcome" => name).increment(1);
-    record(name);
-}
-
-fn record(outcome: &'static str) {
-    tracing::Span::current().record("outcome", outcome);
+    span.record("outcome", name);
 }

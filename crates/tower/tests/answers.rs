@@ -173,3 +173,56 @@ async fn handlers_can_watch_their_tokens() {
     assert_eq!(service.ready().await.unwrap().call(request("")).await.unwrap().status(), StatusCode::OK);
     assert_eq!(layer.handle().stats().met, 1, "an empty body is sent at once");
 }
+
+#[tokio::test]
+async fn browsers_are_answered_in_grpc_web() {
+    let scene = scene(settings(Policy::Edf), |layer| layer);
+    let expected = [
+        ("application/grpc-web+proto", StatusCode::OK, Some("application/grpc-web+proto")),
+        ("application/grpc-web-text", StatusCode::OK, Some("application/grpc-web-text")),
+        ("Application/gRPC; charset=utf-8", StatusCode::OK, Some("application/grpc")),
+        ("application/grpcish", StatusCode::SERVICE_UNAVAILABLE, None),
+    ];
+    for (content_type, status, answered) in expected {
+        let request = Request::builder().header("content-type", content_type).header("grpc-timeout", "0m");
+        let answer = scene.send(request.body(String::new()).unwrap()).await.await.unwrap();
+        assert_eq!((answer.status(), header(&answer, "content-type")), (status, answered), "{content_type}");
+        assert_eq!(header(&answer, "grpc-status"), answered.map(|_| "8"));
+    }
+}
+
+/// Estimates of a century each; clients read the milliseconds into 32 bits with a sign.
+#[tokio::test]
+async fn the_time_to_come_back_is_one_that_clients_can_read() {
+    let century = |layer: temponet_tower::DispatchLayer| {
+        layer.describe(|_, request| request.estimate(temponet_dispatch::Estimate::seconds(3.1e9)))
+    };
+    let scene = scene(settings(Policy::Fcfs).capacity(20), century);
+    let mut waiting = Vec::new();
+    for _ in 0..21 {
+        waiting.push(scene.send(request("")).await);
+    }
+    let grpc = Request::builder().header("content-type", "application/grpc").body(String::new()).unwrap();
+    let answer = scene.send(grpc).await.await.unwrap();
+    let pushback: i32 = header(&answer, "grpc-retry-pushback-ms").unwrap().parse().unwrap();
+    assert_eq!(pushback, 1000 * header(&answer, "retry-after").unwrap().parse::<i32>().unwrap());
+    assert!(pushback > 1_000_000_000, "{pushback}");
+}
+
+/// Both its permit and the inner service's readiness come at its due time.
+#[tokio::test]
+async fn what_is_late_by_the_time_the_inner_service_is_ready_is_not_begun() {
+    let (inner, mut driver) = tower_test::mock::pair::<Request<String>, http::Response<String>>();
+    driver.allow(0);
+    let clock = temponet_dispatch::SimulatedClock::new();
+    let layer = temponet_tower::DispatchLayer::new(settings(Policy::Fcfs).clock(clock.clone())).unwrap();
+    let mut service = layer.layer(inner);
+    let mut call = std::pin::pin!(service.call(due("", "10")));
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    assert!(call.as_mut().poll(&mut context).is_pending());
+    clock.advance(Duration::from_millis(10));
+    driver.allow(1);
+    let std::task::Poll::Ready(Ok(answer)) = call.as_mut().poll(&mut context) else { panic!("it is late") };
+    assert_eq!(answer.status(), StatusCode::GATEWAY_TIMEOUT);
+    assert!(std::pin::pin!(driver.next_request()).poll(&mut context).is_pending(), "nothing was asked");
+}

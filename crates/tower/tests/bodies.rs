@@ -48,12 +48,21 @@ impl Body for Frames {
 
 /// A response whose body is such a stream, due in 10 ms.
 async fn streaming(left: u32, end: End) -> (ServedBody<Frames>, Handle, SimulatedClock) {
+    asked(Request::new(()), move || Response::new(Frames { left, end }), |layer| layer).await
+}
+
+/// The body of a response to a request that is due in 10 ms.
+async fn asked(
+    request: Request<()>,
+    response: impl Fn() -> Response<Frames> + Clone,
+    more: impl FnOnce(DispatchLayer) -> DispatchLayer,
+) -> (ServedBody<Frames>, Handle, SimulatedClock) {
     let clock = SimulatedClock::new();
     let layer = DispatchLayer::new(Dispatcher::builder().policy(Policy::Fcfs).clock(clock.clone())).unwrap();
-    let handler = move |_: Request<()>| async move { Ok::<_, Infallible>(Response::new(Frames { left, end })) };
-    let layer = layer.default_due(Duration::from_millis(10));
+    let handler = move |_: Request<()>| std::future::ready(Ok::<_, Infallible>(response()));
+    let layer = more(layer.default_due(Duration::from_millis(10)));
     let mut service = layer.layer(tower::service_fn(handler));
-    let response = service.ready().await.unwrap().call(Request::new(())).await.unwrap();
+    let response = service.ready().await.unwrap().call(request).await.unwrap();
     (response.into_body(), layer.handle(), clock)
 }
 
@@ -104,6 +113,56 @@ async fn a_stream_that_fails_or_is_left_frees_its_permit() {
     assert_eq!(next(&mut body), "error");
     assert_eq!(outcome(&handle), Some(Outcome::Failed));
     let (body, handle, _) = streaming(3, End::Done).await;
+    drop(body);
+    assert_eq!(outcome(&handle), Some(Outcome::Cancelled));
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_holds_its_permit_until_its_due_time() {
+    let (mut body, handle, clock) = streaming(3, End::Done).await;
+    assert_eq!(next(&mut body), "data");
+    clock.advance(Duration::from_millis(10));
+    // What the timer does.
+    handle.tick();
+    assert_eq!((handle.stats().running, outcome(&handle)), (0, Some(Outcome::Cancelled)));
+    assert_eq!(next(&mut body), "error", "it comes back");
+}
+
+#[tokio::test]
+async fn a_permit_may_end_with_the_head_of_the_response() {
+    let response = || Response::new(Frames { left: 1, end: End::Waits });
+    let (mut body, handle, clock) = asked(Request::new(()), response, |layer| layer.hold_through_body(false)).await;
+    assert_eq!(outcome(&handle), Some(Outcome::Met));
+    clock.advance(Duration::from_millis(20));
+    assert_eq!([next(&mut body), next(&mut body)], ["data", "none"]);
+}
+
+/// Servers do not read these bodies, or not to their ends, and drop them.
+#[tokio::test]
+async fn bodies_that_are_not_read_to_their_ends_are_done() {
+    let with = |status: u16, length: Option<u32>| {
+        move || {
+            let response = Response::builder().status(status);
+            let response =
+                length.into_iter().fold(response, |response, length| response.header("content-length", length));
+            response.body(Frames { left: 2, end: End::Waits }).unwrap()
+        }
+    };
+    let head = Request::head("/").body(()).unwrap();
+    for (request, response) in
+        [(head, with(200, None)), (Request::new(()), with(204, None)), (Request::new(()), with(304, None))]
+    {
+        let (body, handle, _) = asked(request, response, |layer| layer).await;
+        assert_eq!(outcome(&handle), Some(Outcome::Met));
+        drop(body);
+    }
+    let (mut body, handle, _) = asked(Request::new(()), with(200, Some(10)), |layer| layer).await;
+    assert_eq!((next(&mut body), outcome(&handle)), ("data", None));
+    assert_eq!((next(&mut body), outcome(&handle)), ("data", Some(Outcome::Met)));
+    drop(body);
+    // Eleven were promised: whoever leaves after ten has not got them.
+    let (mut body, handle, _) = asked(Request::new(()), with(200, Some(11)), |layer| layer).await;
+    assert_eq!([next(&mut body), next(&mut body)], ["data"; 2]);
     drop(body);
     assert_eq!(outcome(&handle), Some(Outcome::Cancelled));
 }

@@ -6,3 +6,4 @@ mod bodies;
 mod load;
 mod readiness;
 mod scene;
+mod spans;
