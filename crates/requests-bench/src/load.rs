@@ -38,8 +38,9 @@ pub async fn run(
     work: Work,
     known: Known,
 ) -> std::io::Result<Outcomes> {
-    let longest = requests.iter().map(|asked| asked.window).max().unwrap_or_default();
-    let (router, busy) = server(stack, workers, work, known, longest);
+    let windows = || requests.iter().map(|asked| asked.window);
+    let windows = [windows().min().unwrap_or_default(), windows().max().unwrap_or_default()];
+    let (router, busy) = server(stack, workers, work, known, windows);
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
     let server = tokio::spawn(async move { axum::serve(listener, router).await });

@@ -24,7 +24,7 @@ struct Arguments {
     #[arg(long, default_value_t = 2_000)]
     requests: usize,
     /// Work that comes, relative to what the workers can do.
-    #[arg(long, value_delimiter = ',', default_value = "0.5,1,2")]
+    #[arg(long, value_delimiter = ',', default_value = "0.5,1,1.3,2")]
     loads: Vec<f64>,
     /// Number of requests served at a time.
     #[arg(long, default_value_t = 16)]
@@ -72,9 +72,11 @@ fn measure(arguments: &Arguments) -> Result<(), String> {
     let stacks = Stack::all();
     for load in loads {
         let mut found: Vec<Vec<Outcomes>> = vec![Vec::new(); stacks.len()];
+        let mut bound = 0.0;
         for run in 0..*runs {
             let asked = trace::read(&text, *requests, *workers, *load, *scale, run)
                 .map_err(|error| format!("{}: {error}", path.display()))?;
+            bound += trace::bound(&asked, *workers) / *runs as f64;
             for turn in 0..stacks.len() {
                 let place = (turn + run as usize) % stacks.len();
                 let outcomes = runtime.block_on(load::run(&stacks[place], &asked, *workers, *work, *known));
@@ -86,13 +88,16 @@ fn measure(arguments: &Arguments) -> Result<(), String> {
         if *json {
             let stacks: Vec<String> = summaries.iter().map(Summary::json).collect();
             let stacks = stacks.join(",");
-            println!("{{\"load\":{load},\"requests\":{requests},\"runs\":{runs},\"stacks\":[{stacks}]}}");
+            println!(
+                "{{\"load\":{load},\"requests\":{requests},\"runs\":{runs},\"clairvoyant_percent\":{bound:.3},\"stacks\":[{stacks}]}}"
+            );
             continue;
         }
         println!("Load {load}, {requests} requests, {runs} runs:\n");
         println!("| | in time, % | late, % | refused, % | broken, % | p50, ms | p99, ms | wasted time, % |");
         println!("|---|--:|--:|--:|--:|--:|--:|--:|");
         summaries.iter().for_each(|summary| println!("{}", summary.row()));
+        println!("| clairvoyant, at most | {bound:.1} | | | | | | |");
         println!();
     }
     Ok(())
@@ -190,6 +195,13 @@ mod tests {
         assert!(trace::read(&broken, 9, 4, 2.0, 0.01, 1).unwrap_err().starts_with("line 3:"));
         assert!(trace::read("TIMESTAMP\n", 9, 4, 2.0, 0.01, 1).is_err());
         assert!(trace::read(&text(1), 9, 4, 2.0, 0.01, 1).is_err());
+    }
+
+    #[test]
+    fn no_more_is_in_time_than_a_clairvoyant_could_do() {
+        let asked = trace::read(&text(100), 100, 4, 2.0, 0.01, 1).unwrap();
+        assert!((50.0..100.0).contains(&trace::bound(&asked, 4)), "{}", trace::bound(&asked, 4));
+        assert_eq!(trace::bound(&asked, 100), 100.0);
     }
 
     #[test]

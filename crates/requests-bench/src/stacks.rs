@@ -12,6 +12,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use little_loadshedder::LoadShedResponse;
 use temponet_dispatch::{Dispatcher, Estimate, Estimator, Policy};
 use temponet_tower::DispatchLayer;
 use tokio::sync::Semaphore;
@@ -19,6 +20,8 @@ use tower::ServiceBuilder;
 use tower::limit::GlobalConcurrencyLimitLayer;
 use tower::load_shed::LoadShedLayer;
 use tower::timeout::TimeoutLayer;
+use tower::util::MapResponseLayer;
+use tower_resilience_adaptive::{AdaptiveLimiterLayer, Aimd};
 
 /// What stands before the handler.
 #[derive(Clone, Debug)]
@@ -27,6 +30,11 @@ pub enum Stack {
     Tower,
     /// Requests wait for a semaphore, at most until they are due.
     Semaphore,
+    /// The same, behind `little-loadshedder`, which keeps the mean latency at the time that most requests have.
+    Little,
+    /// The same, behind the AIMD limit of `tower-resilience-adaptive`, which falls when a request takes longer than the
+    /// time that most have.
+    Adaptive,
     /// Our layer.
     Dispatch(Policy),
 }
@@ -36,6 +44,7 @@ impl Stack {
         let policies = [
             Policy::RejectWhenBusy { queue: 0 },
             Policy::Fcfs,
+            Policy::Edf,
             Policy::Lifo,
             Policy::Hrrn,
             Policy::EdfShed { q: 0.5 },
@@ -43,13 +52,18 @@ impl Stack {
             Policy::MhEdf { q: 0.5 },
             Policy::guarded(),
         ];
-        [Stack::Tower, Stack::Semaphore].into_iter().chain(policies.map(Stack::Dispatch)).collect()
+        [Stack::Tower, Stack::Semaphore, Stack::Little, Stack::Adaptive]
+            .into_iter()
+            .chain(policies.map(Stack::Dispatch))
+            .collect()
     }
 
     pub fn name(&self) -> String {
         match self {
             Stack::Tower => "tower limit + shed + timeout".into(),
             Stack::Semaphore => "semaphore + timeout".into(),
+            Stack::Little => "little-loadshedder".into(),
+            Stack::Adaptive => "tower-resilience-adaptive".into(),
             Stack::Dispatch(policy) => format!("temponet {policy}"),
         }
     }
@@ -132,11 +146,20 @@ fn number(headers: &HeaderMap, name: &str) -> Option<f64> {
     headers.get(name)?.to_str().ok()?.parse().ok()
 }
 
-/// Returns a server for this many requests at a time, and the nanoseconds that its handlers take. `longest` is the longest
-/// time to a due time.
-pub fn server(stack: &Stack, workers: usize, work: Work, known: Known, longest: Duration) -> (Router, Arc<AtomicU64>) {
+/// Returns a server for this many requests at a time, and the nanoseconds that its handlers take. `windows` are the
+/// shortest, which most requests have, and the longest time to a due time.
+pub fn server(
+    stack: &Stack,
+    workers: usize,
+    work: Work,
+    known: Known,
+    windows: [Duration; 2],
+) -> (Router, Arc<AtomicU64>) {
+    let [shortest, longest] = windows;
     let busy = Arc::new(AtomicU64::new(0));
     let router = Router::new().route("/", get(serve)).with_state(Handler { work, busy: busy.clone() });
+    // What the machine behind the handlers can do at a time.
+    let slots = Arc::new(Semaphore::new(workers));
     let router = match stack {
         Stack::Tower => router.layer(
             ServiceBuilder::new()
@@ -145,7 +168,26 @@ pub fn server(stack: &Stack, workers: usize, work: Work, known: Known, longest: 
                 .layer(GlobalConcurrencyLimitLayer::new(workers))
                 .layer(TimeoutLayer::new(longest)),
         ),
-        Stack::Semaphore => router.layer(from_fn_with_state(Arc::new(Semaphore::new(workers)), wait)),
+        Stack::Semaphore => router.layer(from_fn_with_state(slots.clone(), wait)),
+        Stack::Little => router.layer(from_fn_with_state(slots.clone(), wait)).layer(
+            ServiceBuilder::new()
+                .layer(MapResponseLayer::new(|response| match response {
+                    LoadShedResponse::Inner(response) => response,
+                    LoadShedResponse::Overload => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+                }))
+                // The share of the newest latency that its example has.
+                .layer(little_loadshedder::LoadShedLayer::new(0.01, shortest)),
+        ),
+        Stack::Adaptive => {
+            let limit = Aimd::builder().initial_limit(workers).max_limit(64 * workers).latency_threshold(shortest);
+            let limit = limit.build().unwrap_or_else(|error| panic!("settings of the limit: {error}"));
+            router.layer(from_fn_with_state(slots.clone(), wait)).layer(
+                ServiceBuilder::new()
+                    .layer(HandleErrorLayer::new(async |_| StatusCode::SERVICE_UNAVAILABLE))
+                    .layer(LoadShedLayer::new())
+                    .layer(AdaptiveLimiterLayer::new(limit)),
+            )
+        }
         Stack::Dispatch(policy) => {
             let estimator = match known {
                 Known::Prompt => Estimator::Regressor { features: 1 },

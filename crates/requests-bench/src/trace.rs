@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use temponet_oracle::{OracleJob, optimum};
+use temponet_task::Time;
+
 /// A request. Its length is known to the handler alone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Asked {
@@ -55,6 +58,22 @@ pub fn read(text: &str, count: usize, workers: usize, load: f64, scale: f64, see
         error,
     };
     Ok(asked.into_iter().map(request).collect())
+}
+
+/// The most steps for the bound; about half a second.
+const STEPS: u64 = 20_000_000;
+
+/// Percent of the requests that could be in time at most, for whoever knows all of them beforehand and can interrupt them.
+pub fn bound(requests: &[Asked], workers: usize) -> f64 {
+    let time = |duration: Duration| Time(duration.as_nanos() as u64);
+    let job = |asked: &Asked| OracleJob {
+        release: time(asked.arrival),
+        deadline: time(asked.arrival + asked.window),
+        execution: time(asked.length),
+        weight: 1.0,
+    };
+    let jobs: Vec<OracleJob> = requests.iter().map(job).collect();
+    100.0 * optimum(&jobs, workers, STEPS).upper / requests.len() as f64
 }
 
 /// Arrival in seconds, tokens of the prompt, tokens of the answer.

@@ -32,7 +32,8 @@
 //! [default](DispatchLayer::default_due) holds, and [`DispatchLayer::describe`] has the last word.
 //!
 //! A request is served from its permit until the body of its response is sent, so a stream of tokens holds its permit. At
-//! its due time it gives it back, whether the client reads or not; see [`DispatchLayer::hold_through_body`]. Due times are watched by a thread of the dispatcher, not by a runtime.
+//! its due time it gives it back, whether the client reads or not; see [`DispatchLayer::hold_through_body`]. Due
+//! times are watched by a thread of the dispatcher, not by a runtime.
 //!
 //! Do not put a timeout or a limit of concurrency around this layer: they would end or hold back what it has to see.
 //! Where requests neither wait nor have due times, tower's own `ConcurrencyLimit` is enough.

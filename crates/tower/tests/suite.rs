@@ -7,3 +7,4 @@ mod load;
 mod readiness;
 mod scene;
 mod spans;
+mod tonic_server;
