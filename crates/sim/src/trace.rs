@@ -13,6 +13,8 @@ pub trait Observer {
     fn dispatched(&mut self, _core: CoreId, _job: &Job, _now: Time) {}
     /// A job ran on a core from `start` to `end` at one speed without interruption.
     fn ran(&mut self, _core: CoreId, _job: &Job, _start: Time, _end: Time, _speed: Speed) {}
+    /// A job missed its deadline, which is now, and stays.
+    fn passed_deadline(&mut self, _job: &Job) {}
     /// A job left the system at `now`. `first_start` is the time of its first dispatch.
     fn left(&mut self, _job: &Job, _first_start: Option<Time>, _end: End, _now: Time) {}
     /// A job held a resource from `start` to `end`. Reported at the end.
@@ -48,6 +50,10 @@ impl<O: Observer + ?Sized> Observer for &mut O {
         (**self).ran(core, job, start, end, speed);
     }
 
+    fn passed_deadline(&mut self, job: &Job) {
+        (**self).passed_deadline(job);
+    }
+
     fn left(&mut self, job: &Job, first_start: Option<Time>, end: End, now: Time) {
         (**self).left(job, first_start, end, now);
     }
@@ -78,6 +84,12 @@ impl<O: Observer> Observer for Option<O> {
     fn ran(&mut self, core: CoreId, job: &Job, start: Time, end: Time, speed: Speed) {
         if let Some(observer) = self {
             observer.ran(core, job, start, end, speed);
+        }
+    }
+
+    fn passed_deadline(&mut self, job: &Job) {
+        if let Some(observer) = self {
+            observer.passed_deadline(job);
         }
     }
 
@@ -115,6 +127,11 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn ran(&mut self, core: CoreId, job: &Job, start: Time, end: Time, speed: Speed) {
         self.0.ran(core, job, start, end, speed);
         self.1.ran(core, job, start, end, speed);
+    }
+
+    fn passed_deadline(&mut self, job: &Job) {
+        self.0.passed_deadline(job);
+        self.1.passed_deadline(job);
     }
 
     fn left(&mut self, job: &Job, first_start: Option<Time>, end: End, now: Time) {

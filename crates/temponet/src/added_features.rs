@@ -53,7 +53,7 @@ impl Model {
             ("the slack bins", old.bins == new.bins && old.binning == new.binning && old.clip == new.clip),
             ("the long-slack reserves", old.long_slack_reserve == new.long_slack_reserve),
             ("the real numbers", old.continuous == new.continuous && old.numbers == new.numbers),
-            ("the rows", old.coming == new.coming && old.skips_impossible == new.skips_impossible),
+            ("the rows", (old.coming, old.skips_impossible) == (new.coming, new.skips_impossible)),
             ("the slots", old.slots == new.slots),
         ];
         if let Some((what, _)) = same.into_iter().find(|(_, is_same)| !is_same) {

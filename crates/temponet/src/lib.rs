@@ -108,6 +108,7 @@ pub mod planner;
 mod prediction;
 mod scale;
 mod scheduler;
+mod shown;
 mod speed;
 mod stage_latencies;
 mod staying;

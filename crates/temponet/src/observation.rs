@@ -12,6 +12,7 @@ use crate::firm::FirmHistory;
 use crate::number::Number;
 use crate::outlook::Outlook;
 use crate::scale::Scale;
+use crate::shown::{RowLimits, Shown};
 use crate::tokenizer::{RowJob, Tokenizer};
 
 /// Rows of one decision. Its buffers are reused from decision to decision.
@@ -46,6 +47,7 @@ pub struct Observation {
     inputs: usize,
     advice: Advice,
     outlook: Outlook,
+    shown: Shown,
     firm: FirmHistory,
     /// Number of jobs and row of each slack bin; working memory.
     bins: Vec<(u32, u32)>,
@@ -79,8 +81,10 @@ impl Observation {
         self.counts.clear();
         self.jobs.clear();
         self.sparsity = None;
-        let coming = if tokenizer.coming { view.system.tasks().len() } else { 0 };
-        self.reserve(tokenizer, view.active.len() + coming);
+        let limits = RowLimits::of(tokenizer.most_rows, view.cores());
+        let coming = if tokenizer.coming { view.system.tasks().len().min(limits.coming) } else { 0 };
+        // Those that run have rows beside those that are due first.
+        self.reserve(tokenizer, view.active.len().min(limits.ready.saturating_add(view.cores())) + coming);
         let urgent = match tokenizer.is_slack_alone() && !by_job {
             true => self.read_slacks(tokenizer, scale, view),
             false => self.read_tokens(tokenizer, scale, view, by_job),
@@ -138,10 +142,16 @@ impl Observation {
             let ready = jobs.iter().map(|(id, _)| *id);
             outlook.read(view, scale, ready, advice.arrivals(view, ask_planners));
         }
+        let limits = RowLimits::of(tokenizer.most_rows, view.cores());
+        if tokenizer.most_rows.is_some() {
+            self.shown.choose(view, &self.jobs, self.outlook.densities(), limits);
+        }
         let mut urgent = 0;
         for place in 0..self.jobs.len() {
             // What is never chosen while others wait has no row: that it is there changes nothing for the others.
-            if tokenizer.skips_impossible && view.job(self.jobs[place].0).is_impossible(view.now) {
+            let is_impossible = || view.job(self.jobs[place].0).is_impossible(view.now);
+            let is_left_out = tokenizer.most_rows.is_some() && !self.shown.is_shown(place);
+            if is_left_out || tokenizer.skips_impossible && is_impossible() {
                 continue;
             }
             // The token is appended as a new row, and removed again if an equal row exists.
@@ -162,7 +172,7 @@ impl Observation {
         }
         self.ready_rows = self.counts.len();
         if tokenizer.coming {
-            self.push_coming_rows(tokenizer, scale, view);
+            self.push_coming_rows(tokenizer, scale, view, limits.coming);
         }
         urgent
     }
@@ -180,9 +190,9 @@ impl Observation {
     }
 
     /// Appends a row for the next job of each task that comes before the last ready deadline. A row stands for all jobs
-    /// that come together, and no job refers to it.
-    fn push_coming_rows(&mut self, tokenizer: &Tokenizer, scale: &Scale, view: &SystemView<'_>) {
-        for place in 0..self.outlook.coming().len() {
+    /// that come together, and no job refers to it. The first ones have rows, at most `limit`.
+    fn push_coming_rows(&mut self, tokenizer: &Tokenizer, scale: &Scale, view: &SystemView<'_>, limit: usize) {
+        for place in 0..self.outlook.coming().len().min(limit) {
             let (id, arrivals) = self.outlook.coming()[place];
             let (task, at) = (&view.system.tasks()[id], arrivals.first);
             let job = Job::first(id, task)
@@ -312,7 +322,7 @@ impl Observation {
         &self.counts
     }
 
-    /// Each ready job with its row, which is counted from 1; 0 for an impossible job, if the tokenizer skips these.
+    /// Each ready job with its row, which is counted from 1; 0 for one that the tokenizer skips or leaves out.
     pub fn jobs(&self) -> &[(JobId, u32)] {
         &self.jobs
     }

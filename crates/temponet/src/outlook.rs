@@ -22,6 +22,9 @@ pub(crate) struct Outlook {
     capacity: f64,
     /// What is expected of each ready job, in deadline order.
     predictions: Vec<Prediction>,
+    /// Worth of each ready job for each unit of its expected remaining time, in deadline order; `None` if it is
+    /// impossible.
+    densities_by_place: Vec<Option<f64>>,
     /// Ready jobs that are not impossible, in the order of their due dates, with the sums of work up to each.
     ready: Vec<ReadyWork>,
     /// Remaining times of these jobs, the shortest first.
@@ -76,6 +79,7 @@ impl Outlook {
             let job = view.job(id);
             if job.is_impossible(now) {
                 self.predictions.push(Prediction::default());
+                self.densities_by_place.push(None);
                 continue;
             }
             let prediction = scale.prediction(job, now);
@@ -85,7 +89,9 @@ impl Outlook {
             let mut levels = [0.0; LEVELS];
             levels[level_place(scale.level(job))..].fill(expected);
             self.ready.push(ReadyWork { due: scale.due(job), wcet, expected, levels });
-            self.densities.push(density(job, scale, expected));
+            let density = density(job, scale, expected);
+            self.densities.push(density);
+            self.densities_by_place.push(Some(density));
             self.remaining.push(job.expected_time_to_finish());
         }
         // Jobs come in deadline order, which is not that of due dates where others follow them.
@@ -117,6 +123,7 @@ impl Outlook {
     fn reserve(&mut self, view: &SystemView<'_>) {
         let (ready, tasks) = (view.active.len(), view.system.tasks().len());
         self.predictions.clear();
+        self.densities_by_place.clear();
         self.ready.clear();
         self.remaining.clear();
         self.densities.clear();
@@ -124,6 +131,7 @@ impl Outlook {
         self.released.parts.clear();
         self.due.parts.clear();
         self.predictions.reserve(ready);
+        self.densities_by_place.reserve(ready);
         self.ready.reserve(ready);
         self.remaining.reserve(ready);
         self.densities.reserve(ready);
@@ -135,6 +143,12 @@ impl Outlook {
     /// What is expected of the ready job at this place of the deadline order.
     pub fn prediction(&self, place: usize) -> Prediction {
         self.predictions[place]
+    }
+
+    /// Worth of each ready job for each unit of its expected remaining time, in deadline order; `None` if it is
+    /// impossible.
+    pub fn densities(&self) -> &[Option<f64>] {
+        &self.densities_by_place
     }
 
     /// Tasks that release a job before the last due date of the ready jobs that are not impossible, with their next

@@ -60,6 +60,11 @@ pub struct Tokenizer {
     /// others are ready than there are cores. `false` by default: the network judges them like all others.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub skips_impossible: bool,
+    /// About how many rows a decision has at most, two thirds of them for ready jobs; none, the default, is no limit.
+    /// Where there are more jobs, those that are due first and those with the most worth for their remaining time have
+    /// rows, and the others are not chosen. It needs numbers, whose sums are over all jobs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most_rows: Option<usize>,
 }
 
 /// Job that becomes a row.
@@ -95,6 +100,7 @@ impl Tokenizer {
             numbers: Vec::new(),
             coming: false,
             skips_impossible: false,
+            most_rows: None,
         }
     }
 
@@ -121,6 +127,7 @@ impl Tokenizer {
             numbers: Number::ALL.to_vec(),
             coming: true,
             skips_impossible: true,
+            most_rows: Some(96),
             ..Tokenizer::full()
         }
     }
@@ -209,6 +216,9 @@ impl Tokenizer {
         // Jobs that may be chosen and rows that may not must differ in their tokens.
         if (self.coming || self.skips_impossible) && (!self.features.contains(&Feature::Kind) || self.sparse) {
             return Some(TokenizerError::NoKind);
+        }
+        if self.most_rows.is_some() && (self.numbers.is_empty() || self.sparse) {
+            return Some(TokenizerError::LimitWithoutNumbers);
         }
         self.binning.problem(self.bins).or_else(|| self.continuous.as_ref()?.problem())
     }

@@ -47,6 +47,9 @@ pub enum TokenizerError {
     /// Rows that are never chosen look like others, or have no place.
     #[error("coming or skipped jobs need the feature \"kind\" and dense attention")]
     NoKind,
+    /// Rows are limited, and nothing says which jobs have them.
+    #[error("a limit of rows needs numbers beside the token and dense attention")]
+    LimitWithoutNumbers,
     /// A feed-forward network has fewer slots than the system has tasks.
     #[error("the model has {slots} slots for tasks, and the set has {tasks} tasks")]
     TooManyTasks {

@@ -65,7 +65,7 @@ pub use methods::{
 };
 pub use network_shape::NetworkShape;
 pub use observer::{NoObserver, PhaseFigures, TrainingObserver};
-pub use recipe::{EpisodeSettings, OptimizerSettings, Recipe, Stage, Tokens, ValidationSettings};
+pub use recipe::{EpisodeSettings, Keep, OptimizerSettings, Recipe, Stage, Tokens, ValidationSettings};
 pub use registry::{method_names, register_method};
 pub use replay_buffer::{ReplayBatch, ReplayBuffer, Transition};
 pub use replay_settings::ReplaySettings;

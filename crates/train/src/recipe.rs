@@ -132,11 +132,24 @@ pub struct ValidationSettings {
     /// Number of phases without a better score after which a stage ends early; `None`, the default, never ends one
     /// early.
     pub patience: Option<u64>,
+    /// Which weights are kept; default those of the best score.
+    pub keep: Keep,
+}
+
+/// Which weights a training keeps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Keep {
+    /// Those of the phase with the best score.
+    #[default]
+    Best,
+    /// Those of the last phase: where sets differ much, a score over some of them says less than more learning does.
+    Last,
 }
 
 impl Default for ValidationSettings {
     fn default() -> Self {
-        ValidationSettings { runs: 24, length: 400.0, patience: None }
+        ValidationSettings { runs: 24, length: 400.0, patience: None, keep: Keep::Best }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Rewards: what completions, misses and other events of a run are worth.
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 use temponet::stages::LastOutcomes;
 use temponet_sim::{End, Observer};
@@ -126,6 +128,8 @@ pub struct RewardAccumulator {
     /// Factor on the reward when it is taken.
     factor: f64,
     firm: Firm,
+    /// Jobs that have passed their deadlines and stay, by task and number. They have cost what a miss costs.
+    late: HashSet<(TaskId, u64)>,
 }
 
 /// What windows of (m,k) constraints cost that are lost, where these lead the goal.
@@ -173,7 +177,8 @@ impl RewardAccumulator {
         let variance = if reward.standardized { unit * squared_worth_per_time(&job_worth, &firm, set) } else { 1.0 };
         let factor = if variance.is_normal() { variance.sqrt().recip() } else { 1.0 };
         let (total, possible, due_by) = (0.0, 0.0, Time::NEVER);
-        RewardAccumulator { reward, unit, job_worth, total, possible, due_by, energy, history, factor, firm }
+        let late = HashSet::new();
+        RewardAccumulator { reward, unit, job_worth, total, possible, due_by, energy, history, factor, firm, late }
     }
 
     /// The same where the weight of a reward falls to 1/e in `fade` units of time, which counts if rewards are
@@ -212,6 +217,7 @@ impl RewardAccumulator {
             history,
             factor: 1.0,
             firm: Firm::default(),
+            late: HashSet::new(),
         }
     }
 
@@ -241,6 +247,26 @@ impl RewardAccumulator {
     /// Whether negative slack costs.
     pub fn charges_slack(&self) -> bool {
         matches!(self.reward.shape, RewardShape::Slack { .. })
+    }
+
+    /// Returns what a job is worth, met or missed.
+    fn worth(&self, job: &Job) -> f64 {
+        let worth = self.job_worth.of_job(job.criticality, job.value);
+        match self.reward.shape {
+            RewardShape::Risk { weight } => worth * (1.0 + weight * self.variation(job.task)),
+            _ => worth,
+        }
+    }
+
+    /// Charges for a job that has missed its deadline. This is due at the deadline, also for a job that goes on: a cost
+    /// at its end would be avoided by never ending it.
+    fn miss(&mut self, job: &Job) {
+        let worth = self.worth(job);
+        self.possible += worth;
+        let windows = self.firm.note(job.task, false);
+        if self.reward.shape != RewardShape::NoPenalty {
+            self.total -= worth + windows;
+        }
     }
 
     /// Returns the coefficient of variation of a task's execution times so far.
@@ -276,14 +302,16 @@ impl Observer for RewardAccumulator {
         }
     }
 
-    fn left(&mut self, job: &Job, _first_start: Option<Time>, end: End, now: Time) {
-        let (mut worth, relative) = (
-            self.job_worth.of_job(job.criticality, job.value),
-            job.deadline.saturating_sub(job.release).0.max(1) as f64,
-        );
-        if let RewardShape::Risk { weight } = self.reward.shape {
-            worth *= 1.0 + weight * self.variation(job.task);
+    fn passed_deadline(&mut self, job: &Job) {
+        if job.deadline <= self.due_by {
+            self.late.insert((job.task, job.number));
+            self.miss(job);
         }
+    }
+
+    fn left(&mut self, job: &Job, _first_start: Option<Time>, end: End, now: Time) {
+        let relative = job.deadline.saturating_sub(job.release).0.max(1) as f64;
+        let worth = self.worth(job);
         if end == End::Completed {
             let (count, mean, squares) = &mut self.history[job.task];
             *count += 1.0;
@@ -294,25 +322,26 @@ impl Observer for RewardAccumulator {
         if job.deadline > self.due_by {
             return;
         }
-        self.possible += worth;
-        let windows = self.firm.note(job.task, end == End::Completed && now <= job.deadline);
         if end == End::Completed && now <= job.deadline {
+            self.possible += worth;
+            self.firm.note(job.task, true);
             let early = (job.deadline - now).0 as f64 / relative;
             self.total += match self.reward.shape {
                 RewardShape::Misses => 0.0,
                 RewardShape::Early { weight } => worth + weight * early,
                 _ => worth,
             };
-        } else {
+            return;
+        }
+        if !self.late.remove(&(job.task, job.number)) {
+            self.miss(job);
+        }
+        if let RewardShape::Lateness { weight } = self.reward.shape {
             let late = match end {
                 End::Completed => (now - job.deadline).0 as f64 / relative,
                 _ => job.remaining().0 as f64 / job.wcet.0.max(1) as f64,
             };
-            self.total -= match self.reward.shape {
-                RewardShape::NoPenalty => 0.0,
-                RewardShape::Lateness { weight } => worth + windows + weight * late,
-                _ => worth + windows,
-            };
+            self.total -= weight * late;
         }
     }
 }
@@ -396,6 +425,23 @@ mod tests {
         let stated = Reward { by_value: Some(false), ..misses };
         let mut rewards = RewardAccumulator::new(stated, 1.0, &set);
         assert_eq!([(); 2].map(|()| end_job(&mut rewards, TaskId(0), 3, End::Aborted)), [-1.0; 2]);
+    }
+
+    #[test]
+    fn a_job_that_goes_on_costs_its_miss_at_the_deadline_and_once() {
+        let set = set();
+        let reward = Reward { shape: RewardShape::Misses, by_value: Some(false), ..Reward::default() };
+        let mut rewards = RewardAccumulator::new(reward, 1.0, &set);
+        let job = Job::first(TaskId(0), &set.tasks()[0]);
+        rewards.passed_deadline(&job);
+        assert_eq!((rewards.take(), rewards.possible), (-1.0, 1.0));
+        rewards.left(&job, None, End::Completed, job.deadline + Time(5));
+        assert_eq!((rewards.take(), rewards.possible), (0.0, 1.0));
+        let late = Reward { shape: RewardShape::Lateness { weight: 2.0 }, ..reward };
+        let mut rewards = RewardAccumulator::new(late, 1.0, &set);
+        rewards.passed_deadline(&job);
+        rewards.left(&job, None, End::Completed, job.deadline + Time::from_ms(5));
+        assert_eq!(rewards.take(), -2.0, "late by half of its relative deadline");
     }
 
     #[test]

@@ -21,7 +21,7 @@ use crate::job_trace::{JobTrace, TraceSplit};
 use crate::learner::{Learner, UpdateFigures};
 use crate::method::{Algorithm, MethodDevice, Phase};
 use crate::observer::{PhaseFigures, TrainingObserver};
-use crate::recipe::{EpisodeSettings, Recipe, Stage};
+use crate::recipe::{EpisodeSettings, Keep, Recipe, Stage};
 use crate::task_set_source::TaskSetSource;
 use crate::updates::{StepSize, UpdatePlan, Updates};
 use crate::validation::{ValidationRuns, ValidationScores};
@@ -52,7 +52,7 @@ pub struct TrainingRun<D: Device> {
     /// Algorithm of the stage under way; `None` after the last stage.
     pub(crate) algorithm: Option<Box<dyn Algorithm<D>>>,
     pub(crate) progress: TrainingProgress,
-    /// Best weights so far.
+    /// Weights that are kept so far, the best or the last.
     pub(crate) best: Weights,
     /// Provenance of the model that the training began with, if it began with one.
     begun_with: Option<String>,
@@ -207,7 +207,7 @@ impl<D: MethodDevice> TrainingRun<D> {
         Ok(phase.updates.means())
     }
 
-    /// Validates the model that a phase proposes, and keeps it if it is the best so far.
+    /// Validates the model that a phase proposes, and keeps it if it is the best so far or the last is kept.
     fn validate_phase(&mut self, stage: &Stage, means: UpdateFigures) -> Result<PhaseFigures, TrainError> {
         let (tokenizer, phases) = (self.recipe.tokenizer(), self.progress.phase);
         let algorithm = self.algorithm.as_ref().expect(UNDER_WAY);
@@ -216,9 +216,12 @@ impl<D: MethodDevice> TrainingRun<D> {
         let model = Arc::new(model);
         let ValidationScores { score, met, critical } = self.validate(&model)?;
         self.progress.since_best += 1;
-        if self.progress.best.is_none_or(|best| score > best) {
+        let is_best = self.progress.best.is_none_or(|best| score > best);
+        if is_best {
             self.progress.best = Some(score);
             self.progress.since_best = 0;
+        }
+        if is_best || self.recipe.validation.keep == Keep::Last {
             self.best = model.weights.clone();
         }
         Ok(PhaseFigures {

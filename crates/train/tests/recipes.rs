@@ -3,8 +3,8 @@
 use temponet::stages::{Continuous, Tokenizer};
 use temponet_infer::Body;
 use temponet_train::{
-    CloningSettings, DqnSettings, ExecutionKind, ExplorationBonus, OfflineAlgorithm, OfflineSettings, PpoSettings,
-    Recipe, Reward, RewardShape, Stage, StageMethod, StaySettings, Tokens, WorkloadRanges,
+    CloningSettings, DqnSettings, ExecutionKind, ExplorationBonus, Keep, OfflineAlgorithm, OfflineSettings,
+    PpoSettings, Recipe, Reward, RewardShape, Stage, StageMethod, StaySettings, Tokens, WorkloadRanges,
 };
 
 /// Every method, every reward shape, every bonus, and every setting that is usually left out.
@@ -55,6 +55,7 @@ fn everything() -> Vec<Recipe> {
             let mut recipe = Recipe { seed: 3, tokens, stage: stages.clone(), ..Recipe::default() };
             recipe.episode.tick = Some(0.25);
             recipe.validation.patience = Some(3);
+            recipe.validation.keep = Keep::Last;
             recipe
         })
         .into_iter()

@@ -123,12 +123,11 @@ impl Engine {
 
     /// Applies the miss rule to a job that is not complete at its deadline.
     fn deadline_passed(&mut self, id: JobId, observer: &mut impl Observer) {
-        match self.known.on_miss() {
-            OnMiss::Continue => self.events.push(Event::DeadlinePassed(id)),
-            OnMiss::Abort => {
-                let has_left = self.remove(id, End::Aborted, observer);
-                self.events.push(if has_left { Event::Aborted(id) } else { Event::DeadlinePassed(id) });
-            }
+        if self.known.on_miss() == OnMiss::Abort && self.remove(id, End::Aborted, observer) {
+            self.events.push(Event::Aborted(id));
+        } else {
+            observer.passed_deadline(&self.jobs[id.index()]);
+            self.events.push(Event::DeadlinePassed(id));
         }
     }
 

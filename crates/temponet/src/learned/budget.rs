@@ -11,6 +11,7 @@ use temponet_sched::global_edf;
 use temponet_task::{Assignment, NotApplicable, Scheduler, System, SystemView};
 
 use super::Options;
+use crate::shown::RowLimits;
 use crate::stage_latencies::{Calibration, LatencyTable, MEASURED_SIZES, StageLatencies};
 use crate::stages::{Feature, Tokenizer};
 
@@ -24,12 +25,16 @@ pub(super) struct Budget {
     calibration: Calibration,
     /// Number of different tokens that jobs can have, or the greatest number if every job has a row of its own.
     most_tokens: usize,
+    /// Limit of the tokenizer.
+    most_rows: Option<usize>,
     /// Whether planners look at coming jobs.
     looks_ahead: bool,
     /// Whether coming jobs have rows.
     shows_coming: bool,
     /// Greatest number of rows of coming jobs.
     coming_rows: usize,
+    /// Greatest number of rows of ready jobs.
+    ready_rows: usize,
     /// Latencies on the system at hand.
     stages: StageLatencies,
     mapping: u64,
@@ -51,9 +56,11 @@ impl Budget {
             limit: options.budget_ns?,
             calibration: options.calibration?,
             most_tokens: if has_own_rows { usize::MAX } else { tokens() },
+            most_rows: tokenizer.most_rows,
             looks_ahead: tokenizer.features.iter().any(|name| matches!(name, Feature::Plan | Feature::Pressure)),
             shows_coming: tokenizer.coming,
             coming_rows: 0,
+            ready_rows: 0,
             stages: StageLatencies::default(),
             mapping: 0,
             planned_tasks: 0,
@@ -68,7 +75,9 @@ impl Budget {
     pub fn start(&mut self, system: &System, differs: bool, stays: bool) -> Result<(), NotApplicable> {
         let coming: usize = system.tasks().iter().filter(|_| self.looks_ahead).map(most_coming).sum();
         self.planned_tasks = coming.div_ceil(MEASURED_COMING);
-        self.coming_rows = if self.shows_coming { system.tasks().len() } else { 0 };
+        let limits = RowLimits::of(self.most_rows, system.cores());
+        self.coming_rows = if self.shows_coming { system.tasks().len().min(limits.coming) } else { 0 };
+        self.ready_rows = limits.ready.saturating_add(system.cores()).min(self.most_tokens);
         self.stages = self.calibration.stages(differs, system.cores());
         let mapping = if stays { &self.calibration.staying } else { &self.calibration.mapping };
         self.mapping = mapping.at(system.cores());
@@ -93,7 +102,7 @@ impl Budget {
             mapping: self.mapping,
             fallback: self.stages.fallback.at(jobs),
             network: self.calibration.network,
-            most_rows: 1 + jobs.min(self.most_tokens) + self.coming_rows,
+            most_rows: 1 + jobs.min(self.ready_rows) + self.coming_rows,
         }
     }
 
