@@ -15,18 +15,19 @@ use crate::policy::MOST_CANDIDATES;
 use crate::queue::{Leaving, Queue, Waiting};
 use crate::sketch::{Sketch, UNIT};
 
-/// Number of requests after which one that was met counts for 1/e.
-const MEMORY: f64 = 200.0;
+/// Numbers of requests after which one that was met counts for 1/e: the first shows what has changed, the second tells
+/// rules apart that differ little.
+const MEMORIES: [f64; 2] = [200.0, 1000.0];
 /// The most requests whose lengths are waited for.
 const MOST_PENDING: usize = 200;
 /// Requests between two choices.
 const REVIEW: u64 = 25;
 /// Requests before the first choice.
 const FIRST_REVIEW: u64 = 100;
-/// Share of the value of requests by which another rule must be better.
-const MARGIN: f64 = 0.02;
+/// Shares of the value of requests by which another rule must be better, in either memory.
+const MARGINS: [f64; 2] = [0.1, 0.005];
 /// The most requests that wait in a shadow, for each worker. One that waits behind more is seldom in time.
-const MOST_WAITING: usize = 64;
+const MOST_WAITING: usize = 16;
 
 /// Another rule is followed. As text it is a line for a log.
 #[derive(Clone, Debug, PartialEq)]
@@ -91,10 +92,10 @@ struct Shadow {
     cancels: bool,
     /// Times at which workers become free, and at which they should by what was planned.
     ends: BinaryHeap<Reverse<(u64, u64)>>,
-    /// Sums of the faded values of the requests that were met, and of all that have begun or left. Those that still wait
-    /// are neither met nor lost.
-    met: f64,
-    decided: f64,
+    /// Sums of the faded values of the requests that were met, in each memory.
+    met: [f64; 2],
+    /// The same of all that are judged; see [`Shadow::is_judged_late`].
+    judged: [f64; 2],
 }
 
 impl Guard {
@@ -105,8 +106,8 @@ impl Guard {
             workers,
             cancels,
             ends: BinaryHeap::new(),
-            met: 0.0,
-            decided: 0.0,
+            met: [0.0; 2],
+            judged: [0.0; 2],
         };
         Guard {
             shadows: rules.iter().map(shadow).collect(),
@@ -123,17 +124,27 @@ impl Guard {
         }
     }
 
+    /// Returns the place of the rule to follow before anything is known of lengths, if it is another one. Rules that plan
+    /// would then go by due times alone, which is the worst to do in overload. The newest first wastes the least; where
+    /// what is late ends, so does the order of arrival, and it keeps nobody waiting for nothing.
+    pub fn follow_blindly(&mut self, cancels: bool) -> Option<usize> {
+        let wanted = if cancels { Policy::Fcfs } else { Policy::Lifo };
+        let place = self.shadows.iter().position(|shadow| *shadow.queue.rule() == wanted)?;
+        (std::mem::replace(&mut self.followed, place) != place).then_some(place)
+    }
+
     /// A request arrives; its number is one more than that of the one before.
     pub fn arrive(&mut self, now: u64, due: u64, value: f64, lengths: [Length; MOST_CANDIDATES], median: Length) {
         let seen = (self.first + self.pending.len() as u64) as f64;
         if seen > 0.0 {
-            self.gap += (now.saturating_sub(self.last_arrival) as f64 - self.gap) / seen.min(MEMORY);
+            self.gap += (now.saturating_sub(self.last_arrival) as f64 - self.gap) / seen.min(MEMORIES[0]);
         }
         self.last_arrival = now;
         self.pending.push_back(Pending { arrival: now, due, value, lengths, median, start: None, length: None });
-        while self.pending.len() > MOST_PENDING {
+        if self.pending.len() > MOST_PENDING {
             self.enter(now);
         }
+        self.enter_if_known(now);
     }
 
     pub fn start(&mut self, seq: u64, now: u64) {
@@ -158,9 +169,7 @@ impl Guard {
         if let Some(pending) = self.pending_at(seq) {
             pending.length = Some(length);
         }
-        while self.pending.front().is_some_and(|first| first.length.is_some()) {
-            self.enter(now);
-        }
+        self.enter_if_known(now);
     }
 
     /// Returns the place of another rule if that is better by now.
@@ -169,12 +178,15 @@ impl Guard {
             return None;
         }
         self.next_review = self.entered + REVIEW;
-        let share = |place: &usize| self.shadows[*place].share_met();
-        let best = (0..self.shadows.len()).max_by(|a, b| share(a).total_cmp(&share(b)))?;
-        let (met_from, met_to) = (share(&self.followed), share(&best));
-        if met_to <= met_from + MARGIN {
-            return None;
-        }
+        let share = |memory: usize, place: &usize| self.shadows[*place].share_met(memory);
+        let best_in = |memory: usize| {
+            let best = (0..self.shadows.len()).max_by(|a, b| share(memory, a).total_cmp(&share(memory, b)))?;
+            let (from, to) = (share(memory, &self.followed), share(memory, &best));
+            (to > from + MARGINS[memory]).then_some((best, from, to))
+        };
+        // What was better for long, but is not of late, may have had its day.
+        let is_still_better = |(best, ..): &(usize, f64, f64)| share(0, best) >= share(0, &self.followed);
+        let (best, met_from, met_to) = best_in(0).or_else(|| best_in(1).filter(is_still_better))?;
         let rule = |place: usize| self.shadows[place].queue.rule().clone();
         let switch = Switch {
             from: rule(self.followed),
@@ -205,7 +217,15 @@ impl Guard {
             Some(ratio) => (ratio as f64 / UNIT * median as f64) as u64,
             None => median,
         };
-        drawn.min(self.longest.max((MEMORY * self.workers as f64 * self.gap) as u64)).max(least)
+        drawn.min(self.longest.max((MEMORIES[1] * self.workers as f64 * self.gap) as u64)).max(least)
+    }
+
+    /// Moves the first pending request into the shadows if its length is known. One at a time, since no call should take
+    /// long; more calls come than requests.
+    fn enter_if_known(&mut self, now: u64) {
+        if self.pending.front().is_some_and(|first| first.length.is_some()) {
+            self.enter(now);
+        }
     }
 
     /// Moves the first pending request into the shadows.
@@ -227,14 +247,29 @@ impl Guard {
 
 impl Shadow {
     /// Share of the value of recent requests that was met.
-    fn share_met(&self) -> f64 {
-        if self.decided > 0.0 { self.met / self.decided } else { 0.0 }
+    fn share_met(&self, memory: usize) -> f64 {
+        if self.judged[memory] > 0.0 { self.met[memory] / self.judged[memory] } else { 0.0 }
+    }
+
+    /// Whether a request is judged when it begins or leaves. What waits is as good as lost until it begins, so that a
+    /// growing queue is no success; but where a rule sheds by a length that was stated, what waits can be in time.
+    fn is_judged_late(&self, request: &Waiting<u64>) -> bool {
+        self.queue.rule().sheds() && matches!(request.length, Length::Given(_))
+    }
+
+    fn judge(&mut self, request: &Waiting<u64>, is_met: bool) {
+        let judged = if self.is_judged_late(request) { request.value } else { 0.0 };
+        self.judged.iter_mut().for_each(|sum| *sum += judged);
+        self.met.iter_mut().for_each(|sum| *sum += if is_met { request.value } else { 0.0 });
     }
 
     fn arrive(&mut self, request: Waiting<u64>) {
-        let fading = 1.0 - 1.0 / MEMORY;
-        self.met *= fading;
-        self.decided *= fading;
+        let value = if self.is_judged_late(&request) { 0.0 } else { request.value };
+        for (memory, length) in MEMORIES.into_iter().enumerate() {
+            let fading = 1.0 - 1.0 / length;
+            self.met[memory] *= fading;
+            self.judged[memory] = self.judged[memory] * fading + value;
+        }
         let now = request.arrival;
         while let Some(Reverse((end, _))) = self.ends.peek().copied()
             && end <= now
@@ -261,10 +296,7 @@ impl Shadow {
             };
             let Some((_, next)) = self.queue.pop(now, busy, |waiting| waiting.length, &mut leaving) else { break };
             let end = now.saturating_add(next.content);
-            self.decided += next.value;
-            if end <= next.due {
-                self.met += next.value;
-            }
+            self.judge(&next, end <= next.due);
             let planned = now.saturating_add(next.length.nanoseconds());
             self.ends.push(Reverse((if self.cancels { end.min(next.due) } else { end }, planned)));
         }
@@ -272,6 +304,6 @@ impl Shadow {
     }
 
     fn lose(&mut self, leaving: Leaving<u64>) {
-        self.decided += leaving.iter().map(|(lost, _)| lost.value).sum::<f64>();
+        leaving.iter().for_each(|(lost, _)| self.judge(lost, false));
     }
 }

@@ -209,6 +209,12 @@ impl<T> State<T> {
                 *length = quantiles[*at];
             }
             guard.arrive(now, due, value, lengths, quantiles[0]);
+            if seq == 0
+                && quantiles[0] == Length::Unknown
+                && let Some(place) = guard.follow_blindly(self.cancels)
+            {
+                self.follow(place);
+            }
         }
         let at = self.rules[self.followed].1;
         let length = match self.queue.rule().sheds() {
@@ -329,6 +335,14 @@ impl<T> State<T> {
         effects.wake.extend(self.idle.take());
     }
 
+    /// Follows another rule from now on.
+    fn follow(&mut self, place: usize) {
+        let (rule, at) = &self.rules[place];
+        let lengths = &mut self.lengths;
+        self.queue.follow(rule.clone(), |waiting| lengths.length(&waiting.content.facts, *at));
+        self.followed = place;
+    }
+
     /// Counts those that leave, follows another rule if that is better, and wakes whom all this concerns.
     pub fn settle(&mut self, effects: &mut Effects<T>) {
         for (waiting, reason) in &effects.leaving {
@@ -338,10 +352,7 @@ impl<T> State<T> {
             }
         }
         if let Some((place, switch)) = self.guard.as_mut().and_then(Guard::review) {
-            let (rule, at) = &self.rules[place];
-            let lengths = &mut self.lengths;
-            self.queue.follow(rule.clone(), |waiting| lengths.length(&waiting.content.facts, *at));
-            self.followed = place;
+            self.follow(place);
             effects.switch = Some(switch);
         }
         if self.queue.len() > 0 && self.running.len() < self.workers {
