@@ -11,8 +11,21 @@ use temponet_sim::{JobRecord, Recorder, Unobserved, Workload, simulate};
 use temponet_task::{Arrival, Estimate, ExecutionModel, ListedJob, OnMiss, TaskSet, Time};
 
 /// Schedulers that plan with estimates.
-const PLANNING: [&str; 10] =
-    ["srpt", "mh-edf", "edf-shed", "sjf-shed", "hrrn", "look-ahead", "dasa", "lbesa", "dios", "red"];
+const PLANNING: [&str; 13] = [
+    "srpt",
+    "edf-skip",
+    "mh-edf",
+    "edf-shed",
+    "sjf-shed",
+    "early-reject",
+    "rank",
+    "hrrn",
+    "look-ahead",
+    "dasa",
+    "lbesa",
+    "dios",
+    "red",
+];
 
 /// Every job of a run, in order.
 fn jobs(set: &TaskSet, scheduler: &str, seed: u64, horizon: Time) -> Vec<JobRecord> {

@@ -68,9 +68,44 @@ fn least<K: PartialOrd>(
     best
 }
 
-/// Starts of all requests by the definition of a rule, in the order of their releases. `room` is the number of admitted
-/// requests that may be there at once.
-fn naive(requests: &[Request], cores: usize, cancels: bool, room: usize, rule: Rule) -> Vec<Option<u64>> {
+/// Which requests a server takes in when they come.
+#[derive(Clone, Copy)]
+enum Admission {
+    All,
+    /// Those that come while all cores are taken wait, at most this many.
+    Queue(usize),
+    /// Those that would be on time by the medians of all before them.
+    OnTime,
+}
+
+impl Admission {
+    fn admits(self, new: Request, now: u64, cores: usize, running: &[(u64, Request)], waiting: &[Request]) -> bool {
+        match self {
+            Admission::All => true,
+            Admission::Queue(queue) => running.len() + waiting.len() < cores + queue,
+            Admission::OnTime => {
+                // One that has reached its median may take as long as any.
+                let left = |(start, request): &(u64, Request)| {
+                    let longest = if now - start < request.median { request.median } else { LONGEST };
+                    longest - (now - start)
+                };
+                let mut free: Vec<u64> = running.iter().map(|run| now + left(run)).collect();
+                free.resize(cores, now);
+                for request in waiting.iter().chain([&new]) {
+                    let first = (0..cores).min_by_key(|core| free[*core]).unwrap();
+                    free[first] += request.median;
+                    if request.release == new.release {
+                        return free[first] <= new.deadline;
+                    }
+                }
+                unreachable!("the new one is the last")
+            }
+        }
+    }
+}
+
+/// Starts of all requests by the definition of a rule, in the order of their releases.
+fn naive(requests: &[Request], cores: usize, cancels: bool, admission: Admission, rule: Rule) -> Vec<Option<u64>> {
     let mut starts = vec![None; requests.len()];
     let place_of = |request: &Request| requests.iter().position(|other| other.release == request.release).unwrap();
     let (mut waiting, mut running): (Vec<Request>, Vec<(u64, Request)>) = (Vec::new(), Vec::new());
@@ -83,7 +118,9 @@ fn naive(requests: &[Request], cores: usize, cancels: bool, room: usize, rule: R
         running.retain(|(end, _)| *end > now);
         waiting.retain(|request| request.deadline > now);
         while let Some(request) = coming.next_if(|request| request.release <= now) {
-            if running.len() + waiting.len() < room {
+            let served: Vec<_> =
+                running.iter().map(|(_, served)| (starts[place_of(served)].unwrap(), *served)).collect();
+            if admission.admits(request, now, cores, &served, &waiting) {
                 waiting.push(request);
             }
         }
@@ -110,15 +147,23 @@ fn rules_of_servers_are_their_definitions() {
     let by_length: Rule = |now, waiting| least(waiting, |request| is_on_time(request, now), |request| request.median);
     let by_ratio: Rule =
         |now, waiting| least(waiting, |_| true, |request| -((now - request.release) as f64) / request.median as f64);
+    let by_rank: Rule =
+        |now, waiting| least(waiting, |_| true, |request| (now - request.release < 40_000_000, request.median));
+    let skipping: Rule =
+        |now, waiting| least(waiting, |_| true, |request| (!is_on_time(request, now), request.deadline));
     let last: Rule = |_, waiting| least(waiting, |_| true, |request| -(request.release as i64));
-    let rules: [(&str, Option<usize>, Rule); 7] = [
-        ("fcfs", None, first),
-        ("reject-when-busy", Some(0), first),
-        ("reject-when-busy:queue=3", Some(3), first),
-        ("lifo", None, last),
-        ("hrrn", None, by_ratio),
-        ("edf-shed", None, by_deadline),
-        ("sjf-shed", None, by_length),
+    let rules: [(&str, Admission, Rule); 11] = [
+        ("fcfs", Admission::All, first),
+        ("reject-when-busy", Admission::Queue(0), first),
+        ("reject-when-busy:queue=3", Admission::Queue(3), first),
+        ("early-reject", Admission::OnTime, first),
+        ("lifo", Admission::All, last),
+        ("hrrn", Admission::All, by_ratio),
+        ("rank:patience=40ms", Admission::All, by_rank),
+        ("edf-skip", Admission::All, skipping),
+        ("edf-skip:q=0.5", Admission::All, skipping),
+        ("edf-shed", Admission::All, by_deadline),
+        ("sjf-shed", Admission::All, by_length),
     ];
     let mut rng = Pcg64::seed_from_u64(40);
     let (mut left_out, mut started) = (0, 0);
@@ -127,14 +172,13 @@ fn rules_of_servers_are_their_definitions() {
         let requests = drawn(&mut rng, cores as u64);
         for preemption in [Preemption::None, Preemption::Cancel] {
             let set = set(&requests, cores, preemption);
-            for (name, queue, rule) in rules {
+            for (name, admission, rule) in rules {
                 let mut recorder = Recorder::until(Time::NEVER);
                 let horizon = Time(requests.last().unwrap().deadline + 1_000_000_000);
                 simulate(&set, 0, horizon, &mut *build(name).unwrap(), &mut recorder).unwrap();
                 recorder.jobs.sort_by_key(|job| job.number);
                 let found: Vec<Option<u64>> = recorder.jobs.iter().map(|job| job.start.map(|start| start.0)).collect();
-                let room = queue.map_or(usize::MAX, |queue| cores + queue);
-                let expected = naive(&requests, cores, preemption == Preemption::Cancel, room, rule);
+                let expected = naive(&requests, cores, preemption == Preemption::Cancel, admission, rule);
                 assert_eq!(found, expected, "{name}, {cores} cores, {preemption:?}, round {round}");
                 started += found.iter().flatten().count();
                 left_out += found.iter().filter(|start| start.is_none()).count();

@@ -48,7 +48,7 @@ impl Advisor {
     /// The advisor as a scheduler of its own.
     pub fn scheduler(self) -> Box<dyn Scheduler> {
         match self {
-            Advisor::EdfSkip => Box::new(EdfSkip::new()),
+            Advisor::EdfSkip => Box::new(EdfSkip::by_wcet()),
             Advisor::Srpt => Box::new(Srpt::skipping()),
             Advisor::MhEdf => Box::new(MhEdf::default()),
             Advisor::MhEdfByMean => Box::new(MhEdf::by_mean()),

@@ -7,9 +7,9 @@ use temponet_task::Attribute;
 use super::options::{FIT, NONE, OptionHelp, Options, QUANTUM};
 use super::{Entry, Kind, Mark, Need};
 use crate::schedulers::{
-    amc, cbs, cd_split, d_over, dasa, dios, dm, dp_wrap, dvfs, edcl, edf, edf_chain, edf_skip, edf_us, edf_vd, edzl,
-    egs, fcfs, fp, fpedf, g_fl, hlfet, hrrn, lbesa, lifo, llf, llref, look_ahead, mh_edf, mk_dbp, mllf, muf, p_edf,
-    p_rm, pd2, red, reject_when_busy, rm, rr, run, shed, skip_over, srpt,
+    amc, cbs, cd_split, d_over, dasa, dios, dm, dp_wrap, dvfs, early_reject, edcl, edf, edf_chain, edf_skip, edf_us,
+    edf_vd, edzl, egs, fcfs, fp, fpedf, g_fl, hlfet, hrrn, lbesa, lifo, llf, llref, look_ahead, mh_edf, mk_dbp, mllf,
+    muf, p_edf, p_rm, pd2, rank, red, reject_when_busy, rm, rr, run, shed, skip_over, srpt,
 };
 use crate::shared::clusters::packed;
 
@@ -36,6 +36,12 @@ const MOST_WAITING: usize = 1_000_000_000;
 /// Quantile that jobs are shed by.
 const SHED_QUANTILE: OptionHelp =
     ("q", "0.5", "quantile of a job's length, by its estimate or by completed jobs of its task, 0 to 1");
+
+const PLANNED_QUANTILE: OptionHelp = (
+    "q",
+    NONE,
+    "quantile of a job's length to plan with, 0 to 1; by default the wcet, or the ninth decile of an estimate",
+);
 
 /// Packing rule that the user gave, which was checked when the scheduler was built.
 fn fit(options: &Options) -> Fit {
@@ -120,11 +126,17 @@ pub(super) fn classical() -> Vec<Entry> {
         ),
         Entry::new(
             "edf-skip",
-            "EDF that runs jobs last that would be late by their wcet",
+            "EDF that runs jobs last that would be late by their wcet, or by their estimate",
             "the simplest good scheduler in overload",
-            |_| Ok(Box::new(edf_skip::EdfSkip::new())),
+            |request| {
+                Ok(match request.options.given("q") {
+                    Some(_) => Box::new(edf_skip::EdfSkip::by_quantile(request.options.share("q")?)),
+                    None => Box::new(edf_skip::EdfSkip::new()),
+                })
+            },
         )
-        .proof(|facts, _| facts.planning_edf()),
+        .options(&[PLANNED_QUANTILE])
+        .proof(|facts, options| options.given("q").is_none().then(|| facts.planning_edf())?),
         Entry::new(
             "mh-edf",
             "EDF over the largest set of ready jobs that can all be on time (Moore-Hodgson)",
@@ -136,11 +148,7 @@ pub(super) fn classical() -> Vec<Entry> {
                 })
             },
         )
-        .options(&[(
-            "q",
-            NONE,
-            "quantile of a job's length to plan with, 0 to 1; by default the wcet, or the ninth decile of an estimate",
-        )])
+        .options(&[PLANNED_QUANTILE])
         .proof(|facts, options| options.given("q").is_none().then(|| facts.planning_edf())?),
         Entry::new(
             "edf-shed",
@@ -156,6 +164,20 @@ pub(super) fn classical() -> Vec<Entry> {
             |request| Ok(Box::new(shed::Shed::by_length(request.options.share("q")?))),
         )
         .options(&[SHED_QUANTILE]),
+        Entry::new(
+            "early-reject",
+            "rejects a job when it comes if it would be late behind all admitted ones; these run in the order in which they came",
+            "servers that answer at once whether they will serve a request (Mooncake)",
+            |request| Ok(Box::new(early_reject::EarlyReject::new(request.options.share("q")?))),
+        )
+        .options(&[SHED_QUANTILE]),
+        Entry::new(
+            "rank",
+            "the shortest job first by the median of its length, but before it a job that has waited for a patience",
+            "servers that know which requests are longer, and not by how much (vllm-ltr); ignores deadlines",
+            |request| Ok(Box::new(rank::Rank::new(request.options.time("patience")?))),
+        )
+        .options(&[("patience", NONE, "waiting time after which a job goes first")]),
         Entry::new(
             "hrrn",
             "highest response ratio next: by waiting time relative to length, without preemption",

@@ -67,11 +67,16 @@ impl Options {
 
     /// The `quantum` that the user gave; none lets the scheduler choose its default.
     pub fn quantum(&self) -> Result<Option<Time>, String> {
-        let Some(text) = self.given("quantum") else { return Ok(None) };
+        self.time("quantum")
+    }
+
+    /// A time above zero that the user gave for an option.
+    pub fn time(&self, key: &str) -> Result<Option<Time>, String> {
+        let Some(text) = self.given(key) else { return Ok(None) };
         match Time::with_unit(text) {
-            Ok(Time::ZERO) => Err("quantum must be greater than zero".into()),
+            Ok(Time::ZERO) => Err(format!("{key} must be greater than zero")),
             Ok(time) => Ok(Some(time)),
-            Err(error) => Err(format!("quantum = {text:?}: {error}")),
+            Err(error) => Err(format!("{key} = {text:?}: {error}")),
         }
     }
 

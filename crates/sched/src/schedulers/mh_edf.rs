@@ -66,4 +66,8 @@ impl Scheduler for MhEdf {
         self.plan.accept_by_moore_hodgson(&mut self.schedule, |job| job.remaining.0);
         self.plan.assign(view, assignment, |job| job.remaining);
     }
+
+    fn watch(&mut self, view: &SystemView<'_>, _: &mut Assignment) {
+        self.plan.follow(view);
+    }
 }

@@ -28,7 +28,21 @@ pub(crate) enum PlannedTime {
 }
 
 impl PlannedTime {
-    fn of(&self, view: &SystemView<'_>, job: &Job) -> Time {
+    /// Forgets what was learned, and takes the tasks of a system.
+    pub fn start(&mut self, system: &System) {
+        if let PlannedTime::Quantile(lengths) = self {
+            lengths.start(system);
+        }
+    }
+
+    /// Learns from the jobs that have left.
+    pub fn follow(&mut self, view: &SystemView<'_>) {
+        if let PlannedTime::Quantile(lengths) = self {
+            lengths.follow(view);
+        }
+    }
+
+    pub fn of(&self, view: &SystemView<'_>, job: &Job) -> Time {
         match self {
             PlannedTime::Rule(rule) => rule(view, job),
             PlannedTime::Quantile(lengths) => lengths.time_to_finish(job),
@@ -120,9 +134,12 @@ impl PlannedJobs {
     /// Prepares for a system.
     pub fn start(&mut self, system: &System) {
         self.reserve(system.tasks().len());
-        if let PlannedTime::Quantile(lengths) = &mut self.planned {
-            lengths.start(system);
-        }
+        self.planned.start(system);
+    }
+
+    /// Learns from the jobs that have left, where another one decides.
+    pub fn follow(&mut self, view: &SystemView<'_>) {
+        self.planned.follow(view);
     }
 
     /// Reserves memory for this many jobs.
@@ -146,9 +163,7 @@ impl PlannedJobs {
 
     /// Takes the ready jobs of a decision; none is accepted yet.
     pub fn gather(&mut self, view: &SystemView<'_>) {
-        if let PlannedTime::Quantile(lengths) = &mut self.planned {
-            lengths.follow(view);
-        }
+        self.planned.follow(view);
         self.now = view.now;
         self.hopeless.clear();
         self.reserve(view.active.len());

@@ -16,7 +16,7 @@ pub fn rule(name: &str) -> Rule {
         "fp" => by_key(|state, job| std::cmp::Reverse(state.task(job).extra.get(Attribute::Priority))),
         "edf" => by_key(|_, job| job.deadline),
         "srpt" => by_key(|_, job| job.expected()),
-        "edf-skip" => by_key(|state, job| (job.laxity(state.now) < 0, job.deadline)),
+        "edf-skip" => by_key(|state, job| (job.planned_laxity(state.now) < 0, job.deadline)),
         "llf" | "llf:quantum=1ns" => at_each_tick(by_key(|state, job| job.laxity(state.now))),
         "edzl" => at_each_tick(by_key(|state, job| (job.laxity(state.now) > 0, job.deadline))),
         "g-fl" => by_key(|state, job| {
