@@ -81,6 +81,10 @@ const FILES: &[(&str, &str)] = scenarios![
     "rough-estimates",
     "shared-bus",
     "no-protocol",
+    "requests-unknown",
+    "requests-cancelled",
+    "requests-estimated",
+    "requests-proportional",
 ];
 
 /// Returns the figure of a run that an aim is about, 0 to 1; `None` if the run has nothing to measure. Critical jobs of

@@ -6,7 +6,7 @@
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use serde::Deserialize;
-use temponet_task::{Arrival, ListedJob, Task, TaskSet, Time};
+use temponet_task::{Arrival, Estimate, ListedJob, Preemption, Task, TaskSet, Time};
 
 /// Video streams that are decoded frame by frame, in groups of I, P and B frames.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -28,13 +28,36 @@ pub struct Frames {
 pub struct Requests {
     /// Mean time between requests per core, in microseconds.
     pub gap_us: f64,
-    /// Tail index of the lengths, which are Pareto.
-    pub shape: f64,
-    /// Longest length as a multiple of the shortest one.
+    /// Tail index of lengths that are Pareto; either this or `sigma`.
+    pub shape: Option<f64>,
+    /// Deviation of the logarithm of lengths that are log-normal.
+    pub sigma: Option<f64>,
+    /// Longest length as a multiple of the shortest one, or of the median if they are log-normal.
     pub longest: f64,
     /// Kinds of requests, equally frequent: relative deadline as a multiple of the mean length, and value.
     pub kinds: Vec<(f64, f64)>,
+    /// What can be done with a request that has begun: nothing, or to give it up at its deadline. Clients of such a
+    /// server state no limits. Without it a request can be preempted at any time.
+    pub begun: Option<Begun>,
+    /// Error of estimates, as the deviation of the logarithm; without it there are no estimates.
+    pub estimate_error: Option<f64>,
+    /// Multiple of its own length by which each request has more time than its kind says.
+    #[serde(default)]
+    pub time_for_length: f64,
 }
+
+/// What can be done with a request that has begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Begun {
+    /// Nothing: it keeps its core until it completes.
+    None,
+    /// It is given up at its deadline.
+    Cancel,
+}
+
+/// Number of standard deviations from the median to the ninth decile of a normal distribution.
+const NINTH_DECILE: f64 = 1.281_551_565_544_600_4;
 
 /// Mean work of an I, P and B frame, relative to each other, and their values: without an I frame, a whole group is
 /// lost.
@@ -94,10 +117,20 @@ impl Requests {
         if !(1.0..=1e9).contains(&self.gap_us) {
             return Some("requests.gap_us is not from 1 to 1000000000".into());
         }
-        if !(0.1..=10.0).contains(&self.shape) || !(1.0..=1e6).contains(&self.longest) {
+        if self.shape.is_some() == self.sigma.is_some() {
+            return Some("requests: lengths have either a shape or a sigma".into());
+        }
+        if self.shape.is_some_and(|shape| !(0.1..=10.0).contains(&shape)) || !(1.0..=1e6).contains(&self.longest) {
             return Some("requests: shape is not from 0.1 to 10, or longest not from 1 to 1000000".into());
         }
         let is_bad = |kind: &(f64, f64)| !(0.01..=1e6).contains(&kind.0) || !(0.0..=1e9).contains(&kind.1);
+        let deviations = [("sigma", self.sigma), ("estimate_error", self.estimate_error)];
+        if let Some((name, _)) = deviations.iter().find(|(_, of)| of.is_some_and(|of| !(0.0..=5.0).contains(&of))) {
+            return Some(format!("requests.{name} is not from 0 to 5"));
+        }
+        if !(0.0..=1e6).contains(&self.time_for_length) {
+            return Some("requests.time_for_length is not from 0 to 1000000".into());
+        }
         let is_wrong = self.kinds.is_empty() || self.kinds.iter().any(is_bad);
         is_wrong.then(|| "requests.kinds are not pairs of a deadline from 0.01 to 1000000 and a value".into())
     }
@@ -107,8 +140,13 @@ impl Requests {
         let mut rng = Pcg64::seed_from_u64(seed);
         let gap = 1e3 * self.gap_us / cores as f64;
         let (mut now, mut lists) = (0.0, vec![Vec::new(); self.kinds.len()]);
-        let beyond = self.longest.powf(-self.shape);
-        let length = |rng: &mut Pcg64| (beyond + (1.0 - beyond) * rng.random::<f64>()).powf(-1.0 / self.shape);
+        let length = |rng: &mut Pcg64| match (self.shape, self.sigma) {
+            (Some(shape), _) => {
+                let beyond = self.longest.powf(-shape);
+                (beyond + (1.0 - beyond) * rng.random::<f64>()).powf(-1.0 / shape)
+            }
+            (None, sigma) => (sigma.unwrap_or(0.0) * normal(rng)).exp().min(self.longest),
+        };
         let sample: Vec<f64> = (0..1000).map(|_| length(&mut rng)).collect();
         // The mean length keeps a core busy for one mean gap. The load of the scenario scales it.
         let unit = 1e3 * self.gap_us / (sample.iter().sum::<f64>() / 1000.0);
@@ -118,11 +156,27 @@ impl Requests {
             let (deadline, value) = self.kinds[kind];
             // A client states the most that it will take, as a power of four times the shortest length.
             let stated = 4_f64.powf(length.log(4.0).ceil()).max(1.0);
-            let due = now + deadline * 1e3 * self.gap_us + stated * unit;
-            lists[kind].push(job([now, due, length * unit, stated * unit], value));
+            let (most, told) = if self.begun.is_some() { (self.longest, 0.0) } else { (stated, stated) };
+            let due = now + deadline * 1e3 * self.gap_us + (told + self.time_for_length * length) * unit;
+            let mut job = job([now, due, length * unit, most * unit], value);
+            if let Some(error) = self.estimate_error {
+                let median = (length * (error * normal(&mut rng)).exp()).min(most);
+                let high = (median * (NINTH_DECILE * error).exp()).min(most);
+                let [median, high] = [median, high].map(|length| Time((length * unit).round().max(1.0) as u64));
+                job = job.with_estimate(Estimate::new(median, high));
+            }
+            lists[kind].push(job);
         }
         let tasks = lists.into_iter().enumerate().filter(|(_, jobs)| !jobs.is_empty());
-        let tasks = tasks.map(|(kind, jobs)| listed(format!("kind{kind}"), jobs)).collect();
+        let tasks = tasks.map(|(kind, jobs)| {
+            let task = listed(format!("kind{kind}"), jobs);
+            match self.begun {
+                None => task,
+                Some(Begun::None) => task.with_preemption(Preemption::None),
+                Some(Begun::Cancel) => task.with_preemption(Preemption::Cancel),
+            }
+        });
+        let tasks = tasks.collect();
         TaskSet::new(format!("requests-{seed}"), tasks, cores)
     }
 }
@@ -176,9 +230,40 @@ mod tests {
         assert_eq!(set, frames.draw(2, 2, 1_000.0, 9));
     }
 
+    fn requests() -> Requests {
+        Requests {
+            gap_us: 1000.0,
+            shape: Some(1.3),
+            sigma: None,
+            longest: 200.0,
+            kinds: vec![(4.0, 1.0), (40.0, 1.0)],
+            begun: None,
+            estimate_error: None,
+            time_for_length: 0.0,
+        }
+    }
+
+    #[test]
+    fn requests_of_a_server_are_not_preempted_and_have_estimates_but_no_limits() {
+        let (sigma, estimate_error) = (Some(1.0), Some(0.5));
+        let requests =
+            Requests { shape: None, sigma, estimate_error, begun: Some(Begun::Cancel), longest: 20.0, ..requests() };
+        assert_eq!(requests.problem(), None);
+        assert!(Requests { sigma: Some(-1.0), ..requests.clone() }.problem().unwrap().contains("sigma"));
+        let set = requests.draw(4, 4_000.0, 9);
+        assert!(set.system.validate().is_ok() && set.system.is_server());
+        let all: Vec<ListedJob> = set.tasks().iter().flat_map(|task| jobs(task).to_vec()).collect();
+        assert!(all.iter().all(|job| job.wcet == all[0].wcet), "nothing is said of how long one takes at most");
+        let above = all.iter().filter(|job| job.estimate.unwrap().high() >= job.execution).count();
+        assert!((3_450..3_750).contains(&above), "{above} of 4000 are within the ninth decile");
+        let in_time = Requests { time_for_length: 3.0, kinds: vec![(0.01, 1.0)], ..requests };
+        let set = in_time.draw(4, 1_000.0, 9);
+        assert!(jobs(&set.tasks()[0]).iter().all(|job| (job.deadline - job.release).0 >= 3 * job.execution.0));
+    }
+
     #[test]
     fn requests_have_a_heavy_tail_and_honest_limits() {
-        let requests = Requests { gap_us: 1000.0, shape: 1.3, longest: 200.0, kinds: vec![(4.0, 1.0), (40.0, 1.0)] };
+        let requests = requests();
         assert_eq!(requests.problem(), None);
         let set = requests.draw(4, 4_000.0, 9);
         assert_eq!((set.tasks().len(), set.system.validate()), (2, Ok(())));
