@@ -104,6 +104,11 @@ pub fn run(args: Args) -> Result<()> {
 /// Greatest number of jobs in the table.
 const MOST_ROWS: usize = 40;
 
+/// Why a job has no token.
+fn without_row(job: &temponet_lab::explain::diagnostics::JobLine) -> String {
+    if job.is_impossible { "impossible".into() } else { "no row".into() }
+}
+
 fn text(decision: &ExplainedDecision, facts: &str) -> String {
     let network = &decision.network;
     let is_estimated = network.jobs.iter().any(|job| job.estimate_ns.is_some());
@@ -111,11 +116,14 @@ fn text(decision: &ExplainedDecision, facts: &str) -> String {
     let header = ["job", "due in", "slack", "remaining"].into_iter().chain(estimate);
     let header: Vec<&str> = header.chain(["token", "Q", "attention", "core"]).collect();
     let row = |job: &temponet_lab::explain::diagnostics::JobLine| {
-        let token = job.row.checked_sub(1).map_or("impossible".into(), |place| {
-            let row = &network.rows[place as usize];
-            let bins = row.token.iter().map(u16::to_string);
-            bins.chain(row.real.iter().map(|number| format!("{number:.3}"))).collect::<Vec<_>>().join(" ")
-        });
+        let token = job.row.checked_sub(1).map_or_else(
+            || without_row(job),
+            |place| {
+                let row = &network.rows[place as usize];
+                let bins = row.token.iter().map(u16::to_string);
+                bins.chain(row.real.iter().map(|number| format!("{number:.3}"))).collect::<Vec<_>>().join(" ")
+            },
+        );
         let times = [job.due_in_ns as f64, job.slack_ns as f64, job.remaining_ns as f64].map(table::time);
         let quantiles = |[median, high]: [u64; 2]| [median, high].map(|time| table::time(time as f64)).join(", ");
         let estimate = estimate.map(|_| job.estimate_ns.map_or("–".into(), quantiles));

@@ -222,12 +222,16 @@ fn what_cannot_be_followed_is_refused_before_anything_is_written() {
     assert!(folder.error(&["train", "--recipe", "recipe.toml", "-o", "m.safetensors"]).contains("teacher: d-over"));
 
     recipe(&folder, &[CLONING]);
+    folder.write("recipe.toml", &format!("tokens = \"full\"\n{}", folder.read("recipe.toml")));
     let error = folder.error(&with(&["--begin-with", "random:1"]));
     assert!(error.contains("--begin-with random:1: the model has another shape than the recipe: width 128"), "{error}");
     let fewer = "[tokens.custom]\nbins = 64\nbinning = { log = { first = 0.05, last = 200.0 } }\nclip = false\nlong_slack_reserve = 0.0\n";
+    recipe(&folder, &[CLONING]);
+    let error = folder.error(&with(&["--begin-with", "random:1"]));
+    assert!(error.contains("--begin-with random:1: the real numbers of the model are not those"), "{error}");
     folder.write("recipe.toml", &format!("{fewer}features = [\"core\"]\n{}", folder.read("recipe.toml")));
-    let error = folder.error(&with(&["--begin-with", "built-in"]));
-    assert!(error.contains("--begin-with built-in: the job features [\"remaining\""), "{error}");
+    let error = folder.error(&with(&["--begin-with", "random:1"]));
+    assert!(error.contains("--begin-with random:1: the job features [\"remaining\""), "{error}");
     assert!(error.contains("are not the first of [\"core\"]"), "{error}");
     recipe(&folder, &[CLONING]);
     assert!(folder.error(&with(&["--begin-with", "nosuch.safetensors"])).contains("nosuch.safetensors"));

@@ -177,6 +177,10 @@ impl<O: Observer> Observer for Watched<O> {
         self.tick(end);
     }
 
+    fn passed_deadline(&mut self, job: &Job) {
+        self.inner.passed_deadline(job);
+    }
+
     fn left(&mut self, job: &Job, first_start: Option<Time>, end: End, now: Time) {
         self.inner.left(job, first_start, end, now);
     }

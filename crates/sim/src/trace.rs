@@ -13,7 +13,7 @@ pub trait Observer {
     fn dispatched(&mut self, _core: CoreId, _job: &Job, _now: Time) {}
     /// A job ran on a core from `start` to `end` at one speed without interruption.
     fn ran(&mut self, _core: CoreId, _job: &Job, _start: Time, _end: Time, _speed: Speed) {}
-    /// A job missed its deadline, which is now, and stays.
+    /// A job has missed its deadline and stays. It is told at the deadline, or at the release of a job that came late.
     fn passed_deadline(&mut self, _job: &Job) {}
     /// A job left the system at `now`. `first_start` is the time of its first dispatch.
     fn left(&mut self, _job: &Job, _first_start: Option<Time>, _end: End, _now: Time) {}

@@ -42,6 +42,8 @@ struct Open {
     wcet: Time,
     bcet: Time,
     executed: Time,
+    /// Whether it has been reported that its deadline has passed.
+    is_late: bool,
     /// Whether its end has been reported.
     is_over: bool,
 }
@@ -49,7 +51,7 @@ struct Open {
 impl Open {
     fn new(release: Time) -> Open {
         let none = Time::ZERO;
-        Open { release, first_start: None, wcet: none, bcet: none, executed: none, is_over: false }
+        Open { release, first_start: None, wcet: none, bcet: none, executed: none, is_late: false, is_over: false }
     }
 }
 
@@ -117,6 +119,19 @@ impl<O: Observer> Observer for Told<'_, O> {
     fn ran(&mut self, core: CoreId, job: &Job, start: Time, end: Time, speed: Speed) {
         let whole = self.jobs.whole(job);
         self.observer.ran(core, &whole, start, end, speed);
+    }
+
+    fn passed_deadline(&mut self, job: &Job) {
+        let whole = self.jobs.whole(job);
+        let Place { whole: last, is_first, .. } = self.jobs.places[job.task];
+        // All parts have the deadline of the whole, and each that comes after it is late again.
+        let was_late = match is_first && last == job.task {
+            true => false,
+            false => std::mem::replace(&mut self.jobs.open(job).is_late, true),
+        };
+        if !was_late {
+            self.observer.passed_deadline(&whole);
+        }
     }
 
     fn left(&mut self, job: &Job, first_start: Option<Time>, end: End, now: Time) {

@@ -88,7 +88,7 @@ impl Model {
             }
         }
         weights.metadata = self.weights.metadata.clone();
-        Ok(Model { tokenizer: tokenizer.clone(), weights })
+        Ok(Model { tokenizer: Tokenizer { most_rows: old.most_rows, ..new.clone() }, weights })
     }
 }
 

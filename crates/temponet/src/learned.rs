@@ -30,7 +30,7 @@ pub struct Options {
     /// Mapping from Q-values to cores.
     pub mapping: Mapping,
     /// Whether attention is sparse, as in the paper, instead of dense over distinct rows. A model that was trained with
-    /// sparse attention always has it.
+    /// sparse attention always has it; one that sees coming jobs never does.
     pub sparse: bool,
     /// Whether sparse attention looks into all its blocks in overload, without the paper's mitigation.
     pub keep_attention: bool,
@@ -87,6 +87,8 @@ pub struct Learned {
     ready: Vec<JobId>,
 }
 
+/// Q-value of a job without a row.
+const LEFT_OUT: f32 = -1e29;
 /// Q-value of a job that is chosen only if nothing else is left.
 const LAST_CHOICE: f32 = -1e30;
 
@@ -179,8 +181,7 @@ impl Learned {
     /// Computes the Q-values of the observed jobs. Returns whether they are finite.
     fn evaluate(&mut self) -> bool {
         // As many Q-values as there are jobs, so that a later decision with fewer equal jobs allocates nothing.
-        let (jobs, speeds) = (self.observation.jobs().len(), self.model.weights.architecture.speeds());
-        let rows = jobs.max(self.observation.distinct());
+        let (rows, speeds) = (self.observation.capacity(), self.model.weights.architecture.speeds());
         self.q.clear();
         self.q.reserve(1 + rows * (1 + speeds));
         self.following.guide(&mut self.network, &mut self.observation, &mut self.q);
@@ -188,7 +189,7 @@ impl Learned {
         self.network.forward(&self.observation.rows(), &mut self.q);
         self.speeds.clear();
         if self.chooses_speeds {
-            self.speeds.reserve(jobs);
+            self.speeds.reserve(rows);
             let (q, gains) = self.q.split_at_mut(1 + self.observation.distinct());
             let rows = self.observation.distinct().max(1);
             for (row, q) in q[1..].iter_mut().enumerate() {
@@ -216,8 +217,12 @@ impl Learned {
     /// Maps the Q-values of the observed jobs to cores.
     fn map(&mut self, view: &SystemView<'_>, assignment: &mut Assignment) {
         let jobs = self.observation.jobs().iter().map(|(id, row)| {
-            let may_choose = self.observation.may_choose(*row);
-            (*id, if may_choose { self.q[*row as usize] } else { LAST_CHOICE })
+            let q = match self.observation.may_choose(*row) {
+                true => self.q[*row as usize],
+                false if view.job(*id).is_impossible(view.now) => LAST_CHOICE,
+                false => LEFT_OUT,
+            };
+            (*id, q)
         });
         let idle = self.model.threshold(self.q[0]);
         self.mapper.assign(self.options.mapping, jobs, idle, view, assignment);

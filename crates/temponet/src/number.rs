@@ -60,7 +60,7 @@ pub enum Number {
     /// 1 for a job of the highest level of criticality, 1/2 for one of the second, and so on; 0 for one of none.
     Level,
     /// Cost of running the job now: a context switch unless it is running, and a migration if another job is on its
-    /// core.
+    /// core; 0 below 1/1024 of the set's unit of time.
     Cost,
     /// Load per core of all tasks whose jobs take no longer, relative to their value, than this job.
     Rank,
@@ -170,7 +170,7 @@ impl RowFacts {
             due + gap,
             start,
             jobs[2] / capacity,
-            self.cost,
+            if self.cost < LEAST_COST { 0.0 } else { self.cost },
             jobs[3] / capacity,
         ]);
         let [due, gap, wcet, most, expected, least, slack, expected_slack, least_slack, ..] = times;
@@ -219,6 +219,9 @@ impl RowFacts {
 fn compressed_worth(worth: f64) -> f32 {
     (worth.max(f64::MIN_POSITIVE).log2().clamp(-16.0, 16.0) / 4.0) as f32
 }
+
+/// Least cost that is seen, in units of the scale. Below it moving costs nothing that could count, and nothing may change.
+const LEAST_COST: f64 = 1.0 / 1024.0;
 
 /// Greatest magnitude of a time, in units of the scale; beyond it times are not told apart.
 const LIMIT: f32 = 1e6;

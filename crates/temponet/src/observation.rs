@@ -39,7 +39,9 @@ pub struct Observation {
     jobs: Vec<(JobId, u32)>,
     /// Sparse attention; none if attention is dense.
     sparsity: Option<Sparsity>,
-    /// Share of the ready jobs that are urgent, 0 to 1; see [`Tokenizer::is_urgent`].
+    /// Greatest number of job rows of a decision with as many ready jobs.
+    capacity: usize,
+    /// Share of the ready jobs with rows that are urgent, 0 to 1; see [`Tokenizer::is_urgent`].
     urgent: f32,
     /// Number of values of a token.
     width: usize,
@@ -72,9 +74,10 @@ impl Observation {
     }
 
     /// Reads the ready jobs of a view. With `by_job`, or if the tokenizer says so, every job has a row of its own, in
-    /// deadline order, as sparse attention needs it; only jobs with the same deadline and token share one.
+    /// deadline order, as sparse attention needs it; only jobs with the same deadline and token share one. This has no
+    /// effect where some jobs have no rows or coming ones have some ([`Tokenizer::leaves_out`]).
     pub fn read(&mut self, tokenizer: &Tokenizer, scale: &Scale, view: &SystemView<'_>, by_job: bool) {
-        let by_job = by_job || tokenizer.sparse;
+        let by_job = (by_job || tokenizer.sparse) && !tokenizer.leaves_out();
         self.idle.clone_from(&scale.idle);
         self.tokens.clear();
         self.numbers.clear();
@@ -83,13 +86,14 @@ impl Observation {
         self.sparsity = None;
         let limits = RowLimits::of(tokenizer.most_rows, view.cores());
         let coming = if tokenizer.coming { view.system.tasks().len().min(limits.coming) } else { 0 };
-        // Those that run have rows beside those that are due first.
-        self.reserve(tokenizer, view.active.len().min(limits.ready.saturating_add(view.cores())) + coming);
+        self.capacity = view.active.len().min(limits.ready) + coming;
+        self.reserve(tokenizer, self.capacity);
         let urgent = match tokenizer.is_slack_alone() && !by_job {
             true => self.read_slacks(tokenizer, scale, view),
             false => self.read_tokens(tokenizer, scale, view, by_job),
         };
-        self.urgent = urgent as f32 / self.jobs.len().max(1) as f32;
+        let seen = self.jobs.iter().filter(|(_, row)| *row > 0).count();
+        self.urgent = urgent as f32 / seen.max(1) as f32;
         self.bias.push(0.0);
         self.bias.extend(self.counts.iter().map(|count| if *count == 1 { 0.0 } else { (*count as f32).ln() }));
         if tokenizer.long_slack_reserve != 0.0 {
@@ -348,12 +352,17 @@ impl Observation {
         &self.numbers[(row as usize - 1) * self.inputs..][..self.inputs]
     }
 
+    /// Greatest number of job rows of a decision with as many ready jobs.
+    pub(crate) fn capacity(&self) -> usize {
+        self.capacity
+    }
+
     /// Number of job rows, without the idle row.
     pub fn distinct(&self) -> usize {
         self.counts.len()
     }
 
-    /// Share of the ready jobs that are urgent, 0 to 1; see [`Tokenizer::is_urgent`].
+    /// Share of the ready jobs with rows that are urgent, 0 to 1; see [`Tokenizer::is_urgent`].
     pub fn urgent(&self) -> f32 {
         self.urgent
     }

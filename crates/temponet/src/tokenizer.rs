@@ -62,7 +62,8 @@ pub struct Tokenizer {
     pub skips_impossible: bool,
     /// About how many rows a decision has at most, two thirds of them for ready jobs; none, the default, is no limit.
     /// Where there are more jobs, those that are due first and those with the most worth for their remaining time have
-    /// rows, and the others are not chosen. It needs numbers, whose sums are over all jobs.
+    /// rows, and the others come after them. It needs numbers, whose sums are over all jobs, and that impossible jobs
+    /// are skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most_rows: Option<usize>,
 }
@@ -183,6 +184,11 @@ impl Tokenizer {
         choosable
     }
 
+    /// Whether some ready jobs have no rows, or jobs have rows that are not ready. Attention is dense then.
+    pub fn leaves_out(&self) -> bool {
+        self.coming || self.skips_impossible || self.most_rows.is_some()
+    }
+
     /// Whether what surrounds a row is needed.
     pub(crate) fn needs_outlook(&self) -> bool {
         self.coming || !self.numbers.is_empty()
@@ -217,7 +223,7 @@ impl Tokenizer {
         if (self.coming || self.skips_impossible) && (!self.features.contains(&Feature::Kind) || self.sparse) {
             return Some(TokenizerError::NoKind);
         }
-        if self.most_rows.is_some() && (self.numbers.is_empty() || self.sparse) {
+        if self.most_rows.is_some() && (self.numbers.is_empty() || !self.skips_impossible) {
             return Some(TokenizerError::LimitWithoutNumbers);
         }
         self.binning.problem(self.bins).or_else(|| self.continuous.as_ref()?.problem())

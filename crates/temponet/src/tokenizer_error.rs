@@ -48,7 +48,7 @@ pub enum TokenizerError {
     #[error("coming or skipped jobs need the feature \"kind\" and dense attention")]
     NoKind,
     /// Rows are limited, and nothing says which jobs have them.
-    #[error("a limit of rows needs numbers beside the token and dense attention")]
+    #[error("a limit of rows needs numbers beside the token, and that impossible jobs are skipped")]
     LimitWithoutNumbers,
     /// A feed-forward network has fewer slots than the system has tasks.
     #[error("the model has {slots} slots for tasks, and the set has {tasks} tasks")]

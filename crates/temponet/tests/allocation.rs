@@ -36,7 +36,7 @@ fn run(set: &TaskSet, scheduler: &mut Temponet) -> (u64, u64, u64) {
 fn a_decision_does_not_allocate() {
     let sinkhorn = Mapping::Sinkhorn { temperature: 0.1, iterations: 30, migration: 0.2 };
     let mappings = [Mapping::Greedy, sinkhorn, Mapping::Hungarian { migration: 0.2 }];
-    let tokenizers = [Tokenizer::full(), Tokenizer::continuous(Continuous::Mlp { hidden: 8 })];
+    let tokenizers = [Tokenizer::full(), Tokenizer::continuous(Continuous::Mlp { hidden: 8 }), Tokenizer::ahead()];
     let models = tokenizers.map(|tokenizer| Arc::new(Model::random(tokenizer, 2)));
     // With a budget of zero, the best level that takes no time decides: the network, the fallback, or EDF.
     let never = LatencyTable([u64::MAX; MEASURED_SIZES.len()]);

@@ -69,8 +69,11 @@ fn episode(
             }
         }
         let choosable = tokenizer.choosable(&view, &mut ready);
+        let shown = observation.jobs().iter().filter(|(_, row)| observation.may_choose(*row)).count();
+        let all_are_shown = shown == choosable || (tokenizer.most_rows.is_some() && shown < choosable);
         if observation.jobs().len() != view.active.len()
-            || observation.counts().iter().sum::<u32>() as usize != choosable
+            || observation.counts().iter().sum::<u32>() as usize != shown
+            || !all_are_shown
         {
             return Err(format!("seed {seed}: the rows do not stand for all jobs"));
         }

@@ -253,10 +253,10 @@ impl FleetMember {
         self.advice.cores()
     }
 
-    /// Returns the rows of some jobs, in the order of the jobs.
+    /// Returns the rows of some jobs, in the order of the jobs. One that may not be chosen has none.
     pub fn rows_of(&self, jobs: &[JobId]) -> Vec<u32> {
         let row = |id: &JobId| self.observation.jobs().iter().find(|(job, _)| job == id).map(|(_, row)| *row);
-        jobs.iter().filter_map(row).collect()
+        jobs.iter().filter_map(row).filter(|row| self.observation.may_choose(*row)).collect()
     }
 
     /// Runs these jobs at full speed until the next choice or the end of the episode.

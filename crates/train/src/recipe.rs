@@ -17,7 +17,7 @@ use crate::reward::Reward;
 pub struct Recipe {
     /// Seed of all randomness; default 1.
     pub seed: u64,
-    /// What a token says about a job; default [`Tokens::Full`].
+    /// What a token says about a job; default [`Tokens::Ahead`].
     pub tokens: Tokens,
     /// Whether attention is the paper's sparse one, with a row for every job; `false`, the default, is dense attention
     /// over distinct rows.
@@ -45,9 +45,9 @@ pub enum Tokens {
     /// The paper's tokens: only slack, in 128 equal bins.
     Paper,
     /// Slack in logarithmic bins, and all other features.
-    #[default]
     Full,
     /// Numbers in place of bins, a row for each coming job, and no advice of simple schedulers.
+    #[default]
     Ahead,
     /// A tokenizer that the recipe spells out.
     Custom(Box<Tokenizer>),

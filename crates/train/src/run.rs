@@ -129,7 +129,7 @@ impl<D: MethodDevice> TrainingRun<D> {
     /// Runs all stages that are left.
     pub fn train(&mut self, observer: &mut dyn TrainingObserver) -> Result<(), TrainError> {
         if self.begun_with.is_some() && self.progress == TrainingProgress::default() {
-            // The model that the training began with is kept until a phase scores better.
+            // The model that the training began with is kept until a phase scores better, or until the next phase.
             let model = Arc::new(Model { tokenizer: self.recipe.tokenizer(), weights: self.best.clone() });
             let validated = self.validate(&model)?;
             self.progress.best = Some(validated.score);
@@ -221,7 +221,8 @@ impl<D: MethodDevice> TrainingRun<D> {
             self.progress.best = Some(score);
             self.progress.since_best = 0;
         }
-        if is_best || self.recipe.validation.keep == Keep::Last {
+        // Where nothing is learned, phases try out values, and only the best counts.
+        if is_best || (self.recipe.validation.keep == Keep::Last && stage.method.updates() > 0) {
             self.best = model.weights.clone();
         }
         Ok(PhaseFigures {

@@ -9,7 +9,7 @@ use temponet_sim::{Unobserved, simulate};
 use temponet_task::{Task, TaskSet, Time};
 use temponet_train::{
     CloningSettings, DqnSettings, Learner, NetworkShape, NoObserver, PpoSettings, Recipe, ReplaySettings, Sample,
-    Stage, StageMethod, TrainingRun,
+    Stage, StageMethod, Tokens, TrainingRun,
 };
 
 type Device = Cpu;
@@ -20,7 +20,7 @@ fn standard() -> TaskSet {
 
 #[test]
 fn q_learning_does_not_destroy_the_model_it_begins_with() {
-    let model = Model::built_in().unwrap().grown(&Tokenizer::full()).unwrap();
+    let model = Model::built_in().unwrap().grown(&Tokenizer::ahead()).unwrap();
     let dqn = DqnSettings {
         replay: ReplaySettings { steps: 600, learn_from: 200, ..ReplaySettings::default() },
         ..DqnSettings::default()
@@ -104,7 +104,7 @@ fn a_saved_model_goes_on_learning() {
 
 #[test]
 fn what_is_worse_than_the_model_it_began_with_is_not_kept() {
-    let model = Model::built_in().unwrap().grown(&Tokenizer::full()).unwrap();
+    let model = Model::built_in().unwrap().grown(&Tokenizer::ahead()).unwrap();
     let dqn = DqnSettings {
         replay: ReplaySettings { steps: 64, learn_from: 16, ..ReplaySettings::default() },
         ..DqnSettings::default()
@@ -123,7 +123,7 @@ fn what_is_worse_than_the_model_it_began_with_is_not_kept() {
 #[test]
 fn policy_optimisation_goes_on_with_its_value_head() {
     let ppo = PpoSettings { environments: 8, length: 8, rounds: 2, batch: 32, ..PpoSettings::default() };
-    let mut recipe = Recipe { stage: vec![Stage::new(1, ppo)], ..Recipe::default() };
+    let mut recipe = Recipe { stage: vec![Stage::new(1, ppo)], tokens: Tokens::Full, ..Recipe::default() };
     recipe.network.width = 16;
     (recipe.validation.runs, recipe.validation.length) = (1, 50.0);
     let mut run = TrainingRun::new(Device::default(), recipe.clone(), Some(standard()), None);

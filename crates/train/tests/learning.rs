@@ -120,7 +120,7 @@ fn training_and_deployment_keep_the_same_keys() {
 #[test]
 fn a_model_learns_with_sparse_attention_and_keeps_it() {
     let settings = CloningSettings { teacher: "edf".into(), updates: 150, steps: 2_000, ..CloningSettings::default() };
-    let mut recipe = Recipe { sparse: true, ..recipe(vec![Stage::new(2, settings)]) };
+    let mut recipe = Recipe { sparse: true, tokens: Tokens::Full, ..recipe(vec![Stage::new(2, settings)]) };
     recipe.optimizer.rate = 4e-3;
     let many: Vec<(u64, u64)> = (0..24).map(|place| (40 + 7 * place, 2 + place % 3)).collect();
     let set = set(&many, 1);
@@ -138,7 +138,7 @@ fn a_model_learns_with_sparse_attention_and_keeps_it() {
 #[test]
 fn cloning_edf_agrees_on_unseen_states() {
     let settings = CloningSettings { teacher: "edf".into(), updates: 400, steps: 6_000, ..CloningSettings::default() };
-    let mut recipe = recipe(vec![Stage::new(4, settings.clone())]);
+    let mut recipe = Recipe { tokens: Tokens::Full, ..recipe(vec![Stage::new(4, settings.clone())]) };
     recipe.optimizer.rate = 4e-3;
     let overload = set(&[(20, 7), (30, 11), (50, 16), (70, 21)], 1);
     let mut run = TrainingRun::new(Device::default(), recipe, Some(overload.clone()), None);
@@ -310,7 +310,7 @@ fn numbers_that_go_astray_stop_the_training() {
 
 #[test]
 fn the_environment_keeps_its_promises() {
-    for (seed, tokens) in [(1, Tokens::Full), (2, Tokens::Paper)] {
+    for (seed, tokens) in [(1, Tokens::Full), (2, Tokens::Paper), (3, Tokens::Ahead)] {
         let ranges = WorkloadRanges { costs: (0.5, 0.2), values: 0.5, critical: 0.5, ..WorkloadRanges::default() };
         let tokenizer = tokens.tokenizer();
         temponet_train::check_environment(&TaskSetSource::Drawn(Box::new(ranges)), &tokenizer, seed, 50).unwrap();

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use temponet::Model;
 use temponet::stages::Tokenizer;
 
+use crate::paper_model::PAPER;
 use crate::{Better, Context, Findings, FindingsTable, Line, RepeatedMean, ReproduceError, Unit};
 use temponet_bench::attention::{AttentionEffort, AttentionFigures, Method, MethodFigures, measure};
 use temponet_lab::stats::mean;
@@ -34,7 +35,7 @@ struct Measured {
     jobs: usize,
     /// Random weights of the paper's shape, whose time is judged.
     timed: Vec<AttentionFigures>,
-    /// The built-in model, whose decisions are compared.
+    /// The paper's model, whose decisions are compared.
     decided: AttentionFigures,
 }
 
@@ -49,12 +50,12 @@ impl Measured {
         mean(&self.all(method, |_, figures| figures.ns_p50))
     }
 
-    /// Share of the jobs that the built-in model chooses with dense attention, too.
+    /// Share of the jobs that the paper's model chooses with dense attention, too.
     fn shared(&self, method: Method) -> f64 {
         self.decided.of(method).map_or(0.0, |figures| figures.shared)
     }
 
-    /// Share of decisions of the built-in model in which other jobs are chosen than with dense attention.
+    /// Share of decisions of the paper's model in which other jobs are chosen than with dense attention.
     fn differing(&self, method: Method) -> f64 {
         self.decided.of(method).map_or(0.0, |figures| figures.differing as f64 / figures.decisions.max(1) as f64)
     }
@@ -64,14 +65,14 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let (_, settings) = &context.protocol::<Settings>()?;
     let wrong = |error: &dyn std::fmt::Display| context.protocol_error(error);
     let shape = Model::random(Tokenizer::full(), 1);
-    let built_in = Model::built_in().map_err(|error| wrong(&error))?;
+    let trained = PAPER.model()?;
     let effort = AttentionEffort { passes: settings.passes, seconds: settings.seconds };
     let compared = AttentionEffort { passes: settings.decisions, seconds: f64::INFINITY };
     let mut all = Vec::new();
     for &jobs in &settings.jobs {
         let of = |model: &Model, effort| measure(model, jobs, &Method::ALL, effort).map_err(|error| wrong(&error));
         let timed = (0..settings.repeats).map(|_| of(&shape, effort)).collect::<Result<_, _>>()?;
-        all.push(Measured { jobs, timed, decided: of(&built_in, compared)? });
+        all.push(Measured { jobs, timed, decided: of(&trained, compared)? });
     }
     let Some(judged) = all.iter().find(|measured| measured.jobs == settings.judged) else {
         return Err(context.protocol_error("the judged number of jobs is not measured"));
@@ -163,7 +164,7 @@ fn beside(findings: &Findings, all: &[Measured]) -> String {
     };
     format!(
         "the paper's {} ms per layer are of a V100; on this processor a network with sparse attention takes, beside our dense kernel, {}; other jobs than \
-         with dense attention are chosen in {} of the decisions (built-in model, trained with dense attention), and {} of the \
+         with dense attention are chosen in {} of the decisions (the paper's model, trained with dense attention), and {} of the \
          chosen jobs are the same",
         findings.paper_value("latency_per_layer"),
         all.iter().map(ratio).collect::<Vec<_>>().join(", "),

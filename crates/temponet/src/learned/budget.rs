@@ -77,7 +77,7 @@ impl Budget {
         self.planned_tasks = coming.div_ceil(MEASURED_COMING);
         let limits = RowLimits::of(self.most_rows, system.cores());
         self.coming_rows = if self.shows_coming { system.tasks().len().min(limits.coming) } else { 0 };
-        self.ready_rows = limits.ready.saturating_add(system.cores()).min(self.most_tokens);
+        self.ready_rows = limits.ready.min(self.most_tokens);
         self.stages = self.calibration.stages(differs, system.cores());
         let mapping = if stays { &self.calibration.staying } else { &self.calibration.mapping };
         self.mapping = mapping.at(system.cores());

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use temponet_grad::{Device, Loss, MatchingShape, Tape, Var};
+use temponet_task::JobId;
 
 use crate::fleet::FleetMember;
 use crate::limits::{negative, not_positive};
@@ -55,7 +56,7 @@ impl MatchingSettings {
 /// Jobs and cores of a decision, and where the teacher put the jobs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct TaughtMatching {
-    /// Row of each ready job, and the core that it ran on last.
+    /// Row of each ready job that may be chosen, and the core that it ran on last.
     jobs: Vec<(u32, Option<u16>)>,
     /// Jobs that the teacher ran, each with the core that it must have, if that matters.
     taught: Vec<(u32, Option<u16>)>,
@@ -67,7 +68,9 @@ impl TaughtMatching {
     pub(crate) fn of(member: &FleetMember) -> TaughtMatching {
         let view = member.environment().view();
         let last = |id| view.job(id).last_core.map(|core| core.0 as u16);
-        let jobs = member.observation().jobs();
+        let observation = member.observation();
+        let jobs = observation.jobs().iter().filter(|(_, row)| observation.may_choose(*row));
+        let jobs: Vec<(JobId, u32)> = jobs.copied().collect();
         let place = |id| jobs.iter().position(|(job, _)| *job == id);
         let taught = member.teacher_cores().iter().enumerate().filter_map(|(core, id)| {
             let (id, core) = ((*id)?, core as u16);

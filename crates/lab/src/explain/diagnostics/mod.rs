@@ -58,8 +58,10 @@ pub struct JobLine {
     /// none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimate_ns: Option<[u64; 2]>,
-    /// Row of its token, counted from 1.
+    /// Row of its token, counted from 1; 0 if it has none.
     pub row: u32,
+    /// Whether it would miss its deadline even with its bcet, running from now on.
+    pub is_impossible: bool,
     /// Q-value.
     pub q: f32,
     /// Core that the network's own choice gives to the job.
@@ -119,6 +121,7 @@ pub fn explain(
             slack_ns: job.slack(view.now),
             remaining_ns: job.remaining().0,
             estimate_ns: job.estimate.map(|estimate| [estimate.median().0, estimate.high().0]),
+            is_impossible: job.is_impossible(view.now),
             row: *row,
             q: if *row == 0 { f32::NEG_INFINITY } else { trace.q[*row as usize] },
             core: core_of(*id),
