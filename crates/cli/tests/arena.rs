@@ -45,7 +45,7 @@ fn the_versions_of_the_arena_are_listed_and_hold_rivals_and_levels() {
     let listed = |version: &'static str| folder.json(&["arena", "--version", version, "--list", "--json"]);
     let (first, second, all) = (listed("1"), listed("2"), listed("all"));
     let count = |list: &serde_json::Value| list.as_array().unwrap().len();
-    assert_eq!((count(&first), count(&second), count(&all)), (21, 39, 60));
+    assert_eq!((count(&first), count(&second), count(&all)), (21, 43, 64));
     assert!(second.as_array().unwrap().iter().all(|scenario| scenario["arena"] == 2));
     let text = folder.stdout(&["arena", "--version", "2", "--list"]);
     assert!(text.contains("video-frames           version 2  held out  value"), "{text}");
