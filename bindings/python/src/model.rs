@@ -122,7 +122,9 @@ pub fn observations(
 ) -> PyResult<Vec<Seen>> {
     let (model, set) = (model.model.clone(), set.set.clone());
     if model.tokenizer.real_input().is_some() || model.tokenizer.leaves_out() {
-        return Err(errors::input("the network reads numbers or coming jobs, which observations do not have; random:1 reads tokens alone"));
+        return Err(errors::input(
+            "the network reads numbers or coming jobs, which observations do not have; random:1 reads tokens alone",
+        ));
     }
     let mut scheduler = temponet_lab::roster::Roster::classical().build(scheduler).map_err(errors::input)?;
     crate::calls::interruptible(py, move || -> PyResult<Vec<Seen>> {
