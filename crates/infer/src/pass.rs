@@ -2,7 +2,7 @@
 
 use crate::aligned::Aligned;
 use crate::kernels::{Attention, Engine, GROUP, Heads, NEVER, PAD, Packed, PackedMut, QUERIES, View, ViewMut};
-use crate::prepared::{Layer, Prepared, Table, Widths};
+use crate::prepared::{Layer, Prepared, Real, Table, Widths};
 use crate::sparse::keep_top;
 use crate::sparse_pass::SparseScratch;
 use crate::{AttentionWork, Rows, Rule, Sparsity};
@@ -20,11 +20,14 @@ pub(crate) struct Scratch<E: Engine> {
     /// Rows in single precision, and as elements of the engine.
     x: Aligned<f32>,
     elements: Aligned<E::Element>,
-    /// Queries, keys and values of all rows as elements, and of one row in single precision.
+    /// Queries, keys and values of all rows as elements.
     pub(crate) triples: Aligned<E::Element>,
-    triple: Aligned<f32>,
+    /// One row and its triple in single precision, while they are summed.
+    sum: Aligned<f32>,
     /// Sum of the table rows of all features that have the same value in every job's row: a row and its triple.
     common: Aligned<f32>,
+    /// Factors of the rows that a job's numbers add.
+    factors: Vec<f32>,
     /// Working memory of the engine.
     room: Aligned<E::Element>,
     /// Packed keys and values of one head.
@@ -65,8 +68,9 @@ impl<E: Engine> Scratch<E> {
             elements: Aligned::new(capacity * row_stride),
             // A group of queries may be read and written beyond the last row.
             triples: Aligned::new((capacity + GROUP) * triple_stride),
-            triple: Aligned::new(triple_stride),
+            sum: Aligned::new(row_stride + triple_stride),
             common: Aligned::new(row_stride + triple_stride),
+            factors: Vec::new(),
             room: Aligned::new(
                 E::attention_room(widths.heads, widths.head, capacity)
                     .max(E::linear_room(row_stride.max(hidden_stride))),
@@ -137,9 +141,9 @@ impl<E: Engine> Scratch<E> {
                 prepared.engine.add(&mut self.common, table.row(rows.jobs[feature]));
             }
         }
-        let (common_x, common_triple) = self.common.split_at(row_stride);
+        self.factors.resize(prepared.real.as_ref().map_or(0, Real::units), 0.0);
         let targets = self.x.chunks_exact_mut(row_stride).zip(self.triples.chunks_exact_mut(triple_stride));
-        let triple = &mut self.triple[..];
+        let (sum, factors) = (&mut self.sum[..], &mut self.factors[..]);
         for (place, (x, elements)) in targets.enumerate().take(count.next_multiple_of(GROUP)) {
             let (tables, values, known): (&[Table], &[u16], u64) = match place {
                 0 => (&prepared.idle, rows.idle, 0),
@@ -147,38 +151,31 @@ impl<E: Engine> Scratch<E> {
                 _ => (&[], &[], 0),
             };
             let real = prepared.real.as_ref().filter(|_| (1..count).contains(&place));
-            let is_single = tables.len() == 1 && real.is_none();
-            if tables.is_empty() {
-                x.fill(0.0);
-                triple.fill(0.0);
-            } else if known != 0 {
-                x.copy_from_slice(common_x);
-                triple.copy_from_slice(common_triple);
+            let part = |place: usize| tables[place].row(values.get(place).copied().unwrap_or(0));
+            if let ([_], None) = (tables, real) {
+                let (from_x, from_triple) = part(0).split_at(row_stride);
+                x.copy_from_slice(from_x);
+                prepared.engine.convert(from_triple, elements);
+                continue;
             }
-            for (place, table) in tables.iter().enumerate().filter(|(place, _)| known >> place & 1 == 0) {
-                let (from_x, from_triple) = table.row(values.get(place).copied().unwrap_or(0)).split_at(row_stride);
-                if place == 0 && is_single {
-                    x.copy_from_slice(from_x);
-                    prepared.engine.convert(from_triple, elements);
-                } else if place == 0 && known == 0 {
-                    x.copy_from_slice(from_x);
-                    triple.copy_from_slice(from_triple);
-                } else {
-                    prepared.engine.add(x, from_x);
-                    prepared.engine.add(triple, from_triple);
+            if known != 0 {
+                sum.copy_from_slice(&self.common);
+            } else if tables.is_empty() {
+                sum.fill(0.0);
+            }
+            for place in (0..tables.len()).filter(|place| known >> place & 1 == 0) {
+                match place == 0 && known == 0 {
+                    true => sum.copy_from_slice(part(place)),
+                    false => prepared.engine.add(sum, part(place)),
                 }
             }
             if let Some(real) = real {
-                let numbers = rows.real.chunks_exact(real.inputs).nth(place - 1).unwrap_or(&[]);
-                for (factor, row) in real.terms(numbers) {
-                    let (from_x, from_triple) = row.split_at(row_stride);
-                    prepared.engine.add_scaled(x, from_x, factor);
-                    prepared.engine.add_scaled(triple, from_triple, factor);
-                }
+                real.factors(rows.real.get((place - 1) * real.inputs..place * real.inputs).unwrap_or(&[]), factors);
+                prepared.engine.add_terms(sum, factors, real.rows());
             }
-            if !is_single {
-                prepared.engine.convert(triple, elements);
-            }
+            let (from_x, from_triple) = sum.split_at(row_stride);
+            x.copy_from_slice(from_x);
+            prepared.engine.convert(from_triple, elements);
         }
     }
 

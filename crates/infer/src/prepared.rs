@@ -92,17 +92,28 @@ pub(crate) struct Real {
 }
 
 impl Real {
-    /// Terms that are added to a job's row: factors and rows of the table. Missing inputs count as zero.
-    pub(crate) fn terms(&self, numbers: &[f32]) -> impl Iterator<Item = (f32, &[f32])> {
-        let number = |place: usize| numbers.get(place).copied().unwrap_or(0.0);
-        let hidden = move |unit: usize| {
-            let weight = &self.weight[unit * self.inputs..(unit + 1) * self.inputs];
-            let sum: f32 = weight.iter().enumerate().map(|(place, weight)| weight * number(place)).sum();
-            (sum + self.bias[unit]).max(0.0)
-        };
-        let factor = move |unit: usize| if self.weight.is_empty() { number(unit) } else { hidden(unit) };
-        let units = (0..self.table.values).map(move |unit| (factor(unit), self.table.row(unit as u16)));
-        units.filter(|(factor, _)| *factor != 0.0)
+    /// Computes the factor of each row of the table in a job's row. Missing inputs count as zero.
+    pub(crate) fn factors(&self, numbers: &[f32], factors: &mut [f32]) {
+        if self.weight.is_empty() {
+            let given = numbers.len().min(factors.len());
+            factors[..given].copy_from_slice(&numbers[..given]);
+            factors[given..].fill(0.0);
+            return;
+        }
+        for ((factor, weight), bias) in factors.iter_mut().zip(self.weight.chunks_exact(self.inputs)).zip(&self.bias) {
+            let sum: f32 = weight.iter().zip(numbers).map(|(weight, number)| weight * number).sum();
+            *factor = (sum + bias).max(0.0);
+        }
+    }
+
+    /// Rows of the table, one for each factor.
+    pub(crate) fn rows(&self) -> &[f32] {
+        &self.table.rows
+    }
+
+    /// Number of factors.
+    pub(crate) fn units(&self) -> usize {
+        self.table.values
     }
 }
 

@@ -123,8 +123,8 @@ impl Engine for Amx {
         unsafe { sum_rows(rows, pointer, stride, sum) }
     }
 
-    fn add_scaled(self, sum: &mut [f32], other: &[f32], factor: f32) {
-        self.plain.add_scaled(sum, other, factor);
+    fn add_terms(self, sum: &mut [f32], factors: &[f32], table: &[f32]) {
+        self.plain.add_terms(sum, factors, table);
     }
 
     fn convert(self, from: &[f32], to: &mut [u16]) {

@@ -194,17 +194,46 @@ pub(crate) unsafe fn add<V: Lanes>(count: usize, sum: *mut f32, other: *const f3
     }
 }
 
-/// sum += factor · other.
+/// sum += Σ factor · row over the rows of a table. Sums stay in registers, eight vectors at a time.
 ///
 /// # Safety
-/// Both must have `count` numbers, a multiple of [`PAD`].
+/// The sum must have `columns` numbers, a multiple of [`PAD`], and the table as many for each factor.
 #[inline(always)]
-pub(crate) unsafe fn add_scaled<V: Lanes>(count: usize, sum: *mut f32, other: *const f32, factor: f32) {
-    // SAFETY: the caller guarantees the count.
+pub(crate) unsafe fn add_terms<V: Lanes>(columns: usize, sum: *mut f32, factors: &[f32], table: *const f32) {
+    // SAFETY: the caller guarantees the columns, and PAD is a multiple of two vectors.
     unsafe {
-        let factor = V::splat(factor);
-        for place in (0..count).step_by(V::N) {
-            V::store(sum.add(place), V::mul_add(factor, V::load(other.add(place)), V::load(sum.add(place))));
+        let mut column = 0;
+        while column + 8 * V::N <= columns {
+            add_terms_fixed::<V, 8>(columns, sum.add(column), factors, table.add(column));
+            column += 8 * V::N;
+        }
+        while column < columns {
+            add_terms_fixed::<V, 2>(columns, sum.add(column), factors, table.add(column));
+            column += 2 * V::N;
+        }
+    }
+}
+
+/// [`add_terms`] of C vectors of a row; rows of the table begin `stride` numbers after each other.
+///
+/// # Safety
+/// The sum and each row of the table must have C vectors.
+#[inline(always)]
+unsafe fn add_terms_fixed<V: Lanes, const C: usize>(stride: usize, sum: *mut f32, factors: &[f32], table: *const f32) {
+    // SAFETY: the caller guarantees C vectors.
+    unsafe {
+        let mut sums = [V::splat(0.0); C];
+        for (place, total) in sums.iter_mut().enumerate() {
+            *total = V::load(sum.add(place * V::N));
+        }
+        for (row, factor) in factors.iter().enumerate() {
+            let (row, factor) = (table.add(row * stride), V::splat(*factor));
+            for (place, total) in sums.iter_mut().enumerate() {
+                *total = V::mul_add(factor, V::load(row.add(place * V::N)), *total);
+            }
+        }
+        for (place, total) in sums.into_iter().enumerate() {
+            V::store(sum.add(place * V::N), total);
         }
     }
 }
@@ -348,10 +377,10 @@ macro_rules! f32_engine {
                 }
             }
 
-            fn add_scaled(self, sum: &mut [f32], other: &[f32], factor: f32) {
-                assert!(sum.len() == other.len() && sum.len() % PAD == 0, "two padded rows");
+            fn add_terms(self, sum: &mut [f32], factors: &[f32], table: &[f32]) {
+                assert!(sum.len() % PAD == 0 && table.len() == factors.len() * sum.len(), "a padded row for each factor");
                 // SAFETY: the engine exists, so the processor has the instructions; the assertion checks the bounds.
-                unsafe { add_scaled(sum.len(), sum.as_mut_ptr(), other.as_ptr(), factor) }
+                unsafe { add_terms(sum.len(), sum.as_mut_ptr(), factors, table.as_ptr()) }
             }
 
             fn convert(self, from: &[f32], to: &mut [f32]) {
@@ -459,11 +488,11 @@ macro_rules! f32_engine {
         }
 
         /// # Safety
-        /// As for `lanes::add_scaled`, and the processor must have the features.
+        /// As for `lanes::add_terms`, and the processor must have the features.
         $(#[$features])?
-        unsafe fn add_scaled(count: usize, sum: *mut f32, other: *const f32, factor: f32) {
+        unsafe fn add_terms(columns: usize, sum: *mut f32, factors: &[f32], table: *const f32) {
             // SAFETY: the caller's guarantees are passed on.
-            unsafe { $crate::kernels::lanes::add_scaled::<$vector>(count, sum, other, factor) }
+            unsafe { $crate::kernels::lanes::add_terms::<$vector>(columns, sum, factors, table) }
         }
 
         /// # Safety

@@ -288,8 +288,8 @@ pub(crate) trait Engine: Copy + Send + Sync + 'static {
     );
     /// sum += other.
     fn add(self, sum: &mut [f32], other: &[f32]);
-    /// sum += factor · other.
-    fn add_scaled(self, sum: &mut [f32], other: &[f32], factor: f32);
+    /// sum += Σ factor · row, with a row of the table for each factor, as long as the sum: a multiple of [`PAD`].
+    fn add_terms(self, sum: &mut [f32], factors: &[f32], table: &[f32]);
     /// Converts numbers to elements. Their count is a multiple of [`PAD`].
     fn convert(self, from: &[f32], to: &mut [Self::Element]);
     /// Packs rows as the columns of a matrix, whose depth is their width. Accepts any number of rows and pads with
@@ -405,26 +405,29 @@ pub(crate) fn pack_from<E: Engine>(
 mod tests {
     use super::*;
 
-    fn adds_scaled<E: Engine>(engine: Option<E>) {
+    fn adds_terms<E: Engine>(engine: Option<E>) {
         let Some(engine) = engine else { return };
-        for length in [PAD, 3 * PAD, 16 * PAD] {
-            let other: Vec<f32> = (0..length).map(|place| place as f32 * 0.25 - 7.0).collect();
+        for length in [PAD, 3 * PAD, 8 * PAD, 9 * PAD] {
+            let table: Vec<f32> = (0..3 * length).map(|place| place as f32 * 0.25 - 7.0).collect();
+            let factors = [-1.5, 0.0, 2.0];
             let mut sum: Vec<f32> = (0..length).map(|place| 3.0 - place as f32).collect();
-            let expected: Vec<f32> = sum.iter().zip(&other).map(|(sum, other)| sum - 1.5 * other).collect();
-            engine.add_scaled(&mut sum, &other, -1.5);
+            let term = |row: usize, place: usize| factors[row] * table[row * length + place];
+            let expected: Vec<f32> =
+                sum.iter().enumerate().map(|(place, sum)| sum + term(0, place) + term(2, place)).collect();
+            engine.add_terms(&mut sum, &factors, &table);
             assert_eq!(sum, expected);
         }
     }
 
     #[test]
-    fn every_engine_adds_scaled() {
-        adds_scaled(Some(Scalar));
+    fn every_engine_adds_terms() {
+        adds_terms(Some(Scalar));
         #[cfg(target_arch = "x86_64")]
         {
-            adds_scaled(Avx2::new());
-            adds_scaled(Avx512::new());
-            adds_scaled(Avx512Int8::new());
-            adds_scaled(Amx::new());
+            adds_terms(Avx2::new());
+            adds_terms(Avx512::new());
+            adds_terms(Avx512Int8::new());
+            adds_terms(Amx::new());
         }
     }
 }
