@@ -13,7 +13,7 @@ use temponet_sim::{Unobserved, simulate};
 use temponet_task::{Task, TaskSet, Time};
 use temponet_train::{
     DqnSettings, EpisodeSettings, Episodes, Fleet, Learner, NetworkShape, NoObserver, PpoSettings, Recipe,
-    ReplaySettings, Sample, Stage, StageMethod, TaskSetSource, TrainingRun, check_resumption,
+    ReplaySettings, Sample, Stage, StageMethod, TaskSetSource, Tokens, TrainingRun, check_resumption,
 };
 
 type Device = Cpu;
@@ -113,7 +113,7 @@ fn counterexample() -> TaskSet {
 
 /// Share of the deadlines that a network meets on a set after some phases of learning.
 fn trained(network: NetworkShape, method: StageMethod, phases: u64, set: &TaskSet) -> f64 {
-    met_by(Recipe { network, stage: vec![Stage::new(phases, method)], ..Recipe::default() }, set)
+    met_by(Recipe { network, tokens: Tokens::Full, stage: vec![Stage::new(phases, method)], ..Recipe::default() }, set)
 }
 
 /// Share of the deadlines that the model of a recipe meets on the set that it learns on.

@@ -192,7 +192,7 @@ fn a_set_that_a_feed_forward_network_has_no_room_for_is_refused() {
 fn recipes_of_every_network_read_back_and_have_no_sparse_attention() {
     temponet_paper::register();
     for body in [networks::feed_forward(5), networks::graph(), networks::recurrent(8)] {
-        let recipe = Recipe { network: NetworkShape { body, ..small() }, ..Recipe::default() };
+        let recipe = Recipe { network: NetworkShape { body, ..small() }, tokens: Tokens::Full, ..Recipe::default() };
         let text = toml::to_string(&recipe).unwrap();
         assert_eq!(toml::from_str::<Recipe>(&text).unwrap(), recipe, "{text}");
         let problem = Recipe { sparse: true, ..recipe }.problem().unwrap();
