@@ -41,7 +41,7 @@ struct Explained {
 fn explained(model: Option<&Model>, shield: bool, set: &temponet_task::TaskSet) -> PyResult<Explained> {
     let (roster, _) = crate::roster::roster(model, None, vec![crate::roster::Named::Name(SHIELDED.into())])?;
     roster.foresee(set);
-    let decider = if shield { roster.decider(SHIELDED, &set.system) } else { None };
+    let decider = if shield { roster.decider(SHIELDED, &set) } else { None };
     let model = roster.model.clone().ok_or_else(|| errors::internal("there is no model"))?;
     let scheduler = roster.build(if shield { SHIELDED } else { UNSHIELDED }).map_err(errors::input)?;
     let plain = roster.build(UNSHIELDED).map_err(errors::input)?;

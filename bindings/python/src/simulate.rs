@@ -79,7 +79,7 @@ fn run(plan: &ComparisonPlan) -> Result<ComparisonRow, CompareError> {
     let (scheduler, counters) = (plan.roster.label(name), scheduler.counters());
     let (compliance, scores) = (vec![metrics.jobs.compliance()], vec![metrics.scores(&plan.goal)]);
     let tasks = vec![task_shares(&metrics)];
-    let (spec, decider) = (name.clone(), plan.roster.decider(name, &plan.set.system));
+    let (spec, decider) = (name.clone(), plan.roster.decider(name, &plan.set));
     Ok(ComparisonRow { spec, scheduler, metrics, compliance, scores, tasks, latency, recording, counters, decider })
 }
 

@@ -56,7 +56,7 @@ pub fn run(args: Args) -> Result<()> {
     let roster = args.model.roster()?;
     roster.foresee(&set);
     // Without its shield, the network decides alone.
-    let decider = if args.model.no_shield { None } else { roster.decider(SHIELDED, &set.system) };
+    let decider = if args.model.no_shield { None } else { roster.decider(SHIELDED, &set) };
     let who = Decider::before_explanation(decider.as_ref());
     // The run is that of the learned scheduler, whoever decides in it: the network is explained in the states of that
     // run.

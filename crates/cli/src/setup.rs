@@ -9,7 +9,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use temponet::{Calibration, Model, Options};
 use temponet_formats::Loaded;
 use temponet_formats::builtin::{self, Builtin};
-use temponet_lab::horizon::{default_horizon, uncounted};
+use temponet_lab::horizon::{default_horizon, unseen};
 use temponet_lab::models::{self, BUILT_IN, ModelError};
 use temponet_lab::roster::{Roster, UNSHIELDED, kind};
 use temponet_sched::Kind;
@@ -127,7 +127,7 @@ impl SetupArgs {
         let Loaded { set, mut notes, .. } = load(name.unwrap_or(builtin::DEFAULT))?;
         let set = self.applied(set)?;
         let horizon = self.horizon.unwrap_or_else(|| default_horizon(&set));
-        if let Some(note) = uncounted(&set, horizon) {
+        for note in unseen(&set, horizon) {
             output::say(&format!("note: {note}"));
             notes.push(with_flags(&note).into_owned());
         }

@@ -74,7 +74,7 @@ pub fn run(args: Args) -> Result<()> {
         |tuned: &TunedModel| tuned.choice.why == Why::Judged && tuned.weights == weights && tuned.is_for(&system);
     let judged = model.tuned().filter(is_verdict).map(|tuned| tuned.choice);
     let followed = judged.as_ref().unwrap_or(choice);
-    let decider = &Decider::of(followed, Some(&Role::on(&system)));
+    let decider = &Decider::of(followed, Some(&Role::on(&system))).on(&set, followed);
     if let Some(file) = file {
         fresh.set_tuned(&set.name, &system, followed.clone())?;
         file.write(fresh.to_bytes().context("cannot write the model")?)?;
@@ -120,7 +120,7 @@ fn text(set: &TaskSet, choice: &Choice, verdict: &str) -> String {
         header.extend(["less the best simple", "±95%", "blocks"]);
         let mut rows: Vec<&CandidateScore> = choice.candidates.iter().collect();
         rows.sort_by_key(|row| row.name != choice.name);
-        out += &table::render(&header, &rows.iter().map(|row| cells(row, choice.measures.len())).collect::<Vec<_>>());
+        out += &table::render(&header, &rows.iter().map(|row| cells(row, &choice.measures)).collect::<Vec<_>>());
         out += "\n";
     }
     out + &format!("{verdict}.\n")
@@ -132,15 +132,17 @@ fn jobs(choice: &Choice) -> String {
 
 /// Cells of a candidate: its score in each measure, and its difference in the first measure in which it differs beyond
 /// its standard error, else in which it differs.
-fn cells(row: &CandidateScore, measures: usize) -> Vec<String> {
-    let pairs = || row.differences.iter().zip(&row.difference_errors);
-    let (difference, error) = pairs()
-        .find(|(difference, error)| difference.abs() > **error)
-        .or_else(|| pairs().find(|(difference, _)| **difference != 0.0))
-        .unwrap_or((&0.0, &0.0));
+fn cells(row: &CandidateScore, measures: &[String]) -> Vec<String> {
+    let pairs = || row.differences.iter().zip(&row.difference_errors).zip(measures);
+    let ((difference, error), measure) = pairs()
+        .find(|((difference, error), _)| difference.abs() > **error)
+        .or_else(|| pairs().find(|((difference, _), _)| **difference != 0.0))
+        .unwrap_or(((&0.0, &0.0), &measures[0]));
+    // With one measure it is clear which one is meant.
+    let of = if measures.len() > 1 && *difference != 0.0 { format!(" {measure}") } else { String::new() };
     let half = if *error > 0.0 { margin(row.blocks, 0.025) * error } else { 0.0 };
     let mut cells = vec![row.name.clone()];
-    cells.extend((0..measures).map(|place| row.scores.get(place).map_or("–".into(), |score| percent(*score))));
-    cells.extend([format!("{:+.2}", 100.0 * difference), format!("{:.2}", 100.0 * half), row.blocks.to_string()]);
+    cells.extend((0..measures.len()).map(|place| row.scores.get(place).map_or("–".into(), |score| percent(*score))));
+    cells.extend([format!("{:+.2}{of}", 100.0 * difference), format!("{:.2}", 100.0 * half), row.blocks.to_string()]);
     cells
 }

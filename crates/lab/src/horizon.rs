@@ -1,6 +1,7 @@
 //! The length of a run if the user does not give one, and estimates of the number of jobs up to a time.
 
 use temponet_task::{Arrival, Preemption, Task, TaskId, TaskSet, Time};
+use temponet_wording::behind_noun;
 
 /// Approximate number of jobs of a default run: enough for stable figures, few enough for an immediate answer.
 const JOBS: f64 = 10_000.0;
@@ -25,7 +26,7 @@ pub fn default_horizon(set: &TaskSet) -> Time {
 ///
 /// It is a whole number of hyperperiods if they are short. A set of listed jobs alone runs to its last deadline. Mode
 /// switches, bursts, listed jobs beside other tasks, and a job of every task are included as long as that takes at most
-/// 20 times as many jobs; [`uncounted`] names the tasks that are not. Jobs with more than 100 preemption points, locks
+/// 20 times as many jobs; [`unseen`] names the tasks that are not. Jobs with more than 100 preemption points, locks
 /// and unlocks on average make the run shorter.
 pub fn horizon_of(set: &TaskSet, jobs: f64) -> Time {
     let listed = set.tasks().iter().filter_map(|task| match &task.arrival {
@@ -89,9 +90,19 @@ fn first_deadline(task: &Task) -> Option<Time> {
 /// Greatest number of tasks that a note names.
 const MOST_NAMED: usize = 3;
 
-/// Names, in one sentence, the tasks about which a run up to `horizon` says nothing, because their first deadline lies
-/// beyond it; `None` if there are none.
-pub fn uncounted(set: &TaskSet, horizon: Time) -> Option<String> {
+/// Names what a run up to `horizon` says nothing about, a sentence each without its full stop: tasks whose first
+/// deadline lies beyond it, and modes that begin beyond it.
+pub fn unseen(set: &TaskSet, horizon: Time) -> Vec<String> {
+    let modes = set.modes().iter().filter(|mode| mode.at >= horizon);
+    let modes: Vec<String> = modes.map(|mode| format!("{} (at {})", mode.name, mode.at)).collect();
+    let modes = (!modes.is_empty()).then(|| {
+        let names = behind_noun("mode", modes.iter().map(String::as_str), MOST_NAMED);
+        format!("nothing was run in {names}, beyond the horizon of {horizon}")
+    });
+    uncounted(set, horizon).into_iter().chain(modes).collect()
+}
+
+fn uncounted(set: &TaskSet, horizon: Time) -> Option<String> {
     let whole = set.tasks().iter().filter(|task| !task.is_part);
     let beyond = whole.filter_map(|task| Some((task, first_deadline(task)?)));
     let beyond: Vec<(&Task, Time)> = beyond.filter(|(_, deadline)| *deadline > horizon).collect();
@@ -246,6 +257,15 @@ mod tests {
         let note = uncounted(&set, default_horizon(&set)).unwrap();
         assert!(note.starts_with("no job of task \"t86400000000\" counts"), "{note}");
         assert_eq!(uncounted(&set, Time::from_secs(86_400)), None);
+    }
+
+    #[test]
+    fn modes_that_never_begin_are_named() {
+        let mut set = TaskSet::new("s", vec![Task::periodic("a", Time::from_ms(10), Time::from_ms(1))], 1);
+        set.set_modes(vec![temponet_task::Mode::new("rush", Time::from_ms(500))]);
+        let notes = unseen(&set, Time::from_ms(100));
+        assert_eq!(notes, ["nothing was run in mode rush (at 500ms), beyond the horizon of 100ms"]);
+        assert!(unseen(&set, Time::from_secs(1)).is_empty());
     }
 
     #[test]

@@ -10,7 +10,7 @@ use temponet::{Model, Options, Temponet};
 use temponet_sched::SpecError;
 use temponet_sched::catalog::{self, Entry, Kind, Mark, RegisterError, Request, Spec};
 use temponet_sched::shield::Role;
-use temponet_task::{Scheduler, System, TaskSet};
+use temponet_task::{Scheduler, TaskSet};
 
 use crate::advice::Decider;
 use crate::guarantee::breaking_modes;
@@ -194,14 +194,16 @@ impl Roster {
         self.choices.foresee(&set.system, breaking_modes(set));
     }
 
-    /// Returns who decides in a scheduler that follows another one, on a system; `None` for all others. The choice is
+    /// Returns who decides in a scheduler that follows another one, on a set; `None` for all others. The choice is
     /// shared with the schedulers that are built, so it is made once.
-    pub fn decider(&self, spec: &str, system: &System) -> Option<Decider> {
+    pub fn decider(&self, spec: &str, set: &TaskSet) -> Option<Decider> {
+        let system = &set.system;
         match kind(spec) {
             Kind::Learned => {
                 let mut learned = Temponet::new(self.model.clone()?, self.options).ok()?.sharing(self.choices.clone());
                 learned.start(system).ok()?;
-                let decider = Decider::of(learned.choice()?, Some(&learned.shield_role()));
+                let choice = learned.choice()?;
+                let decider = Decider::of(choice, Some(&learned.shield_role())).on(set, choice);
                 Some(decider.beside(self.model.as_ref().and_then(|model| model.tuned()).as_ref(), system))
             }
             Kind::Tuned => {
@@ -209,7 +211,8 @@ impl Roster {
                 let tuned = Portfolio::classical(self.options.tuning, settings(is_shielded));
                 let mut tuned = tuned.sharing(self.choices.clone());
                 tuned.start(system).ok()?;
-                Some(Decider::of(tuned.choice()?, is_shielded.then(|| Role::on(system)).as_ref()))
+                let choice = tuned.choice()?;
+                Some(Decider::of(choice, is_shielded.then(|| Role::on(system)).as_ref()).on(set, choice))
             }
             _ => None,
         }

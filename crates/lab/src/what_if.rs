@@ -127,7 +127,9 @@ impl<'a> WhatToChange<'a> {
             }
             Change::Cores(to) => {
                 let more = counted(to - self.set.cores(), "more core");
-                words(more, self.set.cores().to_string(), to.to_string(), "–".into())
+                let like = advised.change.apply(self.set).and_then(|set| set.machine().cores().last().cloned());
+                let like = like.map_or(String::new(), |core| format!(" like {}", core.name));
+                words(format!("{more}{like}"), self.set.cores().to_string(), to.to_string(), "–".into())
             }
             Change::Periods(slowed) => {
                 words(format!("slow {} down, see below", counted(slowed.len(), "task")), "–".into(), "–".into(), fewer)
@@ -136,6 +138,21 @@ impl<'a> WhatToChange<'a> {
             Change::EveryPeriod(to) => words("slow every task down".into(), "1".into(), part(1_000_000 / to), fewer),
             _ => words("change".into(), String::new(), String::new(), String::new()),
         }
+    }
+
+    /// Tasks whose deadlines move with a change of periods, with their deadlines then: those that were periods stay so.
+    fn moved_deadlines(&self, change: &Change) -> Vec<(&str, Time)> {
+        let is_of_periods = matches!(change, Change::Period(..) | Change::Periods(_) | Change::EveryPeriod(_));
+        let Some(changed) = Some(change).filter(|_| is_of_periods).and_then(|change| change.apply(self.set)) else {
+            return Vec::new();
+        };
+        let moved = self
+            .set
+            .tasks()
+            .iter()
+            .zip(changed.tasks())
+            .filter(|(before, after)| before.deadline != after.deadline && !before.is_part);
+        moved.map(|(before, after)| (before.name.as_str(), after.deadline)).collect()
     }
 
     /// The rooms of the tasks, the tightest first: the cells of [`ROOM_COLUMNS`].
@@ -179,6 +196,18 @@ impl<'a> WhatToChange<'a> {
                     .push(format!("Slow down together: {}; then {then}.", listed(each.iter().map(String::as_str), 99)));
             }
         }
+        for advised in &found.advice {
+            if let (Change::Period(of, _), moved) = (&advised.change, self.moved_deadlines(&advised.change))
+                && !moved.is_empty()
+            {
+                let moved: Vec<String> = moved.iter().map(|(name, to)| format!("{name} to {to}")).collect();
+                let moved = listed(moved.iter().map(String::as_str), MOST_NAMES);
+                notes.push(format!(
+                    "Where {} is slowed down, deadlines that are its period move, too: {moved}.",
+                    self.whole(*of)
+                ));
+            }
+        }
         if !found.guarantee.is_empty() {
             let whose = if found.guarantee.len() == 1 { "its" } else { "their" };
             notes.push(format!(
@@ -203,6 +232,10 @@ impl<'a> WhatToChange<'a> {
         let found = &self.found;
         let advice = found.advice.iter().map(|advised| {
             let mut row = change_json(self.set, &advised.change);
+            let moved = self.moved_deadlines(&advised.change);
+            if !moved.is_empty() {
+                row["deadlines"] = moved.iter().map(|(name, to)| json!({ "task": name, "to": to.0 })).collect();
+            }
             row["not_enough"] = advised.not_enough.as_ref().map_or(Value::Null, |less| value_of(less).into());
             (row["size"], row["then"], row["proof"]) =
                 (advised.size.into(), answer(&advised.then).into(), proof_json(&advised.then));
@@ -368,6 +401,17 @@ mod tests {
         let json = advice.json();
         assert_eq!((&json["answer"], &json["advice"][0]["then"]), (&json!("impossible"), &json!("fits")));
         assert!(advice.html().contains("&lt;map&gt;") && !advice.html().contains("<map>"));
+    }
+
+    #[test]
+    fn deadlines_that_move_with_a_period_are_named() {
+        let set = set(1);
+        let advice = WhatToChange::on(&set);
+        let moved = "Where <map> is slowed down, deadlines that are its period move, too: <map> to 125ms.";
+        assert!(advice.notes().iter().any(|note| note == moved), "{:?}", advice.notes());
+        let json = advice.json();
+        let slowed = json["advice"].as_array().unwrap().iter().find(|row| row["change"] == "period").unwrap();
+        assert_eq!(slowed["deadlines"][0]["to"], slowed["to"]);
     }
 
     #[test]

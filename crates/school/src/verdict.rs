@@ -212,7 +212,7 @@ pub fn judge(
         clairvoyant,
         clairvoyant_goal,
         difference: claim.as_ref().map_or(0.0, |claim| claim.edge.difference),
-        difference_ci95: claim.and_then(|claim| claim.edge.interval),
+        difference_ci95: claim.and_then(|claim| claim.edge.half()),
         trials: trials.len(),
         goal,
     })
@@ -359,7 +359,7 @@ impl TrainingVerdict {
         }
         let roster = Roster::with(model.clone());
         roster.foresee(set);
-        let decider = roster.decider(SHIELDED, &set.system);
+        let decider = roster.decider(SHIELDED, &set);
         if let Some(decider) = &decider {
             let place = self.advice.sentences.len().saturating_sub(1);
             let model = self.start.as_ref().filter(|_| !self.is_new).map_or("this model", |start| &start.name);
@@ -464,11 +464,12 @@ mod tests {
         verdict.settle(&mut model, Some(&trials()[0].set));
         let tuned = model.tuned().unwrap();
         assert_eq!((tuned.choice.name.as_str(), tuned.choice.why), ("network", temponet::tuning::Why::Judged));
-        let decider = Roster::with(model.clone()).decider(SHIELDED, &trials()[0].set.system).unwrap();
+        let decider = Roster::with(model.clone()).decider(SHIELDED, &trials()[0].set).unwrap();
         assert_eq!(Some(&decider), verdict.advice.decider.as_ref());
         assert!(decider.sentence.contains("in the verdict of its training"), "{}", decider.sentence);
         // On another system the verdict does not hold, and the line says so.
-        let other = trials()[0].set.system.described_by(trials()[0].set.tasks()[..2].to_vec());
+        let mut other = trials()[0].set.clone();
+        other.system = other.system.described_by(other.tasks()[..2].to_vec());
         let decider = Roster::with(model).decider(SHIELDED, &other).unwrap();
         assert!(decider.sentence.ends_with("; the verdict of the training on s is for another system"), "{decider:?}");
     }

@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 
 use temponet_task::{Goal, Measure};
 
-use crate::statistics as stats;
+use crate::statistics::{self as stats, Interval};
 
 /// Scores of one scheduler: for each run, one figure per measure of the goal.
 pub type Scores = [Vec<f64>];
@@ -27,46 +27,61 @@ pub struct Edge {
     pub measure: Measure,
     /// Mean difference, the first scheduler minus the second, run by run.
     pub difference: f64,
-    /// Half the width of the 95% confidence interval of the difference; `None` for a single run.
-    pub interval: Option<f64>,
-    /// Half the width of the interval that the difference has to exceed: 95% over all measures that differ, and over
-    /// all rivals.
-    margin: Option<f64>,
+    /// 95% confidence interval of the difference; `None` for a single run.
+    pub interval: Option<Interval>,
+    /// Interval that must exclude zero for a difference to be claimed: 95% over all measures that differ, and over all
+    /// rivals.
+    among_all: Option<Interval>,
 }
 
 impl Edge {
     /// Whether the difference is more than chance explains; always true for a single run.
     pub fn is_clear(&self) -> bool {
-        self.margin.is_none_or(|half| self.difference.abs() > half)
+        self.among_all.is_none_or(|interval| !interval.contains(0.0))
     }
 
     /// Whether the difference may be chance by itself: its own interval reaches zero. That is less than not to be clear:
     /// among many, a difference has to be greater to be claimed, but that is no reason to pass it over.
     pub fn may_be_chance(&self) -> bool {
-        self.interval.is_some_and(|half| self.difference.abs() <= half)
+        self.interval.is_some_and(|interval| interval.contains(0.0))
     }
 
     /// The share that the first scheduler may still lose in this measure, at 95%: the lower end of the interval,
     /// negated. It is negative if the first one is ahead beyond chance.
     pub fn possible_loss(&self) -> f64 {
-        self.interval.unwrap_or(0.0) - self.difference
+        -self.interval.map_or(self.difference, |interval| interval.low)
+    }
+
+    /// What the first scheduler is ahead by for certain, at 95% over all measures and rivals; negative if it is not.
+    fn certain_gain(&self) -> f64 {
+        self.among_all.map_or(self.difference, |interval| interval.low)
     }
 
     /// The end of the interval that is farther from zero, without its sign.
     pub fn most(&self) -> f64 {
-        self.difference.abs() + self.interval.unwrap_or(0.0)
+        let Interval { low, high } = self.interval.unwrap_or(Interval { low: self.difference, high: self.difference });
+        high.max(-low)
+    }
+
+    /// Distance from the difference to the end of its interval on the side of zero, which decides whether it may be
+    /// chance; `None` for a single run.
+    pub fn half(&self) -> Option<f64> {
+        let Interval { low, high } = self.interval?;
+        Some(if self.difference < 0.0 { high - self.difference } else { self.difference - low })
     }
 
     /// The same difference with the schedulers exchanged.
     fn reversed(self) -> Edge {
-        Edge { difference: -self.difference, ..self }
+        let reversed = |Interval { low, high }| Interval { low: -high, high: -low };
+        let (interval, among_all) = (self.interval.map(reversed), self.among_all.map(reversed));
+        Edge { difference: -self.difference, interval, among_all, ..self }
     }
 
     /// Formats the absolute difference in percentage points, as in "2.31 ± 0.20".
     pub fn points(&self) -> String {
         // Small differences need more digits to be visible.
         let digits = if self.difference.abs() < 5e-5 { 5 } else { 2 };
-        let interval = self.interval.map(|half| format!(" ± {:.digits$}", 100.0 * half)).unwrap_or_default();
+        let interval = self.half().map(|half| format!(" ± {:.digits$}", 100.0 * half)).unwrap_or_default();
         format!("{:.digits$}{interval}", 100.0 * self.difference.abs())
     }
 }
@@ -139,8 +154,8 @@ pub fn edges_among(rivals: usize, goal: &Goal, a: &Scores, b: &Scores, units: &[
         let (own, other) = (values(a, *place), values(b, *place));
         let units = units.get(*place).copied().flatten();
         let (difference, interval) = stats::paired_interval(&own, &other, units, 1);
-        let (_, margin) = stats::paired_interval(&own, &other, units, differing.len() * rivals.max(1));
-        Edge { measure: *measure, difference, interval, margin }
+        let (_, among_all) = stats::paired_interval(&own, &other, units, differing.len() * rivals.max(1));
+        Edge { measure: *measure, difference, interval, among_all }
     };
     differing.iter().map(edge).collect()
 }
@@ -148,7 +163,7 @@ pub fn edges_among(rivals: usize, goal: &Goal, a: &Scores, b: &Scores, units: &[
 /// Returns the difference in the measure at this place, where `units` is the number of its jobs in all runs.
 pub fn edge_at(goal: &Goal, a: &Scores, b: &Scores, place: usize, units: Option<f64>) -> Edge {
     let (difference, interval) = stats::paired_interval(&values(a, place), &values(b, place), units, 1);
-    Edge { measure: goal.measures()[place], difference, interval, margin: interval }
+    Edge { measure: goal.measures()[place], difference, interval, among_all: interval }
 }
 
 /// Whether a scheduler that is ahead by `lead` is preferred although a more important measure leaves a `doubt`: it may
@@ -165,10 +180,9 @@ pub fn outweighs(lead: &Edge, doubt: &Edge) -> bool {
     if doubt.difference < 0.0 && !doubt.may_be_chance() {
         return false;
     }
-    let is_likely = doubt.difference < -0.5 * doubt.interval.unwrap_or(0.0);
+    let is_likely = doubt.difference < -0.5 * doubt.half().unwrap_or(0.0);
     let is_critical = |edge: &Edge| matches!(edge.measure, Measure::Critical(_));
-    let certain = lead.difference - lead.margin.unwrap_or(0.0);
-    let is_won_more = !is_likely && is_critical(&lead) && certain > doubt.possible_loss();
+    let is_won_more = !is_likely && is_critical(&lead) && lead.certain_gain() > doubt.possible_loss();
     !is_critical(&doubt) || doubt.possible_loss() <= NEGLIGIBLE || is_won_more
 }
 
@@ -265,9 +279,10 @@ mod tests {
     fn a_doubt_about_critical_jobs_is_passed_over_for_more_critical_jobs_or_if_it_is_negligible() {
         let levels = Goal::new(&[Aim::Critical], &[2, 1]);
         let (small, large) = (doubted(&levels, 0.01, 0.3), doubted(&levels, 0.01, 0.003));
-        assert!(small.0.may_be_chance() && (small.0.possible_loss() - 0.005).abs() < 0.001, "{small:?}");
+        assert!(small.0.may_be_chance() && (small.0.possible_loss() - 0.0081).abs() < 0.0001, "{small:?}");
         assert!(!outweighs(&small.1, &small.0), "a likely loss of the higher level, whatever is won below it");
-        let open = Edge { difference: -0.001, ..small.0 };
+        let reach = Interval { low: -0.004, high: 0.002 };
+        let open = Edge { difference: -0.001, interval: Some(reach), ..small.0 };
         assert!(
             open.possible_loss() > NEGLIGIBLE && outweighs(&small.1, &open),
             "a certain 30 points against an open 0.4"

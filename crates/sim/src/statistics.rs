@@ -49,6 +49,13 @@ pub struct Interval {
     pub high: f64,
 }
 
+impl Interval {
+    /// Whether the value lies within the ends, or on one of them.
+    pub fn contains(&self, value: f64) -> bool {
+        (self.low..=self.high).contains(&value)
+    }
+}
+
 /// Returns the 95% confidence interval of a share from its values in independent runs; `None` for fewer than two runs.
 /// `units` is the number of jobs in all runs that it is a share of, or `None` if it is no share of a number.
 ///
@@ -59,7 +66,7 @@ pub struct Interval {
 /// of exceptions is at most about 3 / `units`. Otherwise it is Student's t, corrected for skewed runs.
 pub fn share_interval(shares: &[f64], units: Option<f64>) -> Option<Interval> {
     let (mean, error) = (mean(shares), standard_error(shares)?);
-    let Interval { low, high } = skewed_interval(shares, error);
+    let Interval { low, high } = skewed_interval(shares, error, EACH_SIDE);
     let by_runs = Interval { low: low.max(0.0), high: high.min(1.0) };
     let Some(units) = units.filter(|units| *units > 0.0) else { return Some(by_runs) };
     let misses = (1.0 - mean) * units;
@@ -72,11 +79,11 @@ pub fn share_interval(shares: &[f64], units: Option<f64>) -> Option<Interval> {
     Some(count_interval((units - misses) / effect, units / effect))
 }
 
-/// Returns the 95% confidence interval of the mean of values that may be skewed, where `error` is its standard error:
-/// Student's t of the studentized mean T after a cubic transformation that removes its skewness (Hall, 1992),
+/// Returns the confidence interval of the mean of values that may be skewed, where `error` is its standard error and
+/// `chance` that of a mean beyond each end: Student's t of the studentized mean T after a cubic transformation that removes its skewness (Hall, 1992),
 /// T + γT²/3 + γ²T³/27 + γ/6 for a mean with skewness γ. The inverse has a closed form.
-fn skewed_interval(values: &[f64], error: f64) -> Interval {
-    let (mean, t) = (mean(values), margin(values.len(), EACH_SIDE));
+fn skewed_interval(values: &[f64], error: f64, chance: f64) -> Interval {
+    let (mean, t) = (mean(values), margin(values.len(), chance));
     let of_mean = skewness(values) / (values.len() as f64).sqrt();
     let inverse = |transformed: f64| match of_mean.abs() > f64::EPSILON.sqrt() {
         true => 3.0 / of_mean * ((1.0 + of_mean * (transformed - of_mean / 6.0)).cbrt() - 1.0),
@@ -93,15 +100,18 @@ fn skewness(values: &[f64]) -> f64 {
     if deviation > 0.0 { cubes / values.len() as f64 } else { 0.0 }
 }
 
-/// Returns the mean of `a − b` over pairs of runs, and half its 95% confidence interval, at a confidence of 95% over
-/// `tests` differences that are looked at together. `units` is the number of jobs in all runs.
+/// Returns the mean of `a − b` over pairs of runs, and its confidence interval: 95% over `tests` differences that are
+/// looked at together; `None` for fewer than two runs. `units` is the number of jobs in all runs.
 ///
-/// If runs differ by few jobs, the spread over the runs may be zero by chance. The interval is then at least as wide as
-/// that of as many jobs, each of which differs in either direction (McNemar's test with Edwards's correction).
-pub fn paired_interval(a: &[f64], b: &[f64], units: Option<f64>, tests: usize) -> (f64, Option<f64>) {
+/// It is Student's t, and reaches as far as t corrected for skewed differences where that is farther: of a backlog, most
+/// differences are small and a few are large. The correction alone would claim too many differences, since few runs
+/// tell the skewness. If runs differ by few jobs, the spread over the runs may be zero by chance. The interval then
+/// reaches at least as far as that of as many jobs, each of which differs in either direction (McNemar's test with
+/// Edwards's correction).
+pub fn paired_interval(a: &[f64], b: &[f64], units: Option<f64>, tests: usize) -> (f64, Option<Interval>) {
     let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
-    let chance = EACH_SIDE / tests.max(1) as f64;
-    let half = standard_error(&differences).map(|error| margin(differences.len(), chance) * error);
+    let (mean, chance) = (mean(&differences), EACH_SIDE / tests.max(1) as f64);
+    let Some(error) = standard_error(&differences) else { return (mean, None) };
     let counted = units.filter(|units| *units > 0.0).map_or(0.0, |units| {
         let each = units / differences.len().max(1) as f64;
         let differing: f64 = differences.iter().map(|difference| difference.abs() * each).sum();
@@ -112,7 +122,9 @@ pub fn paired_interval(a: &[f64], b: &[f64], units: Option<f64>, tests: usize) -
             _ => 0.0,
         }
     });
-    (mean(&differences), half.map(|half| half.max(counted)))
+    let even = counted.max(margin(differences.len(), chance) * error);
+    let Interval { low, high } = skewed_interval(&differences, error, chance);
+    (mean, Some(Interval { low: low.min(mean - even), high: high.max(mean + even) }))
 }
 
 /// Returns the 95% confidence interval of a share of which `part` of `whole` were seen, each by itself (binomial,
@@ -344,16 +356,19 @@ mod tests {
         let (two, one) = ([0.99, 0.99], [1.0, 1.0]);
         let by_runs = paired_difference(&two, &one);
         assert!(by_runs.1.is_some_and(|half| half < 1e-9));
-        let (difference, half) = paired_interval(&two, &one, Some(200.0), 1);
-        assert!(half.unwrap() > difference.abs(), "two jobs of two hundred tell nothing");
+        let is_clear = |(_, interval): (f64, Option<Interval>)| !interval.unwrap().contains(0.0);
+        assert!(!is_clear(paired_interval(&two, &one, Some(200.0), 1)), "two jobs of two hundred tell nothing");
         // The sign test needs six jobs in one direction.
-        for (jobs, is_clear) in [(5, false), (6, true)] {
+        for (jobs, expected) in [(5, false), (6, true)] {
             let a: Vec<f64> = (0..10).map(|run| if run < jobs { 0.99 } else { 1.0 }).collect();
-            let (difference, half) = paired_interval(&a, &[1.0; 10], Some(1_000.0), 1);
-            assert_eq!(difference.abs() > half.unwrap(), is_clear, "{jobs}");
+            assert_eq!(is_clear(paired_interval(&a, &[1.0; 10], Some(1_000.0), 1)), expected, "{jobs}");
         }
         let of = |tests| paired_interval(&[0.9, 0.8, 0.7], &[0.5, 0.6, 0.4], None, tests).1.unwrap();
-        assert!(of(3) > of(1), "more differences need more evidence each");
+        assert!(of(3).low < of(1).low && of(3).high > of(1).high, "more differences need more evidence each");
+        // One large difference among small ones: the mean may well be larger.
+        let skewed = paired_interval(&[0.01, 0.02, 0.01, 0.02, 0.2], &[0.0; 5], None, 1);
+        let Interval { low, high } = skewed.1.unwrap();
+        assert!(high - skewed.0 > 1.5 * (skewed.0 - low), "{low} {high}");
     }
 
     #[test]

@@ -66,6 +66,9 @@ impl Protocol {
     }
 }
 
+/// Largest number of sections that one section may lie within. Bounds on waiting take time with its cube.
+const MOST_NESTED: usize = 256;
+
 /// Reason why a task cannot have its critical sections.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -101,6 +104,9 @@ pub enum SectionProblem {
     /// A section locks a resource that the job holds already.
     #[error("the section locks {0:?} within a section that holds it already")]
     Again(String),
+    /// The section lies within too many others.
+    #[error("the section lies within more than {MOST_NESTED} others")]
+    TooDeep,
     /// The ceiling protocol on several cores.
     #[error("the protocol ceiling is for one core, and there are {0}; inheritance works on several")]
     CeilingOnCores(usize),
@@ -120,6 +126,9 @@ impl Task {
             let end = Time(section.at.0.saturating_add(section.length.0));
             if end > self.wcet {
                 return Some((index, SectionProblem::BeyondWcet { end, wcet: self.wcet }));
+            }
+            if self.sections.len() > MOST_NESTED && self.sections_around(index).nth(MOST_NESTED).is_some() {
+                return Some((index, SectionProblem::TooDeep));
             }
             for other in &self.sections[..index] {
                 let is_apart = section.end() <= other.at || other.end() <= section.at;
@@ -241,4 +250,21 @@ pub(crate) fn steps(task: &Task, resources: usize) -> Vec<Step> {
     }
     steps.extend(open.iter().rev().map(|section| unlock(section)));
     steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sections_within_too_many_others_are_refused() {
+        let nested = |depth: u64| {
+            let section =
+                |at: u64| Section { resource: ResourceId(at as u32), at: Time(at), length: Time(2 * (depth + 1 - at)) };
+            Task::periodic("a", Time(10_000), Time(5_000)).with_sections((0..=depth).map(section).collect())
+        };
+        let resources: Vec<String> = (0..1_000).map(|place| format!("r{place}")).collect();
+        assert_eq!(nested(256).section_problem(&resources), None);
+        assert_eq!(nested(257).section_problem(&resources), Some((257, SectionProblem::TooDeep)));
+    }
 }

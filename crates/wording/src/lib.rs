@@ -48,6 +48,12 @@ pub fn counted(number: impl TryInto<u64>, noun: &str) -> String {
     format!("{} {noun}{plural}", grouped(number))
 }
 
+/// Returns the text with its first letter in upper case: the beginning of a sentence.
+pub fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
 /// Joins up to `most` names with commas, and says how many more there are: `a, b and 3 more`.
 pub fn listed<'a>(names: impl IntoIterator<Item = &'a str>, most: usize) -> String {
     let names: Vec<&str> = names.into_iter().collect();

@@ -112,7 +112,7 @@ pub fn gather(
                 notes.push(note.clone());
             }
         }
-        let decider = roster.decider(name, &set.system);
+        let decider = roster.decider(name, &set);
         let row = ComparisonRow { decider, ..row(&roster, name, &runs, &goal, window) };
         rows.push((row, measured(args, &set, &roster, name, runs)));
     }

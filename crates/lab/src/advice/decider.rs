@@ -3,7 +3,7 @@
 use serde::Serialize;
 use temponet::tuning::{Choice, NETWORK, TunedModel, Why};
 use temponet_sched::shield::Role;
-use temponet_task::System;
+use temponet_task::{System, TaskSet};
 
 use crate::roster::SHIELDED;
 
@@ -34,6 +34,15 @@ impl Decider {
     /// Whether the network decides. Where a stand-in of the shield does, the network is not asked either.
     pub fn is_network(&self) -> bool {
         self.name == NETWORK
+    }
+
+    /// Adds that a choice was made before any mode of the set began. How modes are noticed, see docs/tuning.md.
+    pub fn on(mut self, set: &TaskSet, choice: &Choice) -> Decider {
+        let is_simulated = matches!(self.why, Some(Why::Simulated | Why::Guarded | Why::NothingLost));
+        if is_simulated && !set.modes().is_empty() && choice.modes.is_empty() {
+            self.sentence += "; modes were not simulated: what they change is noticed in the run, and chosen anew";
+        }
+        self
     }
 
     /// Adds why a verdict that the model carries is not followed, if it has one and is not.

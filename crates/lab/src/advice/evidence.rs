@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 use temponet_analysis::{WorstCase, refutations};
-use temponet_sim::statistics::rule_of_three;
-use temponet_task::{OnMiss, TaskSet};
+use temponet_sim::statistics::{FEW, rule_of_three};
+use temponet_task::TaskSet;
 use temponet_wording::{counted, grouped};
 
 /// Where the figures come from.
@@ -33,9 +33,6 @@ pub struct Evidence {
     /// Whether the cores have less time than the jobs then ask for, rather than too little at the right moment.
     #[serde(skip)]
     lacks_cores: bool,
-    /// Whether a backlog grows on average, since late jobs continue in overload.
-    #[serde(skip)]
-    has_backlog: bool,
     /// Share of missed jobs that runs without a miss still leave open at 95% (rule of three), if each miss comes by
     /// itself.
     pub open_share_of_jobs: f64,
@@ -63,7 +60,6 @@ impl Evidence {
             is_random: set.is_none_or(|set| set.is_random()),
             overloaded_at_wcet: set.and_then(is_overloaded),
             lacks_cores: set.is_some_and(|set| set.utilization() > set.capacity()),
-            has_backlog: set.is_some_and(has_backlog),
             open_share_of_jobs: rule_of_three(jobs),
             open_share_of_runs: rule_of_three(runs),
         }
@@ -82,12 +78,8 @@ impl Evidence {
             Source::Simulation => format!("{} simulated run{plural}", grouped(self.runs)),
             Source::Measurement => format!("{} run{plural} on real threads", grouped(self.runs)),
         };
-        // The differences of such runs are skewed; docs/metrics.md has the measured coverage.
-        let skewed = match self.has_backlog && self.is_random && self.runs > 1 {
-            true => "; a backlog grows, so that intervals of differences are too narrow: more runs help",
-            false => "",
-        };
-        format!("This rests on {runs} with {}{}{skewed}.", counted(self.jobs, "job"), self.at_wcet())
+        let few = if (self.jobs as f64) < FEW && self.is_random { ", too few to tell schedulers apart" } else { "" };
+        format!("This rests on {runs} with {}{few}{}.", counted(self.jobs, "job"), self.at_wcet())
     }
 
     fn at_wcet(&self) -> &'static str {
@@ -111,11 +103,6 @@ impl Evidence {
     }
 }
 
-/// Whether the jobs of a set ask for more time than there is, and stay until they are done.
-fn has_backlog(set: &TaskSet) -> bool {
-    set.on_miss() == OnMiss::Continue && set.mean_utilizations().iter().sum::<f64>() > set.capacity()
-}
-
 /// Whether no scheduler can meet every deadline of a set in its worst case; `None` if that cannot be told.
 fn is_overloaded(set: &TaskSet) -> Option<bool> {
     if !refutations(set).is_empty() {
@@ -128,20 +115,6 @@ fn is_overloaded(set: &TaskSet) -> Option<bool> {
 mod tests {
     use super::*;
     use temponet_task::{ExecutionModel, Task, Time};
-
-    #[test]
-    fn a_backlog_that_grows_is_said() {
-        let ms = Time::from_ms;
-        let mut task = Task::periodic("a", ms(10), ms(30));
-        (task.bcet, task.execution) = (ms(1), ExecutionModel::Uniform);
-        let mut set = TaskSet::new("s", vec![task], 1);
-        let is_said = |set: &TaskSet, runs: u64| Evidence::simulated(set, runs, 100).sentence().contains("too narrow");
-        assert!(!is_said(&set, 10), "late jobs leave");
-        set.system.set_on_miss(OnMiss::Continue);
-        assert!(is_said(&set, 10) && !is_said(&set, 1));
-        set.system.tasks_mut()[0].wcet = ms(15);
-        assert!(!is_said(&set, 10), "the jobs fit in the mean");
-    }
 
     #[test]
     fn runs_without_a_miss_leave_something_open() {

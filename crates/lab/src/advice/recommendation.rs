@@ -4,6 +4,7 @@ use temponet_sched::shield::Role;
 use temponet_sched::{Kind, proofs};
 use temponet_sim::labels;
 use temponet_task::{ExecutionModel, Measure, TaskSet};
+use temponet_wording::grouped;
 
 use super::{Advice, Claim, Evidence, Premise};
 use crate::comparison::{Comparison, ComparisonRow, listed, named_of, ranking};
@@ -88,6 +89,7 @@ impl Comparison {
                 self.who_decides(best, level),
                 self.behind(best),
                 self.distance_from_tuned(best),
+                self.unseen(),
                 self.starved(best),
                 self.late_chains(best),
                 self.violated(best),
@@ -106,7 +108,8 @@ impl Comparison {
     fn all_met(&self, level: &[&ComparisonRow], evidence: &Evidence) -> Vec<String> {
         let all_met: Vec<&ComparisonRow> = self.usable().filter(|row| row.misses_nothing()).collect();
         let Some(fewest) = all_met.first() else { return Vec::new() };
-        let is_alone = all_met.iter().filter(|row| row.metrics.preemptions == fewest.metrics.preemptions).count() == 1;
+        let has_as_few = |row: &&&ComparisonRow| row.metrics.preemptions <= fewest.metrics.preemptions;
+        let is_alone = all_met.iter().filter(has_as_few).count() == 1;
         let end_to_end = if self.plan.set.has_chain_deadlines() { ", also end to end," } else { "" };
         let (count, of, runs) = (all_met.len(), self.usable().count(), evidence.in_runs());
         let name = &fewest.scheduler;
@@ -123,7 +126,11 @@ impl Comparison {
         let is_proved = |row: &&&ComparisonRow| proved.iter().any(|proved| proved.spec == row.spec);
         let proved: Vec<&str> = all_met.iter().filter(is_proved).map(|row| row.scheduler.as_str()).collect();
         let is_proved_for_all = proved.len() == count;
-        let proved = (!proved.is_empty()).then(|| format!("It is proved for {}.", listed(&proved)));
+        let names: Vec<&str> = all_met.iter().map(|row| row.scheduler.as_str()).collect();
+        let proved = match proved.is_empty() {
+            false => Some(format!("It is proved for {}.", listed(&proved))),
+            true => (count > 1).then(|| format!("They are {}; none of them is proved.", listed(&names))),
+        };
         // Those that missed a little are not told from those that missed nothing.
         let close = level.iter().filter(|row| !row.misses_nothing());
         let close: Vec<String> = close.map(|row| format!("{} ({} missed)", row.scheduler, self.missed(row))).collect();
@@ -135,7 +142,8 @@ impl Comparison {
         // Of several with as few preemptions, none is named.
         let named = if is_alone { Some(*fewest) } else { self.of_kind(Kind::Learned) };
         let decider = self.who_decides(named.unwrap_or(fewest), level);
-        [Some(met), proved, open, close, decider, self.learned_misses(level)].into_iter().flatten().collect()
+        let found = [Some(met), self.unseen(), proved, open, close, decider, self.learned_misses(level)];
+        found.into_iter().flatten().collect()
     }
 
     /// Returns the schedulers that are proved to meet every deadline of the set, by a test or because the shield
@@ -161,7 +169,10 @@ impl Comparison {
             (instances.released - instances.met, instances.released, "end-to-end deadlines"),
         ];
         let missed = missed.into_iter().filter(|(missed, ..)| *missed > 0);
-        missed.map(|(missed, of, what)| format!("{missed} of {of} {what}")).collect::<Vec<_>>().join(" and ")
+        missed
+            .map(|(missed, of, what)| format!("{} of {} {what}", grouped(missed), grouped(of)))
+            .collect::<Vec<_>>()
+            .join(" and ")
     }
 
     /// States what the learned scheduler misses, where others meet every deadline.
@@ -448,7 +459,7 @@ mod tests {
         let mut set = overloaded();
         set.system.tasks_mut()[0].mk = Some((1, 3));
         let verdict = outcome(set, &["srpt"], &[Aim::Met]).verdict();
-        assert!(verdict.contains("But long never finishes."), "{verdict}");
+        assert!(verdict.contains("But long never finishes (0 of 20 jobs)."), "{verdict}");
         assert!(verdict.contains("(m,k) is violated: long (1,3) in 18 of 18 windows"), "{verdict}");
     }
 

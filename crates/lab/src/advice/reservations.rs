@@ -3,13 +3,22 @@
 use temponet_sim::labels;
 use temponet_sim::statistics::paired_interval;
 use temponet_task::Measure;
+use temponet_wording::{capitalized, counted};
 
 use crate::chain_table::ChainFigures;
 use crate::comparison::ranking::{self, Edge, NEGLIGIBLE};
 use crate::comparison::{Comparison, ComparisonRow, listed};
+use crate::horizon::unseen;
 use crate::stats::percent;
 
 impl Comparison {
+    /// Names what the runs say nothing about: tasks without a job that counts, and modes that never began.
+    pub(super) fn unseen(&self) -> Option<String> {
+        let notes = unseen(&self.plan.set, self.plan.horizon);
+        let sentences: Vec<String> = notes.iter().map(|note| format!("{}.", capitalized(note))).collect();
+        (!sentences.is_empty()).then(|| sentences.join(" "))
+    }
+
     /// Names the tasks whose jobs the best scheduler never completes, or never in time.
     pub(super) fn starved(&self, best: &ComparisonRow) -> Option<String> {
         let tasks = self.plan.set.tasks().iter().zip(&best.metrics.tasks);
@@ -18,7 +27,8 @@ impl Comparison {
         let (verb, never) =
             (if names.len() == 1 { "finishes" } else { "finish" }, starved.iter().all(|(_, f)| f.completed == 0));
         let in_time = if never { "" } else { " in time" };
-        (!names.is_empty()).then(|| format!("But {} never {verb}{in_time}.", listed(&names)))
+        let jobs = counted(starved.iter().map(|(_, figures)| figures.jobs.released).sum::<u64>(), "job");
+        (!names.is_empty()).then(|| format!("But {} never {verb}{in_time} (0 of {jobs}).", listed(&names)))
     }
 
     /// Names the chains that the best scheduler never completes within their end-to-end deadline.
@@ -52,8 +62,8 @@ impl Comparison {
         let is_certain = |task: &usize| {
             let units = best.metrics.tasks[*task].jobs.released as f64;
             let (own, under_edf) = (ranking::values(&best.tasks, *task), ranking::values(&edf.tasks, *task));
-            let (difference, half) = paired_interval(&own, &under_edf, Some(units), 1);
-            half.is_none_or(|half| difference.abs() > half)
+            let (_, interval) = paired_interval(&own, &under_edf, Some(units), 1);
+            interval.is_none_or(|interval| !interval.contains(0.0))
         };
         let served = (0..best.metrics.tasks.len()).filter(|task| best.metrics.tasks[*task].jobs.met > 0);
         let task =
@@ -69,10 +79,10 @@ impl Comparison {
     pub(super) fn alternative_to(&self, best: &ComparisonRow) -> Option<(&ComparisonRow, Edge)> {
         let goal = &self.plan.goal;
         let last = *goal.measures().last()?;
-        // The most important measure is never traded, unless what is lost of critical jobs is negligible.
+        // The most important measure is never traded, nor are critical jobs, unless what is lost of them is negligible.
         let may_be_traded = |edge: &Edge| match edge.measure {
             measure if measure == last => false,
-            Measure::Critical(_) if edge.most() <= NEGLIGIBLE => true,
+            Measure::Critical(_) => edge.most() <= NEGLIGIBLE,
             measure => measure != goal.first(),
         };
         let edge =
@@ -92,7 +102,7 @@ impl Comparison {
         let last = *goal.measures().last()?;
         let (row, edge) = self.alternative_to(best)?;
         Some(format!(
-            "If {} points of {} may be lost, {} has {:.2} points more of {}.",
+            "At the price of {} points of {}, {} has {:.2} points more of {}.",
             edge.points(),
             labels::whole(goal, edge.measure),
             row.scheduler,

@@ -151,7 +151,8 @@ pub struct Comparison {
     pub plan: ComparisonPlan,
     /// What was assumed of the machine and whether it held, for runs on real threads; `None` for simulated ones.
     pub premise: Option<Premise>,
-    /// Schedulers, the best first: by the goal, then by fewest preemptions ([`crate::advice::rank`]).
+    /// Schedulers, the best first: by the goal ([`crate::advice::rank`]), then, where nothing is missed, those that are
+    /// proved to miss nothing, then by fewest preemptions.
     pub rows: Vec<ComparisonRow>,
     /// Schedulers that do not apply to this set, with the reason.
     pub skipped: Vec<(String, String)>,
@@ -180,7 +181,11 @@ const OPTIMUM: &str = "clairvoyant optimum";
 const CHUNK: u64 = 32;
 
 /// Runs the plan in parallel. The result does not depend on the number of threads.
-pub fn compare(plan: ComparisonPlan, progress: &Progress) -> Result<Comparison, CompareError> {
+pub fn compare(mut plan: ComparisonPlan, progress: &Progress) -> Result<Comparison, CompareError> {
+    // Equal runs are no more evidence than one. Only what they cost on the clock differs.
+    if !plan.set.is_random() && !plan.latency {
+        plan.runs = plan.runs.min(1);
+    }
     for spec in &plan.schedulers {
         plan.roster.build(spec)?;
     }
@@ -220,7 +225,7 @@ pub fn compare(plan: ComparisonPlan, progress: &Progress) -> Result<Comparison, 
         plan.schedulers.iter().zip(totals).filter(|(name, _)| has_run(name)).filter_map(|(_, row)| row).collect();
     rows.sort_by_cached_key(|row| row.metrics.preemptions);
     rank(&plan.goal, &mut rows, |row| row);
-    rows.iter_mut().for_each(|row| row.decider = plan.roster.decider(&row.spec, &plan.set.system));
+    rows.iter_mut().for_each(|row| row.decider = plan.roster.decider(&row.spec, &plan.set));
     let mut clairvoyant = clairvoyant.filter(|optimum| optimum.released > 0);
     if let Some(optimum) = &mut clairvoyant {
         if plan.charge_latency || *plan.set.costs() != Costs::default() {
@@ -230,7 +235,9 @@ pub fn compare(plan: ComparisonPlan, progress: &Progress) -> Result<Comparison, 
     }
     let has_role = !plan.charge_latency && plan.schedulers.iter().any(|name| is_shielded(name));
     let shield = has_role.then(|| Role::on(&plan.set.system));
-    Ok(Comparison { plan, premise: None, rows, skipped, clairvoyant, shield })
+    let mut comparison = Comparison { plan, premise: None, rows, skipped, clairvoyant, shield };
+    comparison.put_proved_first();
+    Ok(comparison)
 }
 
 fn run_one(plan: &ComparisonPlan, spec: &str, run: u64, progress: &Progress) -> Result<ComparisonRow, CompareError> {
@@ -305,6 +312,16 @@ pub fn picture_window(set: &TaskSet, horizon: Time, jobs: f64) -> Time {
 }
 
 impl Comparison {
+    /// Of the schedulers that miss nothing, puts those first that are proved to miss nothing.
+    fn put_proved_first(&mut self) {
+        let first_that_misses = self.rows.iter().position(|row| !row.misses_nothing() || !row.is_usable());
+        let equal = first_that_misses.unwrap_or(self.rows.len());
+        if equal > 1 {
+            let proved: Vec<String> = self.proved().into_iter().map(|row| row.spec.clone()).collect();
+            self.rows[..equal].sort_by_key(|row| !proved.contains(&row.spec));
+        }
+    }
+
     /// Returns the row of a scheduler, if it ran.
     pub fn row(&self, scheduler: &str) -> Option<&ComparisonRow> {
         self.rows.iter().find(|row| row.scheduler == scheduler)
@@ -462,6 +479,20 @@ mod tests {
         assert!((mean - edf.metrics.jobs.compliance()).abs() < 1e-3);
         assert!(edf.ci95().unwrap() > 0.0);
         assert!(comparison.verdict().contains("mh-edf"), "{}", comparison.verdict());
+    }
+
+    #[test]
+    fn equal_runs_are_one_run_and_what_is_proved_comes_first() {
+        let ms = Time::from_ms;
+        let mut plan = plan(&["srpt", "edf"], 5);
+        plan.set = TaskSet::new("s", vec![Task::periodic("a", ms(10), ms(4)), Task::periodic("b", ms(30), ms(16))], 1);
+        let comparison = outcome(plan);
+        assert_eq!(comparison.plan.runs, 1);
+        assert!(comparison.rows.iter().all(|row| row.misses_nothing()), "both meet everything");
+        assert!(
+            comparison.row("srpt").unwrap().metrics.preemptions <= comparison.row("edf").unwrap().metrics.preemptions
+        );
+        assert_eq!(comparison.rows[0].scheduler, "edf", "only edf is proved to");
     }
 
     #[test]

@@ -224,7 +224,7 @@ impl Choice {
             .map_or(String::new(), |lead| format!(", which its lead of {} does not outweigh", lead.points()));
         match (behind.or(passed.first()), open.first()) {
             (Some(loss), _) => format!("{name} is {} behind {guard}{}{gain}", loss.points(), loss.evidence()),
-            (None, Some(level)) => format!("{name} was ahead, but {}{gain}", in_words(level)),
+            (None, Some(level)) => format!("no likely loss was seen under {name}, but {}{gain}", in_words(level)),
             (None, None) => known.into(),
         }
     }
@@ -239,7 +239,11 @@ impl Lead {
     /// States what the difference rests on, and that it may be chance.
     fn evidence(&self) -> String {
         // Choices of older files do not say the number.
-        let jobs = if self.jobs > 0 { format!(" in {}", counted(self.jobs, "such job")) } else { String::new() };
+        let jobs = if self.jobs > 0 {
+            format!(" in {} of that level", counted(self.jobs, "simulated job"))
+        } else {
+            String::new()
+        };
         format!("{jobs}{}", if self.may_be_chance() { ", which may be chance" } else { "" })
     }
 }
@@ -264,7 +268,12 @@ fn points(difference: f64, half: f64, measure: &str) -> String {
 fn in_words(level: &OpenLevel) -> String {
     let OpenLevel { measure, jobs, possible_loss } = level;
     let share = 100.0 * possible_loss;
-    format!("{} of {measure} leave open that it loses up to {share:.2}% of them", counted(*jobs, "simulated job"))
+    let verb = if *jobs == 1 { "leaves" } else { "leave" };
+    let jobs = match measure == "the critical jobs" {
+        true => counted(*jobs, "simulated critical job"),
+        false => format!("{} of {measure}", counted(*jobs, "simulated job")),
+    };
+    format!("{jobs} {verb} open that it loses up to {share:.2}% of them")
 }
 
 /// A choice as a model file holds it, with what it was made for.
@@ -315,15 +324,15 @@ mod tests {
         let text = ahead.to_string();
         assert!(
             text.ends_with(
-                "; 2.00 ± 3.00 points of criticality 1 ahead of muf in 500 such jobs, which may be chance, though \
-                 0.04 ± 0.07 points of criticality 1 behind it in 40 such jobs, which may be chance"
+                "; 2.00 ± 3.00 points of criticality 1 ahead of muf in 500 simulated jobs of that level, which may be chance, though \
+                 0.04 ± 0.07 points of criticality 1 behind it in 40 simulated jobs of that level, which may be chance"
             ),
             "{text}"
         );
         let refused = choice(Why::Guarded, service(None, vec![lead(-0.0007, 0.001, 1)], false)).to_string();
         assert!(
             refused
-                .ends_with("mllf is 0.07 ± 0.10 points of criticality 1 behind muf in 1 such job, which may be chance"),
+                .ends_with("mllf is 0.07 ± 0.10 points of criticality 1 behind muf in 1 simulated job of that level, which may be chance"),
             "{refused}"
         );
     }

@@ -184,7 +184,7 @@ impl<'a> Guard<'a> {
             let (difference, Some(error)) = ranking::difference(&own, &other, *place) else {
                 return self.refused(one.name(), false);
             };
-            let here = Lead { measure: heading(*level), difference, ci95: edge.interval.unwrap_or(0.0), jobs };
+            let here = Lead { measure: heading(*level), difference, ci95: edge.half().unwrap_or(0.0), jobs };
             // A loss in a single block is as large as its standard error.
             let is_likely = difference.abs() > EVIDENCE * error + ranking::ROUNDING;
             if is_likely && (difference > 0.0 || !edge.may_be_chance()) {
