@@ -308,6 +308,9 @@ impl Shadow {
             let Some((_, next)) = self.queue.pop(now, busy, |waiting| waiting.length, &mut leaving) else { break };
             let end = now.saturating_add(next.content);
             self.judge(&next, end <= next.due);
+            let is_complete = end <= next.due || !self.cancels;
+            let served = if is_complete { next.content } else { next.due.saturating_sub(now) };
+            self.queue.learn(&next.indexed(), served, is_complete);
             let planned = now.saturating_add(next.length.nanoseconds());
             self.ends.push(Reverse((if self.cancels { end.min(next.due) } else { end }, planned)));
         }

@@ -33,7 +33,7 @@ pub(crate) struct Waiting<P> {
 
 impl<P> Waiting<P> {
     /// The request as a learned index sees it.
-    fn indexed(&self) -> IndexedRequest {
+    pub fn indexed(&self) -> IndexedRequest {
         let Waiting { arrival, due, value, spread, .. } = *self;
         IndexedRequest { arrival, due, median: self.length.nanoseconds(), spread, value }
     }
@@ -98,6 +98,13 @@ impl<P> Queue<P> {
         self.score(new);
     }
 
+    /// Learns from a request that has left after it was served this long.
+    pub fn learn(&mut self, request: &IndexedRequest, executed: u64, is_complete: bool) {
+        if let Some(index) = &mut self.index {
+            index.learn(request, executed, is_complete);
+        }
+    }
+
     fn score(&self, waiting: &mut Waiting<P>) {
         if let (Policy::Learned(_), Some(index)) = (&self.rule, &self.index) {
             waiting.score = index.score(&waiting.indexed(), self.len());
@@ -108,7 +115,7 @@ impl<P> Queue<P> {
     fn planned(&self, waiting: &Waiting<P>) -> u64 {
         let length = waiting.length.nanoseconds();
         match self.rule {
-            Policy::Learned(_) => waiting.score.planned(length, waiting.spread),
+            Policy::Learned(_) => waiting.score.planned(length),
             _ => length,
         }
     }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
-use temponet_task::{RequestIndex, Score};
+use temponet_task::{IndexedRequest, RequestIndex, Score};
 
 use crate::estimator::{Facts, Length, Lengths, NINTH_DECILE};
 use crate::guard::{Guard, Switch};
@@ -70,6 +70,8 @@ struct Run {
     /// Whether it was let through although its learned length says that it is late.
     is_probe: bool,
     facts: Facts,
+    /// The request as a learned index sees it.
+    indexed: IndexedRequest,
     notice: Arc<Notice>,
 }
 
@@ -267,7 +269,7 @@ impl<T> State<T> {
         let current = |waiting: &Waiting<Entry<T>>| lengths.length_by_now(&waiting.content.facts, at, waiting.length);
         let (place, waiting) = self.queue.pop(now, busy, current, &mut effects.leaving)?;
         let planned_end = now.saturating_add(waiting.length.nanoseconds());
-        let is_probe = waiting.length == Length::Probe;
+        let (is_probe, indexed) = (waiting.length == Length::Probe, waiting.indexed());
         let Waiting { seq, arrival, due, content: Entry { payload, facts, notice }, .. } = waiting;
         if self.cancels && due != NEVER {
             self.dues.insert((due, seq));
@@ -277,7 +279,7 @@ impl<T> State<T> {
         }
         let started =
             Started { place, due, waited: now - arrival, class: facts.class, notice: notice.clone(), payload };
-        self.running.insert(seq, Run { due, start: now, planned_end, is_probe, facts, notice });
+        self.running.insert(seq, Run { due, start: now, planned_end, is_probe, facts, indexed, notice });
         Some(started)
     }
 
@@ -295,6 +297,7 @@ impl<T> State<T> {
         };
         if matches!(end, End::Finished | End::GivenUp) {
             self.lengths.observe(&run.facts, executed, end == End::Finished);
+            self.queue.learn(&run.indexed, executed, end == End::Finished);
         }
         if let Some(guard) = &mut self.guard {
             let executed = if matches!(end, End::Unbegun(_)) { None } else { Some(executed) };

@@ -10,7 +10,7 @@
 //! The *caution* is the number of standard deviations by which the length of the request is planned. A request that
 //! would be late by that is refused, at once or while it waits. Urgency, patience and caution are what a small network
 //! says of the request and of the traffic ([`Traffic`]), in numbers without units: all times a thousandfold, the order
-//! is the same.
+//! is the same. Lengths are what is known of the request, corrected by what those that have left tell ([`Lengths`]).
 //!
 //! Keys of different requests remain comparable while the load changes, because all of them are dates. That is why a
 //! key need not be computed again, and what the index cannot do: it does not go back on a request when the load that
@@ -19,9 +19,11 @@
 //! The weights come from `cargo run --release -p temponet-dispatch --example train_index`; the first lines of
 //! `weights.txt` say how. All arithmetic is that of this crate and of `libm`, so that scores are the same everywhere.
 
+mod lengths;
 mod traffic;
 mod weights;
 
+use lengths::Lengths;
 use traffic::Traffic;
 pub use weights::{IndexWeights, WeightsProblem};
 
@@ -45,15 +47,15 @@ pub struct IndexedRequest {
 pub struct Score {
     /// The least is next.
     pub key: u64,
-    /// Number of standard deviations above the median that are planned for the request.
-    pub caution: f64,
+    /// Logarithm of what is planned for the request, relative to its median.
+    pub margin: f64,
 }
 
 impl Score {
     /// Returns the length that is planned for a request with this median, in nanoseconds: zero if nothing is known.
-    pub fn planned(&self, median: u64, spread: f64) -> u64 {
+    pub fn planned(&self, median: u64) -> u64 {
         // Casting saturates.
-        (median as f64 * libm::exp(self.caution * sound_spread(spread))) as u64
+        (median as f64 * libm::exp(self.margin)) as u64
     }
 }
 
@@ -64,24 +66,26 @@ pub struct RequestIndex {
     slots: f64,
     cancels: f64,
     traffic: Traffic,
+    lengths: Lengths,
 }
 
 impl RequestIndex {
     /// Creates an index for a server with this many slots. `cancels` says whether a request ends at its due time.
     pub fn new(weights: IndexWeights, slots: usize, cancels: bool) -> RequestIndex {
         let cancels = if cancels { 1.0 } else { 0.0 };
-        RequestIndex { weights, slots: slots.max(1) as f64, cancels, traffic: Traffic::new() }
-    }
-
-    /// Forgets the traffic.
-    pub fn clear(&mut self) {
-        self.traffic = Traffic::new();
+        RequestIndex { weights, slots: slots.max(1) as f64, cancels, traffic: Traffic::new(), lengths: Lengths::default() }
     }
 
     /// Takes note of a request that comes. Every request counts, also one that is refused; they come in the order of
     /// arrival.
     pub fn observe(&mut self, request: &IndexedRequest) {
-        self.traffic.observe(request);
+        let (correction, spread) = self.lengths.correction(request);
+        self.traffic.observe(request, correction, spread);
+    }
+
+    /// Learns from a request that has left after it was served this long, in nanoseconds, and was complete or not.
+    pub fn learn(&mut self, request: &IndexedRequest, executed: u64, is_complete: bool) {
+        self.lengths.learn(request, executed, is_complete);
     }
 
     /// Scores a request while this many others wait. The request itself has been observed.
@@ -92,15 +96,16 @@ impl RequestIndex {
             0 => unit,
             median => median as f64,
         };
+        let (correction, spread) = self.lengths.correction(request);
         let window = window(request).min(LONGEST_WINDOW * unit);
-        let (log_window, log_median) = (libm::log(window / unit), libm::log(median / unit));
+        let (log_window, log_median) = (libm::log(window / unit), libm::log(median / unit) + correction);
         let log_length = log_median - traffic.log_length.mean();
         let log_value = libm::log(sound_value(request.value)) - traffic.log_value.mean();
         let bounded = |value: f64, scale: f64| (value / scale).clamp(-2.0, 2.0);
         let inputs = [
             bounded(libm::log(traffic.load(self.slots)), 0.7),
             bounded(libm::log1p(waiting as f64 / self.slots), 1.5),
-            sound_spread(request.spread),
+            spread,
             bounded(log_window - log_median - 1.5, 1.5),
             bounded(log_window - traffic.log_window.mean(), 1.0),
             bounded(log_length, 1.0),
@@ -117,7 +122,7 @@ impl RequestIndex {
         let patience = libm::exp((2.0 * patience).clamp(-6.0, 6.0));
         let caution = (2.0 * caution).clamp(-4.0, 3.0);
         let date = request.arrival as f64 + urgency * window + patience * unit * (log_length - log_value);
-        Score { key: ordered(date), caution }
+        Score { key: ordered(date), margin: correction + caution * spread }
     }
 }
 

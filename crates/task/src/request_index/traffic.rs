@@ -1,6 +1,6 @@
 //! What a server's traffic is like of late, as far as an index reads it.
 
-use super::{IndexedRequest, sound_spread, sound_value, window};
+use super::{IndexedRequest, sound_value, window};
 
 /// Number of requests after which one counts for 1/e.
 const MEMORY: f64 = 200.0;
@@ -38,7 +38,8 @@ impl Traffic {
         }
     }
 
-    pub fn observe(&mut self, request: &IndexedRequest) {
+    /// Takes note of a request whose length is expected to have this correction of its logarithm, and this spread.
+    pub fn observe(&mut self, request: &IndexedRequest, correction: f64, spread: f64) {
         if let Some(last) = self.last_arrival {
             self.gap.add(request.arrival.saturating_sub(last) as f64);
         }
@@ -46,7 +47,7 @@ impl Traffic {
         self.log_value.add(libm::log(sound_value(request.value)));
         let has_due = request.due < u64::MAX;
         if request.median > 0 {
-            let (median, spread) = (request.median as f64, sound_spread(request.spread));
+            let median = request.median as f64 * libm::exp(correction);
             let expected = median * libm::exp(spread * spread / 2.0);
             self.work.add(expected);
             self.length.add(expected);
@@ -57,7 +58,7 @@ impl Traffic {
         // Logarithms of ratios to the mean length, which changes slowly.
         let unit = self.mean_length();
         if request.median > 0 {
-            self.log_length.add(libm::log(request.median as f64 / unit));
+            self.log_length.add(libm::log(request.median as f64 / unit) + correction);
         }
         if has_due {
             self.log_window.add(libm::log(window(request) / unit));
