@@ -141,7 +141,14 @@ impl Guard {
     }
 
     /// A request arrives; its number is one more than that of the one before.
-    pub fn arrive(&mut self, now: u64, due: u64, value: f64, lengths: [Length; MOST_CANDIDATES], median: (Length, f64)) {
+    pub fn arrive(
+        &mut self,
+        now: u64,
+        due: u64,
+        value: f64,
+        lengths: [Length; MOST_CANDIDATES],
+        median: (Length, f64),
+    ) {
         let seen = (self.first + self.pending.len() as u64) as f64;
         if seen > 0.0 {
             self.gap += (now.saturating_sub(self.last_arrival) as f64 - self.gap) / seen.min(MEMORIES[0]);

@@ -109,10 +109,7 @@ impl Policy {
 
     /// Whether requests that would be late are refused.
     pub(crate) fn sheds(&self) -> bool {
-        matches!(
-            self,
-            Policy::EdfShed { .. } | Policy::SjfShed { .. } | Policy::MhEdf { .. } | Policy::Learned(_)
-        )
+        matches!(self, Policy::EdfShed { .. } | Policy::SjfShed { .. } | Policy::MhEdf { .. } | Policy::Learned(_))
     }
 }
 

@@ -118,7 +118,11 @@ fn the_dispatcher_follows_the_index_of_the_lab() {
         let requests = drawn(round, workers as u64);
         for cancels in [false, true] {
             let expected = in_the_lab(&requests, workers, cancels);
-            assert_eq!(dispatched(&requests, workers, cancels), expected, "{workers} workers, {cancels}, round {round}");
+            assert_eq!(
+                dispatched(&requests, workers, cancels),
+                expected,
+                "{workers} workers, {cancels}, round {round}"
+            );
             begun += expected.iter().flatten().count();
             left_out += expected.iter().filter(|start| start.is_none()).count();
         }

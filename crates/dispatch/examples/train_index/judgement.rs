@@ -26,10 +26,17 @@ pub fn print(learned: &Policy, loads: u64) {
         Policy::guarded(),
     ];
     let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
-    let known =
-        [("nothing", Known::Nothing), ("σ = 0.5", Known::Estimate { error: 0.5 }), ("exact", Known::Estimate { error: 0.0 })];
-    for (kinds, title) in [(Kinds::Training, "Kinds of training"), (Kinds::Judgement, "Kinds that training never drew")] {
-        println!("{title}, {loads} loads each:\n\n| | nothing | learned | σ = 0.5 | learned | exact | learned |\n|---|{}", "--:|".repeat(6));
+    let known = [
+        ("nothing", Known::Nothing),
+        ("σ = 0.5", Known::Estimate { error: 0.5 }),
+        ("exact", Known::Estimate { error: 0.0 }),
+    ];
+    for (kinds, title) in [(Kinds::Training, "Kinds of training"), (Kinds::Judgement, "Kinds that training never drew")]
+    {
+        println!(
+            "{title}, {loads} loads each:\n\n| | nothing | learned | σ = 0.5 | learned | exact | learned |\n|---|{}",
+            "--:|".repeat(6)
+        );
         let found: Vec<Vec<Vec<f64>>> = known
             .iter()
             .map(|(_, known)| {

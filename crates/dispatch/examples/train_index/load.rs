@@ -166,9 +166,21 @@ fn draw_arrivals(draws: &mut Draws, kinds: Kinds, count: usize, gap: f64) -> Vec
             }
             (Kinds::Training, _) => 1.0 + amplitude * (std::f64::consts::TAU * waves * progress).sin(),
             // Bunches that come at once.
-            (Kinds::Judgement, 0) => if draws.share() < 1.0 / contrast { 1.0 / contrast } else { 1e3 },
+            (Kinds::Judgement, 0) => {
+                if draws.share() < 1.0 / contrast {
+                    1.0 / contrast
+                } else {
+                    1e3
+                }
+            }
             // A crowd that comes once.
-            (Kinds::Judgement, 1) => if (crowd..crowd + count / 5).contains(&place) { contrast } else { 0.8 },
+            (Kinds::Judgement, 1) => {
+                if (crowd..crowd + count / 5).contains(&place) {
+                    contrast
+                } else {
+                    0.8
+                }
+            }
             // Load that grows.
             (Kinds::Judgement, _) => 0.5 + 1.5 * progress,
         };
@@ -185,7 +197,13 @@ fn draw_windows(draws: &mut Draws, kinds: Kinds, lengths: &[f64], mean: f64) -> 
     let (base, factor, spread) = (mean * draws.ratio(0.2, 5.0), draws.between(1.2, 6.0), draws.between(0.2, 1.0));
     let window = |length: &f64| match (kinds, shape) {
         (Kinds::Training, 0) => tight,
-        (Kinds::Training, 1) => if draws.share() < often { tight } else { tight * wide },
+        (Kinds::Training, 1) => {
+            if draws.share() < often {
+                tight
+            } else {
+                tight * wide
+            }
+        }
         (Kinds::Training, 2) => tight * (spread * draws.normal()).exp(),
         (Kinds::Training, _) => base + factor * length,
         (Kinds::Judgement, 0 | 1) => tight * (0.2 + draws.exponential()),
@@ -198,7 +216,13 @@ fn draw_values(draws: &mut Draws, count: usize) -> Vec<f64> {
     let (shape, spread, ratio) = (draws.below(5), draws.between(0.3, 1.0), draws.ratio(2.0, 10.0));
     let value = |_| match shape {
         0 => (spread * draws.normal()).exp(),
-        1 => if draws.share() < 0.2 { ratio } else { 1.0 },
+        1 => {
+            if draws.share() < 0.2 {
+                ratio
+            } else {
+                1.0
+            }
+        }
         _ => 1.0,
     };
     (0..count).map(value).collect()

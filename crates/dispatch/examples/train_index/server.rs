@@ -29,14 +29,16 @@ pub fn share_met(load: &Load, policy: &Policy) -> f64 {
             let Some(Reverse((_, place))) = ends.pop() else { break };
             let (is_done, value) = outcomes[place];
             let ended = running[place].take().expect("it ends once");
-            if is_done { _ = ended.finish() } else { ended.give_up() }
+            if is_done {
+                _ = ended.finish()
+            } else {
+                ended.give_up()
+            }
             met += value;
         } else if let Some(asked) = coming.next() {
             let due = now + nanoseconds(asked.window);
-            let mut request = Request::new()
-                .due(start + Duration::from_nanos(due))
-                .value(asked.value)
-                .class(asked.class);
+            let mut request =
+                Request::new().due(start + Duration::from_nanos(due)).value(asked.value).class(asked.class);
             if let Some([median, ninth_decile]) = asked.estimate {
                 request = request.estimate(Estimate::seconds(median).ninth_decile(ninth_decile));
             }

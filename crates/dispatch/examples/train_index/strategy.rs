@@ -1,8 +1,8 @@
 //! The evolution strategy.
 
 use std::io::Write as _;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use temponet_dispatch::{IndexWeights, Policy};
@@ -11,7 +11,7 @@ use crate::load::{Draws, Kinds, Load};
 use crate::server::share_met;
 
 /// Mirrored pairs of weights in a generation.
-const PAIRS: usize = 48;
+const PAIRS: usize = 32;
 /// Loads that each pair serves.
 const LOADS: usize = 4;
 /// Standard deviation of what is added to weights.
@@ -34,7 +34,8 @@ pub fn train(seed: u64, generations: u64, threads: usize) -> IndexWeights {
         let results = parallel(threads, PAIRS, |pair| {
             let mut draws = Draws::new(seed, 1 + generation * PAIRS as u64 + pair as u64);
             let noise: Vec<f64> = weights.iter().map(|_| draws.normal()).collect();
-            let policy = |sign: f64| policy(weights.iter().zip(&noise).map(|(weight, noise)| weight + sign * STEP * noise));
+            let policy =
+                |sign: f64| policy(weights.iter().zip(&noise).map(|(weight, noise)| weight + sign * STEP * noise));
             let (up, down) = (policy(1.0), policy(-1.0));
             let mut met = [0.0; 2];
             for _ in 0..LOADS {
@@ -55,7 +56,8 @@ pub fn train(seed: u64, generations: u64, threads: usize) -> IndexWeights {
             first[place] += (1.0 - MEANS[0]) * (slope - first[place]);
             second[place] += (1.0 - MEANS[1]) * (slope * slope - second[place]);
             let age = (generation + 1) as i32;
-            let (unbiased, square) = (first[place] / (1.0 - MEANS[0].powi(age)), second[place] / (1.0 - MEANS[1].powi(age)));
+            let (unbiased, square) =
+                (first[place] / (1.0 - MEANS[0].powi(age)), second[place] / (1.0 - MEANS[1].powi(age)));
             weights[place] += rate * unbiased / (square.sqrt() + 1e-8);
         }
         if 3 * (generation + 1) > 2 * generations {
@@ -63,7 +65,12 @@ pub fn train(seed: u64, generations: u64, threads: usize) -> IndexWeights {
             mean.iter_mut().zip(&weights).for_each(|(mean, weight)| *mean += (weight - *mean) / kept);
         }
         if (generation + 1).is_multiple_of(SHOWN) {
-            eprint!("\rgeneration {} of {generations}, {:.1}% met, {:.0?} ", generation + 1, 100.0 * shown / SHOWN as f64, start.elapsed());
+            eprint!(
+                "\rgeneration {} of {generations}, {:.1}% met, {:.0?} ",
+                generation + 1,
+                100.0 * shown / SHOWN as f64,
+                start.elapsed()
+            );
             _ = std::io::stderr().flush();
             shown = 0.0;
         }

@@ -71,7 +71,8 @@ impl Lengths {
         let explained: f64 = (0..2).map(|at| slopes[at] * (known[at] - self.means[at])).sum();
         let correction = belief * (self.means[2] + explained);
         // What was stated holds for this request, and by how much it is wrong for all.
-        let found = if self.stated > 1e-4 { stated * libm::sqrt(self.errors / self.stated) } else { libm::sqrt(self.errors) };
+        let found =
+            if self.stated > 1e-4 { stated * libm::sqrt(self.errors / self.stated) } else { libm::sqrt(self.errors) };
         let spread = (1.0 - belief) * stated + belief * found;
         (correction.clamp(-MOST_CORRECTION, MOST_CORRECTION), spread.min(MOST_SPREAD))
     }

@@ -73,7 +73,13 @@ impl RequestIndex {
     /// Creates an index for a server with this many slots. `cancels` says whether a request ends at its due time.
     pub fn new(weights: IndexWeights, slots: usize, cancels: bool) -> RequestIndex {
         let cancels = if cancels { 1.0 } else { 0.0 };
-        RequestIndex { weights, slots: slots.max(1) as f64, cancels, traffic: Traffic::new(), lengths: Lengths::default() }
+        RequestIndex {
+            weights,
+            slots: slots.max(1) as f64,
+            cancels,
+            traffic: Traffic::new(),
+            lengths: Lengths::default(),
+        }
     }
 
     /// Takes note of a request that comes. Every request counts, also one that is refused; they come in the order of
@@ -102,7 +108,7 @@ impl RequestIndex {
         let log_length = log_median - traffic.log_length.mean();
         let log_value = libm::log(sound_value(request.value)) - traffic.log_value.mean();
         let bounded = |value: f64, scale: f64| (value / scale).clamp(-2.0, 2.0);
-        let inputs = [
+        let mut inputs = [
             bounded(libm::log(traffic.load(self.slots)), 0.7),
             bounded(libm::log1p(waiting as f64 / self.slots), 1.5),
             spread,
@@ -117,7 +123,11 @@ impl RequestIndex {
             bounded(libm::log(self.slots) - 2.0, 2.0),
             self.cancels,
         ];
-        let [urgency, patience, caution] = self.weights.outputs(&inputs);
+        let [urgency, patience, _] = self.weights.outputs(&inputs);
+        // What the time that a request has says of its length is in the correction already. Caution knows the traffic
+        // alone, and how vague the length is: else it would take every due time for such evidence.
+        inputs[OWN].fill(0.0);
+        let [.., caution] = self.weights.outputs(&inputs);
         let urgency = (1.0 + urgency).clamp(-0.5, 2.0);
         let patience = libm::exp((2.0 * patience).clamp(-6.0, 6.0));
         let caution = (2.0 * caution).clamp(-4.0, 3.0);
@@ -125,6 +135,9 @@ impl RequestIndex {
         Score { key: ordered(date), margin: correction + caution * spread }
     }
 }
+
+/// Inputs that tell one request from another, apart from the spread of its length.
+const OWN: core::ops::Range<usize> = 3..7;
 
 /// Time to the due time that stands for a request that is never late, as a multiple of the mean length.
 const LONGEST_WINDOW: f64 = 1e3;
