@@ -55,7 +55,6 @@ impl Policy {
     pub fn guarded() -> Policy {
         Policy::Guarded(vec![
             Policy::learned(),
-            Policy::MhEdf { q: 0.5 },
             Policy::EdfShed { q: 0.5 },
             Policy::SjfShed { q: 0.5 },
             Policy::RejectWhenBusy { queue: 0 },
