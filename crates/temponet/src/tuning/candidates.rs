@@ -52,23 +52,18 @@ const SPECS: [(&str, Applies); 26] = [
 ];
 
 /// Specs that take part on a server ([`System::is_server`]) beside the others. What is begun there holds its core, and
-/// rules that begin nothing that may be late differ from those that can still give it up. Those that shed learn the
-/// lengths of requests from the ones that have left.
+/// rules that begin nothing that may be late differ from those that can still give it up. Those that shed learn the lengths of requests from the ones that
+/// have left.
 const SERVER_SPECS: [&str; 6] = ["mh-edf:q=0.5", "edf-shed", "sjf-shed", "hrrn", "lifo", "reject-when-busy"];
 
-/// The learned index for requests. It takes part where a server has a list of requests, which is what it was learned for.
-const INDEX: &str = "request-index";
-
 /// Returns the name of the candidate to follow where nothing is known of the jobs. Critical jobs that lead the goal are
-/// not left to hope; requests are left to the index, which is close to the best rule on most servers, and value to a
-/// candidate that knows of it; otherwise the first candidate is as good as any.
+/// not left to hope, and value is left to a candidate that knows of it; otherwise the first candidate is as good as
+/// any.
 pub(super) fn before_evidence(goal: &Goal, candidates: &[Candidate]) -> &'static str {
     let first = candidates.first();
     let is_simple = !matches!(first, Some(Candidate::Network(_)));
-    let is_indexed = candidates.iter().any(|candidate| candidate.name() == INDEX);
     let wanted = match goal.first() {
         Measure::Critical(_) => Some(Mark::CriticalFirst),
-        _ if is_indexed => return INDEX,
         Measure::Value if is_simple => Some(Mark::ValueFirst),
         Measure::Chains if is_simple => Some(Mark::DueDatesFirst),
         _ => None,
@@ -124,7 +119,7 @@ impl Candidate {
     /// Whether the candidate is one of a server: it has to see the whole run, in order to know the lengths of requests
     /// when it takes over.
     pub(super) fn is_of_server(&self) -> bool {
-        matches!(self, Candidate::Classical(spec) if *spec == INDEX || SERVER_SPECS.contains(spec))
+        matches!(self, Candidate::Classical(spec) if SERVER_SPECS.contains(spec))
     }
 
     /// Whether the candidate is the scheduler of the catalog that stands for this.
@@ -154,9 +149,7 @@ impl Candidate {
     /// Returns the schedulers of the catalog that take part on a system.
     pub fn classical(system: &System) -> Vec<Candidate> {
         let general = SPECS.iter().filter(|(_, applies)| applies(system)).map(|(spec, _)| *spec);
-        let of_server = SERVER_SPECS.into_iter().filter(|_| system.is_server());
-        let index = (system.is_server() && is_listed(system)).then_some(INDEX);
-        let names = general.chain(of_server).chain(index);
+        let names = general.chain(SERVER_SPECS.into_iter().filter(|_| system.is_server()));
         let accepts = |spec: &&str| build(spec).is_ok_and(|mut scheduler| scheduler.start(system).is_ok());
         names.filter(accepts).map(Candidate::Classical).collect()
     }
