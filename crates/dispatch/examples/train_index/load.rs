@@ -216,13 +216,7 @@ fn draw_values(draws: &mut Draws, count: usize) -> Vec<f64> {
     let (shape, spread, ratio) = (draws.below(5), draws.between(0.3, 1.0), draws.ratio(2.0, 10.0));
     let value = |_| match shape {
         0 => (spread * draws.normal()).exp(),
-        1 => {
-            if draws.share() < 0.2 {
-                ratio
-            } else {
-                1.0
-            }
-        }
+        1 => [1.0, ratio][usize::from(draws.share() < 0.2)],
         _ => 1.0,
     };
     (0..count).map(value).collect()
