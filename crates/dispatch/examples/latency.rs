@@ -19,6 +19,7 @@ fn main() {
         Policy::SjfShed { q: 0.5 },
         Policy::MhEdf { q: 0.9 },
         Policy::Hrrn,
+        Policy::learned(),
         Policy::RejectWhenBusy { queue: WAITING + 1 },
         Policy::guarded(),
     ];

@@ -1,9 +1,10 @@
 //! Requests of a real LLM service in simulated time, by policy and by what is known of lengths; percent in time.
 //!
-//! `cargo run --release -p temponet-dispatch --example trace -- AzureLLMInferenceTrace_conv.csv [SKIP [COUNT]]`
+//! `cargo run --release -p temponet-dispatch --example trace -- AzureLLMInferenceTrace_conv.csv [SKIP [COUNT [proportional]]]`
 //!
 //! As in `bench/peers/azure_requests.py`: 0.1 ms for each token of the prompt and 25 ms for each of the answer, seven in
-//! ten due in 10 s and the others in 60 s, 16 at a time, arrivals stretched to the load. *prompt* is a regression on the
+//! ten due in 10 s and the others in 60 s (`proportional`: in 2 s and 40 ms for each token of the answer), 16 at a time,
+//! arrivals stretched to the load. *prompt* is a regression on the
 //! tokens of the prompt, with nothing else known.
 
 use std::cmp::Reverse;
@@ -35,10 +36,11 @@ enum Known {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
-    let path = arguments.next().ok_or("usage: trace FILE [SKIP [COUNT]]")?;
+    let path = arguments.next().ok_or("usage: trace FILE [SKIP [COUNT [proportional]]]")?;
     let skip = arguments.next().map_or(Ok(0), |skip| skip.parse())?;
     let count = arguments.next().map_or(Ok(6_000), |count| count.parse())?;
-    let trace = read(&std::fs::read_to_string(path)?, skip, count).ok_or("not a trace of Azure")?;
+    let is_proportional = arguments.next().is_some_and(|word| word == "proportional");
+    let trace = read(&std::fs::read_to_string(path)?, skip, count, is_proportional).ok_or("not a trace of Azure")?;
     let policies = [
         Policy::Edf,
         Policy::Fcfs,
@@ -49,6 +51,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Policy::SjfShed { q: 0.5 },
         Policy::MhEdf { q: 0.5 },
         Policy::MhEdf { q: 0.9 },
+        Policy::learned(),
         Policy::guarded(),
     ];
     let known = [
@@ -74,7 +77,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-fn read(text: &str, skip: usize, count: usize) -> Option<Vec<Asked>> {
+fn read(text: &str, skip: usize, count: usize, is_proportional: bool) -> Option<Vec<Asked>> {
     let mut state = 1u64;
     let mut draw = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -88,7 +91,10 @@ fn read(text: &str, skip: usize, count: usize) -> Option<Vec<Asked>> {
         let [hours, minutes, seconds] = clock[..] else { return None };
         let day: f64 = day.rsplit('-').next()?.parse().ok()?;
         let (prompt, answer): (f64, f64) = (prompt.parse().ok()?, answer.trim().parse().ok()?);
-        let window = if draw() < 0.7 { 10.0 } else { 60.0 };
+        let mut window = if draw() < 0.7 { 10.0 } else { 60.0 };
+        if is_proportional {
+            window = 2.0 + 0.04 * answer;
+        }
         // About normal.
         let error = (0..12).map(|_| draw()).sum::<f64>() - 6.0;
         let arrival = ((day * 24.0 + hours) * 60.0 + minutes) * 60.0 + seconds;

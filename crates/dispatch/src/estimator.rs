@@ -28,6 +28,9 @@ pub enum Estimator {
 /// The most classes with lengths of their own; the others have one together.
 const MOST_CLASSES: usize = 1024;
 
+/// Quantile that tells the spread of lengths, beside the median.
+pub(crate) const NINTH_DECILE: f64 = 0.9;
+
 /// One in this many requests of a class that would all be refused for their learned lengths is let through, so that an
 /// old belief does not last for ever.
 const PROBES: u32 = 32;
@@ -144,18 +147,29 @@ impl Lengths {
         }
     }
 
-    /// Returns the length of a request that comes with this much time left. Some of those that would be refused for a
-    /// learned length are let through, as if nothing were known of them.
-    pub fn length_of_arrival(&mut self, facts: &Facts, quantile: usize, left: u64) -> Length {
-        match self.length(facts, quantile) {
-            Length::Learned(length) if length > left => {
-                // A class of which none has left counts with all others.
-                let class = self.classes.get_mut(&facts.class).unwrap_or(&mut self.all);
-                class.refused = class.refused.wrapping_add(1);
-                if class.refused.is_multiple_of(PROBES) { Length::Probe } else { Length::Learned(length) }
-            }
-            length => length,
+    /// Returns the standard deviation of the logarithm of a length; `ninth_decile` is the place of that quantile, and
+    /// the first one is the median.
+    pub fn spread(&mut self, facts: &Facts, ninth_decile: usize) -> f64 {
+        if let (Estimator::Given, Some((_, spread))) = (self.kind, facts.estimate) {
+            return spread;
         }
+        let [median, high] = [0, ninth_decile].map(|at| self.length(facts, at).nanoseconds());
+        match median {
+            0 => 0.0,
+            median => (high as f64 / median as f64).ln().max(0.0) / self.quantiles[ninth_decile].1,
+        }
+    }
+
+    /// Whether a request is let through although this length of it says that it will be late. Some are if the length
+    /// is learned, as if nothing were known of them.
+    pub fn lets_through(&mut self, facts: &Facts, length: Length) -> bool {
+        if !matches!(length, Length::Learned(_)) {
+            return false;
+        }
+        // A class of which none has left counts with all others.
+        let class = self.classes.get_mut(&facts.class).unwrap_or(&mut self.all);
+        class.refused = class.refused.wrapping_add(1);
+        class.refused.is_multiple_of(PROBES)
     }
 
     /// Learns from a request that has left.
@@ -215,7 +229,8 @@ mod tests {
     fn a_class_that_would_always_be_refused_is_probed() {
         let mut lengths = Lengths::new(Estimator::Class, &[0.5]);
         lengths.observe(&facts(0, None), 1_000_000, true);
-        let arrivals = (0..320).map(|_| lengths.length_of_arrival(&facts(0, None), 0, 1_000));
-        assert_eq!(arrivals.filter(|length| *length == Length::Probe).count(), 10);
+        let learned = lengths.length(&facts(0, None), 0);
+        assert_eq!((0..320).filter(|_| lengths.lets_through(&facts(0, None), learned)).count(), 10);
+        assert!((0..320).all(|_| !lengths.lets_through(&facts(0, None), Length::Given(1_000_000))));
     }
 }

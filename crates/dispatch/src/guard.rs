@@ -9,6 +9,8 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::fmt;
 
+use temponet_task::{RequestIndex, Score};
+
 use crate::Policy;
 use crate::estimator::Length;
 use crate::policy::MOST_CANDIDATES;
@@ -80,8 +82,9 @@ struct Pending {
     value: f64,
     /// Lengths at the quantiles of the rules.
     lengths: [Length; MOST_CANDIDATES],
-    /// Median of its length.
+    /// Median of its length, and standard deviation of its logarithm.
     median: Length,
+    spread: f64,
     start: Option<u64>,
     length: Option<u64>,
 }
@@ -101,8 +104,12 @@ struct Shadow {
 impl Guard {
     pub fn new(rules: &[Policy], workers: usize, capacity: usize, cancels: bool) -> Guard {
         let capacity = capacity.min(workers.saturating_mul(MOST_WAITING));
+        let index = |rule: &Policy| match rule {
+            Policy::Learned(weights) => Some(RequestIndex::new(weights.clone(), workers, cancels)),
+            _ => None,
+        };
         let shadow = |rule: &Policy| Shadow {
-            queue: Queue::new(rule.clone(), capacity, workers),
+            queue: Queue::new(rule.clone(), capacity, workers, index(rule)),
             workers,
             cancels,
             ends: BinaryHeap::new(),
@@ -134,13 +141,22 @@ impl Guard {
     }
 
     /// A request arrives; its number is one more than that of the one before.
-    pub fn arrive(&mut self, now: u64, due: u64, value: f64, lengths: [Length; MOST_CANDIDATES], median: Length) {
+    pub fn arrive(
+        &mut self,
+        now: u64,
+        due: u64,
+        value: f64,
+        lengths: [Length; MOST_CANDIDATES],
+        median: (Length, f64),
+    ) {
         let seen = (self.first + self.pending.len() as u64) as f64;
         if seen > 0.0 {
             self.gap += (now.saturating_sub(self.last_arrival) as f64 - self.gap) / seen.min(MEMORIES[0]);
         }
         self.last_arrival = now;
-        self.pending.push_back(Pending { arrival: now, due, value, lengths, median, start: None, length: None });
+        let (median, spread) = median;
+        let (start, length) = (None, None);
+        self.pending.push_back(Pending { arrival: now, due, value, lengths, median, spread, start, length });
         if self.pending.len() > MOST_PENDING {
             self.enter(now);
         }
@@ -239,8 +255,9 @@ impl Guard {
             self.drawn(seq, pending.median.nanoseconds(), executed)
         });
         for (shadow, planned) in self.shadows.iter_mut().zip(pending.lengths) {
-            let Pending { arrival, due, value, .. } = pending;
-            shadow.arrive(Waiting { seq, arrival, due, value, length: planned, content: length });
+            let Pending { arrival, due, value, spread, .. } = pending;
+            let score = Score::default();
+            shadow.arrive(Waiting { seq, arrival, due, value, length: planned, spread, score, content: length });
         }
     }
 }
@@ -263,7 +280,7 @@ impl Shadow {
         self.met.iter_mut().for_each(|sum| *sum += if is_met { request.value } else { 0.0 });
     }
 
-    fn arrive(&mut self, request: Waiting<u64>) {
+    fn arrive(&mut self, mut request: Waiting<u64>) {
         let value = if self.is_judged_late(&request) { 0.0 } else { request.value };
         for (memory, length) in MEMORIES.into_iter().enumerate() {
             let fading = 1.0 - 1.0 / length;
@@ -279,6 +296,7 @@ impl Shadow {
         }
         let mut leaving = Vec::new();
         self.queue.expire(now, |waiting| waiting.length, &mut leaving);
+        self.queue.observe(&mut request);
         self.queue.push(request, self.ends.len(), &mut leaving);
         self.lose(leaving);
         self.begin(now);
@@ -297,6 +315,9 @@ impl Shadow {
             let Some((_, next)) = self.queue.pop(now, busy, |waiting| waiting.length, &mut leaving) else { break };
             let end = now.saturating_add(next.content);
             self.judge(&next, end <= next.due);
+            let is_complete = end <= next.due || !self.cancels;
+            let served = if is_complete { next.content } else { next.due.saturating_sub(now) };
+            self.queue.learn(&next.indexed(), served, is_complete);
             let planned = now.saturating_add(next.length.nanoseconds());
             self.ends.push(Reverse((if self.cancels { end.min(next.due) } else { end }, planned)));
         }

@@ -68,6 +68,7 @@ pub use handles::{Cancelled, Running, Ticket, Token};
 pub use policy::Policy;
 pub use request::{Estimate, Outcome, Reason, Request, Shed};
 pub use stats::Stats;
+pub use temponet_task::{IndexWeights, WeightsProblem};
 
 /// The README's example runs as a test.
 #[cfg(doctest)]

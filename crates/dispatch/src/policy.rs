@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use temponet_task::IndexWeights;
+
 use crate::BuildError;
 
 /// Rule by which waiting requests are chosen and refused. Under every rule, a request whose due time has passed is not
@@ -38,6 +40,9 @@ pub enum Policy {
         /// Number of requests that may wait.
         queue: usize,
     },
+    /// By a score that was learned from simulated servers in overload, between all of these orders, and what would be late
+    /// by a length that the score says is refused. [`Policy::learned`] has the weights that come with this crate.
+    Learned(IndexWeights),
     /// Follows the rule that would have met the most of late, in shadows of the real queue; at most eight rules.
     Guarded(Vec<Policy>),
 }
@@ -49,13 +54,26 @@ impl Policy {
     /// The rules that no other one leads in every overload, under [`Policy::Guarded`].
     pub fn guarded() -> Policy {
         Policy::Guarded(vec![
-            Policy::MhEdf { q: 0.5 },
+            Policy::learned(),
             Policy::EdfShed { q: 0.5 },
             Policy::SjfShed { q: 0.5 },
             Policy::RejectWhenBusy { queue: 0 },
             Policy::Lifo,
             Policy::Fcfs,
         ])
+    }
+
+    /// The learned index with the weights that come with this crate.
+    pub fn learned() -> Policy {
+        Policy::Learned(IndexWeights::learned())
+    }
+
+    /// Weights of the learned index among the rules, the first if there are several.
+    pub(crate) fn weights(rules: &[Policy]) -> Option<&IndexWeights> {
+        rules.iter().find_map(|rule| match rule {
+            Policy::Learned(weights) => Some(weights),
+            _ => None,
+        })
     }
 
     /// Returns the rules among which the policy chooses, itself if there is no choice.
@@ -90,7 +108,7 @@ impl Policy {
 
     /// Whether requests that would be late are refused.
     pub(crate) fn sheds(&self) -> bool {
-        matches!(self, Policy::EdfShed { .. } | Policy::SjfShed { .. } | Policy::MhEdf { .. })
+        matches!(self, Policy::EdfShed { .. } | Policy::SjfShed { .. } | Policy::MhEdf { .. } | Policy::Learned(_))
     }
 }
 
@@ -106,6 +124,7 @@ impl fmt::Display for Policy {
             Policy::Hrrn => f.write_str("hrrn"),
             Policy::RejectWhenBusy { queue: 0 } => f.write_str("reject-when-busy"),
             Policy::RejectWhenBusy { queue } => write!(f, "reject-when-busy:queue={queue}"),
+            Policy::Learned(_) => f.write_str("request-index"),
             Policy::Guarded(_) => f.write_str("guarded"),
         }
     }

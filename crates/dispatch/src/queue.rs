@@ -6,6 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use temponet_task::{IndexedRequest, RequestIndex, Score};
+
 use crate::estimator::Length;
 use crate::plan::Plan;
 use crate::{Policy, Reason};
@@ -22,7 +24,19 @@ pub(crate) struct Waiting<P> {
     pub value: f64,
     /// Length at the quantile of the rule.
     pub length: Length,
+    /// Standard deviation of the logarithm of the length; only a learned index asks for it.
+    pub spread: f64,
+    /// What a learned index says of the request; see [`Queue::observe`].
+    pub score: Score,
     pub content: P,
+}
+
+impl<P> Waiting<P> {
+    /// The request as a learned index sees it.
+    pub fn indexed(&self) -> IndexedRequest {
+        let Waiting { arrival, due, value, spread, .. } = *self;
+        IndexedRequest { arrival, due, median: self.length.nanoseconds(), spread, value }
+    }
 }
 
 /// Where a request waits. Out of date once it has left.
@@ -39,6 +53,8 @@ pub(crate) struct Queue<P> {
     rule: Policy,
     capacity: usize,
     workers: usize,
+    /// Scores requests where the learned rule is followed, or may be.
+    index: Option<RequestIndex>,
     slots: Vec<Option<Waiting<P>>>,
     free: Vec<u32>,
     order: Order,
@@ -68,9 +84,40 @@ struct RatioClass {
 
 impl<P> Queue<P> {
     /// Creates an empty queue for at most this many requests, and for this many workers.
-    pub fn new(rule: Policy, capacity: usize, workers: usize) -> Queue<P> {
+    pub fn new(rule: Policy, capacity: usize, workers: usize, index: Option<RequestIndex>) -> Queue<P> {
         let order = Order::of(&rule, workers);
-        Queue { rule, capacity, workers, slots: Vec::new(), free: Vec::new(), order, expiry: BTreeSet::new(), work: 0 }
+        let (slots, free, expiry) = (Vec::new(), Vec::new(), BTreeSet::new());
+        Queue { rule, capacity, workers, index, slots, free, order, expiry, work: 0 }
+    }
+
+    /// Takes note of a request that comes, whether or not it is pushed then, and scores it.
+    pub fn observe(&mut self, new: &mut Waiting<P>) {
+        if let Some(index) = &mut self.index {
+            index.observe(&new.indexed());
+        }
+        self.score(new);
+    }
+
+    /// Learns from a request that has left after it was served this long.
+    pub fn learn(&mut self, request: &IndexedRequest, executed: u64, is_complete: bool) {
+        if let Some(index) = &mut self.index {
+            index.learn(request, executed, is_complete);
+        }
+    }
+
+    fn score(&self, waiting: &mut Waiting<P>) {
+        if let (Policy::Learned(_), Some(index)) = (&self.rule, &self.index) {
+            waiting.score = index.score(&waiting.indexed(), self.len());
+        }
+    }
+
+    /// Length that is planned for a request, in nanoseconds.
+    fn planned(&self, waiting: &Waiting<P>) -> u64 {
+        let length = waiting.length.nanoseconds();
+        match self.rule {
+            Policy::Learned(_) => waiting.score.planned(length),
+            _ => length,
+        }
     }
 
     pub fn rule(&self) -> &Policy {
@@ -170,6 +217,7 @@ impl<P> Queue<P> {
     pub fn change(&mut self, place: Place, change: impl FnOnce(&mut Waiting<P>)) {
         if let Some(mut waiting) = self.remove(place) {
             change(&mut waiting);
+            self.score(&mut waiting);
             self.insert(waiting);
         }
     }
@@ -194,6 +242,7 @@ impl<P> Queue<P> {
         for slot in 0..self.slots.len() {
             if let Some(mut waiting) = self.slots[slot].take() {
                 waiting.length = current(&waiting);
+                self.score(&mut waiting);
                 self.place(slot as u32, waiting);
             }
         }
@@ -204,13 +253,13 @@ impl<P> Queue<P> {
         if waiting.due <= now {
             return Some(Reason::Late);
         }
-        let would_be_late = self.rule.sheds() && now.saturating_add(waiting.length.nanoseconds()) > waiting.due;
+        let would_be_late = self.rule.sheds() && now.saturating_add(self.planned(waiting)) > waiting.due;
         would_be_late.then_some(Reason::PredictedLate)
     }
 
     /// Time from which on a request may not begin any more; none if it always may.
     fn expires(&self, waiting: &Waiting<P>) -> Option<u64> {
-        let length = if self.rule.sheds() { waiting.length.nanoseconds().max(1) } else { 1 };
+        let length = if self.rule.sheds() { self.planned(waiting).max(1) } else { 1 };
         (waiting.due != NEVER).then(|| (waiting.due + 1).saturating_sub(length))
     }
 
@@ -320,6 +369,7 @@ fn key<P>(rule: &Policy, waiting: &Waiting<P>) -> u64 {
     match rule {
         Policy::Lifo => u64::MAX - waiting.seq,
         Policy::Edf | Policy::EdfShed { .. } => waiting.due,
+        Policy::Learned(_) => waiting.score.key,
         Policy::SjfShed { .. } => (waiting.length.nanoseconds() as f64 / waiting.value) as u64,
         _ => 0,
     }

@@ -2,9 +2,11 @@
 //!
 //! Counts lie in classes of equal ratio, as in DDSketch (Masson, Rim and Lee, VLDB 2019), so that a quantile has a
 //! relative error of at most 2.2%. A request that was cut off at a length says only that it is longer. Two counts per
-//! class, completed and cut off, give the product-limit estimator of Kaplan and Meier (1958); that is why this is not
-//! the crate `sketches-ddsketch`, whose counts cannot be read. Old counts fade: at [`MOST`] they are halved, so lengths
+//! class, completed and cut off, give the product-limit estimator ([`ProductLimit`]); that is why this is not the crate
+//! `sketches-ddsketch`, whose counts cannot be read. Old counts fade: at [`MOST`] they are halved, so lengths
 //! may drift.
+
+use temponet_task::ProductLimit;
 
 /// Length that stands for 1 in a sketch of ratios.
 pub(crate) const UNIT: f64 = (1u64 << 22) as f64;
@@ -61,14 +63,9 @@ impl Sketch {
     /// Returns the share of lengths that is greater than this one; 1 if nothing has completed.
     pub fn share_beyond(&self, length: u64) -> f64 {
         let end = (class_of(length) + 1).saturating_sub(self.first).min(self.classes.len());
-        let (mut longer, mut left) = (1.0, self.total);
-        for (completed, cut_off) in &self.classes[..end] {
-            if *completed > 0.0 {
-                longer *= 1.0 - f64::from(*completed) / left;
-            }
-            left -= f64::from(completed + cut_off);
-        }
-        longer.max(0.0)
+        let mut limit = ProductLimit::of(self.total);
+        let passed = self.classes[..end].iter().map(|counts| limit.pass(counts.0.into(), counts.1.into()));
+        passed.last().unwrap_or(1.0).max(0.0)
     }
 
     /// Returns the length that this share does not exceed; of those beyond all completed ones, the greatest seen. None
@@ -83,17 +80,15 @@ impl Sketch {
             return None;
         }
         let start = if beyond == 0 { 0 } else { class_of(beyond) + 1 };
-        // Share of lengths beyond `start` that are still longer, and count of those that got as far.
-        let (mut longer, mut left) = (1.0, self.total);
-        for (place, (completed, cut_off)) in self.classes.iter().enumerate() {
-            let class = self.first + place;
-            if class >= start && *completed > 0.0 {
-                longer *= 1.0 - f64::from(*completed) / left;
-                if longer <= 1.0 - share + 1e-9 {
-                    return Some(middle_of(class).max(beyond));
-                }
+        // Those that ended before `start` are left out, as if they had never been.
+        let (before, after) = self.classes.split_at(start.saturating_sub(self.first).min(self.classes.len()));
+        let short: f64 = before.iter().map(|(completed, cut_off)| f64::from(completed + cut_off)).sum();
+        let mut limit = ProductLimit::of(self.total - short);
+        for (place, (completed, cut_off)) in after.iter().enumerate() {
+            let longer = limit.pass((*completed).into(), (*cut_off).into());
+            if *completed > 0.0 && longer <= 1.0 - share + 1e-9 {
+                return Some(middle_of(self.first + before.len() + place).max(beyond));
             }
-            left -= f64::from(completed + cut_off);
         }
         Some(middle_of(self.first + self.classes.len() - 1).max(beyond))
     }

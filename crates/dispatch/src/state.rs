@@ -14,7 +14,9 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
-use crate::estimator::{Facts, Length, Lengths};
+use temponet_task::{IndexedRequest, RequestIndex, Score};
+
+use crate::estimator::{Facts, Length, Lengths, NINTH_DECILE};
 use crate::guard::{Guard, Switch};
 use crate::handles::{End, Notice};
 use crate::policy::MOST_CANDIDATES;
@@ -31,6 +33,8 @@ pub(crate) struct State<T> {
     followed: usize,
     /// Number of quantiles that are planned by; the first is the median.
     quantiles: usize,
+    /// Place of the ninth decile, if a learned index asks for it.
+    ninth_decile: Option<usize>,
     /// Latest time seen. Threads that read the clock in one order may come here in another.
     now: u64,
     next_seq: u64,
@@ -66,6 +70,8 @@ struct Run {
     /// Whether it was let through although its learned length says that it is late.
     is_probe: bool,
     facts: Facts,
+    /// The request as a learned index sees it.
+    indexed: IndexedRequest,
     notice: Arc<Notice>,
 }
 
@@ -130,14 +136,21 @@ impl<T> State<T> {
             rules.push((rule.clone(), place));
         }
         let is_guarded = matches!(policy, Policy::Guarded(_));
+        let index = Policy::weights(&candidates);
+        let index = index.map(|weights| RequestIndex::new(weights.clone(), workers, cancels));
+        let ninth_decile = index.is_some().then(|| {
+            quantiles.push(NINTH_DECILE);
+            quantiles.len() - 1
+        });
         Ok(State {
             workers,
             cancels,
             followed: 0,
             quantiles: quantiles.len(),
+            ninth_decile,
             now: 0,
             next_seq: 0,
-            queue: Queue::new(candidates[0].clone(), capacity, workers),
+            queue: Queue::new(candidates[0].clone(), capacity, workers, index),
             running: HashMap::new(),
             dues: BTreeSet::new(),
             lengths: Lengths::new(estimator, &quantiles),
@@ -198,9 +211,10 @@ impl<T> State<T> {
         self.next_seq += 1;
         self.stats.submitted += 1;
         let value = if value.is_finite() && value > 0.0 { value.min(1e100) } else { 1.0 };
+        let spread = self.ninth_decile.map_or(0.0, |at| self.lengths.spread(&facts, at));
         if let Some(guard) = &mut self.guard {
-            // The median, and the quantiles of the rules; most of them are the same.
-            let mut quantiles = [Length::Unknown; MOST_CANDIDATES + 1];
+            // The median, the quantiles of the rules, most of which are the same, and the ninth decile.
+            let mut quantiles = [Length::Unknown; MOST_CANDIDATES + 2];
             for (at, length) in quantiles[..self.quantiles].iter_mut().enumerate() {
                 *length = self.lengths.length(&facts, at);
             }
@@ -208,7 +222,7 @@ impl<T> State<T> {
             for (length, (_, at)) in lengths.iter_mut().zip(&self.rules) {
                 *length = quantiles[*at];
             }
-            guard.arrive(now, due, value, lengths, quantiles[0]);
+            guard.arrive(now, due, value, lengths, (quantiles[0], spread));
             if seq == 0
                 && quantiles[0] == Length::Unknown
                 && let Some(place) = guard.follow_blindly(self.cancels)
@@ -217,13 +231,16 @@ impl<T> State<T> {
             }
         }
         let at = self.rules[self.followed].1;
-        let length = match self.queue.rule().sheds() {
-            true => self.lengths.length_of_arrival(&facts, at, due.saturating_sub(now)),
-            false => self.lengths.length(&facts, at),
-        };
+        let length = self.lengths.length(&facts, at);
         let content = Entry { payload, facts, notice: Arc::new(Notice::default()) };
-        let waiting = Waiting { seq, arrival: now, due, value, length, content };
-        let reason = self.is_closed.then_some(Reason::Shutdown).or_else(|| self.queue.reason_to_refuse(&waiting, now));
+        let mut waiting = Waiting { seq, arrival: now, due, value, length, spread, score: Score::default(), content };
+        self.queue.observe(&mut waiting);
+        let refused = |queue: &Queue<_>, waiting: &Waiting<_>| queue.reason_to_refuse(waiting, now);
+        let mut reason = self.is_closed.then_some(Reason::Shutdown).or_else(|| refused(&self.queue, &waiting));
+        if reason == Some(Reason::PredictedLate) && self.lengths.lets_through(&waiting.content.facts, length) {
+            waiting.length = Length::Probe;
+            reason = refused(&self.queue, &waiting);
+        }
         if let Some(reason) = reason {
             effects.leaving.push((waiting, reason));
             return (seq, None);
@@ -252,7 +269,7 @@ impl<T> State<T> {
         let current = |waiting: &Waiting<Entry<T>>| lengths.length_by_now(&waiting.content.facts, at, waiting.length);
         let (place, waiting) = self.queue.pop(now, busy, current, &mut effects.leaving)?;
         let planned_end = now.saturating_add(waiting.length.nanoseconds());
-        let is_probe = waiting.length == Length::Probe;
+        let (is_probe, indexed) = (waiting.length == Length::Probe, waiting.indexed());
         let Waiting { seq, arrival, due, content: Entry { payload, facts, notice }, .. } = waiting;
         if self.cancels && due != NEVER {
             self.dues.insert((due, seq));
@@ -262,7 +279,7 @@ impl<T> State<T> {
         }
         let started =
             Started { place, due, waited: now - arrival, class: facts.class, notice: notice.clone(), payload };
-        self.running.insert(seq, Run { due, start: now, planned_end, is_probe, facts, notice });
+        self.running.insert(seq, Run { due, start: now, planned_end, is_probe, facts, indexed, notice });
         Some(started)
     }
 
@@ -280,6 +297,7 @@ impl<T> State<T> {
         };
         if matches!(end, End::Finished | End::GivenUp) {
             self.lengths.observe(&run.facts, executed, end == End::Finished);
+            self.queue.learn(&run.indexed, executed, end == End::Finished);
         }
         if let Some(guard) = &mut self.guard {
             let executed = if matches!(end, End::Unbegun(_)) { None } else { Some(executed) };
@@ -306,7 +324,7 @@ impl<T> State<T> {
 
     /// The length of a request is said anew.
     pub fn update(&mut self, place: Place, estimate: Estimate, effects: &mut Effects<T>) {
-        let (at, lengths) = (self.rules[self.followed].1, &mut self.lengths);
+        let (at, ninth_decile, lengths) = (self.rules[self.followed].1, self.ninth_decile, &mut self.lengths);
         if let Some(run) = self.running.get_mut(&place.seq) {
             run.facts.estimate = estimate.parameters();
             let length = lengths.length(&run.facts, at);
@@ -324,6 +342,7 @@ impl<T> State<T> {
                 (Length::Probe, Length::Learned(_)) => Length::Probe,
                 (_, length) => length,
             };
+            waiting.spread = ninth_decile.map_or(0.0, |at| lengths.spread(&waiting.content.facts, at));
         });
         self.advance(self.now, effects);
     }

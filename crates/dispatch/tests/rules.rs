@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use temponet_dispatch::{Clock, Dispatcher, Estimate, Policy, Reason, Request, Running, SimulatedClock, Ticket};
+use temponet_task::{IndexedRequest, RequestIndex, Score};
 
 /// What happened to a request with this number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,6 +29,8 @@ enum Action {
 #[derive(Clone, Debug)]
 struct Naive {
     rule: Policy,
+    /// Only for `Learned`.
+    index: Option<RequestIndex>,
     workers: usize,
     capacity: usize,
     now: u64,
@@ -51,14 +54,36 @@ struct Item {
     value: f64,
     /// Whether it is in the set that can all be in time; only for `MhEdf`.
     is_accepted: bool,
+    /// Only for `Learned`.
+    score: Score,
+}
+
+/// Ninth decile of each estimate relative to its median, under `Learned`.
+const HIGH: f64 = 1.5;
+
+impl Item {
+    /// Median in nanoseconds, and standard deviation of the logarithm.
+    fn median(&self) -> (u64, f64) {
+        let spread = if self.length == 0 { 0.0 } else { HIGH.ln() / 1.281_551_565_544_600_4 };
+        ((self.length as f64 / 1e3 * 1e9) as u64, spread)
+    }
+
+    fn indexed(&self) -> IndexedRequest {
+        let due = self.due.map_or(u64::MAX, |due| due * 1_000_000);
+        let (median, spread) = self.median();
+        IndexedRequest { arrival: self.arrival * 1_000_000, due, median, spread, value: self.value }
+    }
 }
 
 impl Naive {
     fn reason(&self, item: &Item) -> Option<Reason> {
         let due = item.due?;
         let sheds = matches!(self.rule, Policy::EdfShed { .. } | Policy::SjfShed { .. } | Policy::MhEdf { .. });
+        let planned_end = self.now * 1_000_000 + item.score.planned(item.median().0);
+        let is_learned = matches!(self.rule, Policy::Learned(_));
         match () {
             () if due <= self.now => Some(Reason::Late),
+            () if is_learned && planned_end > due * 1_000_000 => Some(Reason::PredictedLate),
             () if sheds && self.now + item.length > due => Some(Reason::PredictedLate),
             () => None,
         }
@@ -78,6 +103,8 @@ impl Naive {
                 let class = (4.0 * (item.length as f64 * 1e6).max(1.0).log2()).floor();
                 -((self.now - item.arrival) as f64 * 1e6 * (-class / 4.0).exp2())
             }
+            // Keys are dates from -2^63 on; a float tells neighbours apart that are farther than a microsecond.
+            Policy::Learned(_) => item.score.key as f64 - (1u64 << 63) as f64,
             _ => 0.0,
         };
         (key, item.number)
@@ -131,7 +158,12 @@ impl Naive {
                 let number = self.submitted;
                 self.submitted += 1;
                 let due = due.map(|due| self.now + due);
-                let item = Item { number, arrival: self.now, due, length, value: f64::from(value), is_accepted: true };
+                let (arrival, value, score) = (self.now, f64::from(value), Score::default());
+                let mut item = Item { number, arrival, due, length, value, is_accepted: true, score };
+                if let Some(index) = &mut self.index {
+                    index.observe(&item.indexed());
+                    item.score = index.score(&item.indexed(), self.waiting.len());
+                }
                 let room = match self.rule {
                     Policy::RejectWhenBusy { queue } => self.workers + queue,
                     _ => usize::MAX,
@@ -164,6 +196,9 @@ impl Naive {
                 let place = which % self.waiting.len();
                 self.waiting[place].length = length;
                 self.waiting[place].is_accepted = true;
+                if let Some(index) = &self.index {
+                    self.waiting[place].score = index.score(&self.waiting[place].indexed(), self.waiting.len() - 1);
+                }
             }
             _ => {}
         }
@@ -172,6 +207,8 @@ impl Naive {
 }
 
 struct Real {
+    /// Ninth decile of each estimate relative to its median.
+    high: f64,
     dispatcher: Dispatcher<u64>,
     clock: SimulatedClock,
     start: Instant,
@@ -185,6 +222,7 @@ impl Real {
         let clock = SimulatedClock::new();
         let events: Arc<Mutex<Vec<Event>>> = Arc::default();
         let told = events.clone();
+        let high = if matches!(rule, Policy::Learned(_)) { HIGH } else { 1.0 };
         let dispatcher = Dispatcher::builder()
             .workers(workers)
             .capacity(capacity)
@@ -193,7 +231,7 @@ impl Real {
             .on_shed(move |shed| told.lock().unwrap().push(Event::Shed(shed.payload, shed.reason)))
             .build()
             .unwrap();
-        Real { dispatcher, start: clock.now(), clock, tickets: Vec::new(), running: Vec::new(), events }
+        Real { high, dispatcher, start: clock.now(), clock, tickets: Vec::new(), running: Vec::new(), events }
     }
 
     /// `naive` tells which requests wait.
@@ -207,7 +245,7 @@ impl Real {
             }
             Action::Submit { due, length, value } => {
                 // A length of zero is no estimate at all.
-                let estimate = Estimate::seconds(length as f64 / 1e3);
+                let estimate = self.estimate(length);
                 let mut request = Request::new().estimate(estimate).value(f64::from(value));
                 request.due = due.map(|due| self.clock.now() + ms(due));
                 let number = self.tickets.len() as u64;
@@ -238,10 +276,15 @@ impl Real {
             Action::Update(which, length) => {
                 if let Some(number) = waiting(which) {
                     let ticket = self.tickets[number as usize].as_ref().unwrap();
-                    ticket.update_estimate(Estimate::seconds(length as f64 / 1e3));
+                    ticket.update_estimate(self.estimate(length));
                 }
             }
         }
+    }
+
+    fn estimate(&self, length: u64) -> Estimate {
+        let median = length as f64 / 1e3;
+        Estimate::seconds(median).ninth_decile(self.high * median)
     }
 
     fn take_events(&self) -> Vec<Event> {
@@ -276,6 +319,7 @@ fn rules() -> impl Strategy<Value = Policy> {
         Policy::Hrrn,
         Policy::RejectWhenBusy { queue: 0 },
         Policy::RejectWhenBusy { queue: 3 },
+        Policy::learned(),
     ])
 }
 
@@ -285,8 +329,12 @@ proptest! {
     #[test]
     fn rules_are_their_definitions(rule in rules(), workers in 1usize..4, capacity in 1usize..12, actions in actions()) {
         let mut real = Real::new(rule.clone(), workers, capacity);
+        let index = match &rule {
+            Policy::Learned(weights) => Some(RequestIndex::new(weights.clone(), workers, true)),
+            _ => None,
+        };
         let mut naive = Naive {
-            rule, workers, capacity, now: 0, submitted: 0, waiting: vec![], running: vec![], events: vec![],
+            rule, index, workers, capacity, now: 0, submitted: 0, waiting: vec![], running: vec![], events: vec![],
         };
         for action in &actions {
             real.act(action, &naive);

@@ -2,5 +2,6 @@
 
 mod gate;
 mod guard;
+mod lab;
 mod life;
 mod rules;

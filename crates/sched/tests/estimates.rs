@@ -11,7 +11,7 @@ use temponet_sim::{JobRecord, Recorder, Unobserved, Workload, simulate};
 use temponet_task::{Arrival, Estimate, ExecutionModel, ListedJob, OnMiss, TaskSet, Time};
 
 /// Schedulers that plan with estimates.
-const PLANNING: [&str; 13] = [
+const PLANNING: [&str; 14] = [
     "srpt",
     "edf-skip",
     "mh-edf",
@@ -19,6 +19,7 @@ const PLANNING: [&str; 13] = [
     "sjf-shed",
     "early-reject",
     "rank",
+    "request-index",
     "hrrn",
     "look-ahead",
     "dasa",

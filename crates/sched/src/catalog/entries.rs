@@ -9,7 +9,7 @@ use super::{Entry, Kind, Mark, Need};
 use crate::schedulers::{
     amc, cbs, cd_split, d_over, dasa, dios, dm, dp_wrap, dvfs, early_reject, edcl, edf, edf_chain, edf_skip, edf_us,
     edf_vd, edzl, egs, fcfs, fp, fpedf, g_fl, hlfet, hrrn, lbesa, lifo, llf, llref, look_ahead, mh_edf, mk_dbp, mllf,
-    muf, p_edf, p_rm, pd2, rank, red, reject_when_busy, rm, rr, run, shed, skip_over, srpt,
+    muf, p_edf, p_rm, pd2, rank, red, reject_when_busy, request_index, rm, rr, run, shed, skip_over, srpt,
 };
 use crate::shared::clusters::packed;
 
@@ -178,6 +178,12 @@ pub(super) fn classical() -> Vec<Entry> {
             |request| Ok(Box::new(rank::Rank::new(request.options.time("patience")?))),
         )
         .options(&[("patience", NONE, "waiting time after which a job goes first")]),
+        Entry::new(
+            "request-index",
+            "by a score that was learned from simulated servers in overload, between the orders of arrival, deadlines and lengths; what would be late by a length that the score says never begins",
+            "servers in overload, whatever is known of lengths",
+            |_| Ok(Box::new(request_index::Indexed::new())),
+        ),
         Entry::new(
             "hrrn",
             "highest response ratio next: by waiting time relative to length, without preemption",

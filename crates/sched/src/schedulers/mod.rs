@@ -39,6 +39,7 @@ pub(crate) mod pd2;
 pub(crate) mod rank;
 pub(crate) mod red;
 pub(crate) mod reject_when_busy;
+pub(crate) mod request_index;
 pub(crate) mod rm;
 pub(crate) mod rr;
 pub(crate) mod run;

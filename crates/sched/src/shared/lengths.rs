@@ -1,10 +1,9 @@
 //! How long jobs take, as far as a scheduler can know: what the estimate of a job says; for a job of a list without
 //! one, what completed jobs of its task took; else the bounds of its task.
 //!
-//! Jobs that did not complete are counted up to where they came (the product-limit estimator of Kaplan and Meier,
-//! 1958): leaving them out would forget the longest ones.
+//! Jobs that did not complete are counted up to where they came ([`ProductLimit`]): leaving them out would forget the longest ones.
 
-use temponet_task::{Arrival, Event, Job, LogNormal, System, SystemView, Time};
+use temponet_task::{Arrival, Event, Job, LogNormal, ProductLimit, System, SystemView, Time};
 
 /// Lengths of jobs at one quantile.
 #[derive(Clone, Debug)]
@@ -45,18 +44,28 @@ impl Lengths {
         }
     }
 
-    /// Returns the time that a job still takes, on the fastest core that it may use. Beyond the quantile it is the
-    /// remaining wcet.
-    pub fn time_to_finish(&self, job: &Job) -> Time {
-        let length = match (job.estimate, self.seen.get(job.task.index())) {
+    /// Number of standard deviations of a normal distribution that stands for the quantile.
+    pub fn deviations(&self) -> f64 {
+        self.deviations
+    }
+
+    /// Returns the length of a job, on a core of full speed; `None` if it is one of a list of which nothing is known yet.
+    pub fn length(&self, job: &Job) -> Option<Time> {
+        Some(match (job.estimate, self.seen.get(job.task.index())) {
             (Some(estimate), _) => Time(estimate.distribution(job.bcet, job.wcet).at(self.deviations) as u64),
             (None, Some(seen)) if seen.is_listed => match seen.length {
-                Length::Unknown => job.bcet,
+                Length::Unknown => return None,
                 Length::Known(length) => length.clamp(job.bcet, job.wcet),
                 Length::Beyond => job.wcet,
             },
             _ => Time(job.bcet.0 + (self.share * job.wcet.saturating_sub(job.bcet).0 as f64) as u64),
-        };
+        })
+    }
+
+    /// Returns the time that a job still takes, on the fastest core that it may use. Beyond the quantile it is the
+    /// remaining wcet.
+    pub fn time_to_finish(&self, job: &Job) -> Time {
+        let length = self.length(job).unwrap_or(job.bcet);
         let remaining = match job.executed < length {
             true => Time(length.0 - job.executed.0 + job.overhead.0),
             false => job.remaining(),
@@ -110,11 +119,9 @@ impl Seen {
         if self.classes.iter().all(|(completed, _)| *completed == 0) {
             return Length::Unknown;
         }
-        let (mut beyond, mut left) = (1.0, f64::from(self.jobs));
+        let mut limit = ProductLimit::of(f64::from(self.jobs));
         for (class, (completed, cut_off)) in self.classes.iter().enumerate().filter(|(_, jobs)| **jobs != (0, 0)) {
-            beyond *= 1.0 - f64::from(*completed) / left;
-            left -= f64::from(completed + cut_off);
-            if beyond <= 1.0 - share {
+            if limit.pass(f64::from(*completed), f64::from(*cut_off)) <= 1.0 - share {
                 return Length::Known(Time(((class + 1) as f64 / PER_DOUBLING).exp2() as u64));
             }
         }

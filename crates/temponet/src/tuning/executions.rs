@@ -2,11 +2,12 @@
 //!
 //! A job that was aborted after executing for some time takes longer than that, and how much longer is not known. Jobs
 //! that did complete are short ones more often than not, so their mean would flatter every candidate that runs other
-//! jobs than the followed one did. The product-limit estimate (Kaplan and Meier, 1958) uses both kinds of jobs: it is
+//! jobs than the followed one did. The product-limit estimate ([`ProductLimit`]) uses both kinds of jobs: it is
 //! the distribution of all execution times under which what was seen is most likely. Times are drawn from it under the
 //! condition that the job was not complete when it left. Times are shares of the wcet, which differs from job to job.
 
 use temponet_sim::mixed_seed;
+use temponet_task::ProductLimit;
 
 /// Estimated distribution of execution times, as shares of the wcet.
 #[derive(Debug, Default)]
@@ -20,11 +21,12 @@ impl Executions {
     pub fn estimate(mut seen: Vec<(f64, bool)>) -> Executions {
         // A job that left at the time at which another one completed was not complete then.
         seen.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
-        let (mut beyond, mut steps) = (1.0, Vec::new());
-        for (place, (share, is_complete)) in seen.iter().enumerate() {
-            if *is_complete {
-                beyond *= 1.0 - 1.0 / (seen.len() - place) as f64;
-                steps.push((*share, beyond));
+        let (mut limit, mut steps) = (ProductLimit::of(seen.len() as f64), Vec::new());
+        for (share, is_complete) in seen {
+            if is_complete {
+                steps.push((share, limit.pass(1.0, 0.0)));
+            } else {
+                limit.pass(0.0, 1.0);
             }
         }
         Executions { steps }

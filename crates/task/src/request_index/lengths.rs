@@ -1,0 +1,84 @@
+//! What the lengths of requests that have left say about those of others, beyond what was known of each.
+//!
+//! The logarithm of a length relative to its median is regressed on two things that are known when a request comes: the
+//! time that it has, and the median itself. Where due times are set in proportion to lengths, the first tells the
+//! length; where they are not, its slope is zero. The second draws rough estimates towards the mean. Old requests fade.
+//! A request that was cut off counts as somewhat longer than what it was predicted or has taken.
+
+use super::{IndexedRequest, MOST_SPREAD, sound_spread, window};
+
+/// Number of requests after which one counts for 1/e.
+const MEMORY: f64 = 400.0;
+/// Number of requests that count as much as the belief that nothing more can be known.
+const PRIOR: f64 = 20.0;
+/// Greatest correction of a logarithm.
+const MOST_CORRECTION: f64 = 4.0;
+
+/// Means and products of differences from them: of the two logarithms that are known, and of the ratio to explain.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Lengths {
+    count: f64,
+    means: [f64; 3],
+    products: [[f64; 3]; 3],
+    /// Mean square of what was not explained, and of the spreads that were stated.
+    errors: f64,
+    stated: f64,
+}
+
+impl Lengths {
+    /// Learns from a request that was served this long.
+    pub fn learn(&mut self, request: &IndexedRequest, executed: u64, is_complete: bool) {
+        if request.median == 0 || request.due == u64::MAX {
+            return;
+        }
+        let known = known(request);
+        let (predicted, spread) = self.correction(request);
+        let taken = libm::log(executed.max(1) as f64 / request.median as f64);
+        let ratio = if is_complete { taken } else { taken.max(predicted) + spread / 2.0 };
+        let ratio = ratio.clamp(-MOST_CORRECTION, MOST_CORRECTION);
+        self.count = (self.count + 1.0).min(MEMORY);
+        let weight = 1.0 / self.count;
+        let values = [known[0], known[1], ratio];
+        let differences: [f64; 3] = core::array::from_fn(|at| values[at] - self.means[at]);
+        for (row, difference) in differences.iter().enumerate() {
+            self.means[row] += weight * difference;
+            for (column, other) in differences.iter().enumerate() {
+                let product = &mut self.products[row][column];
+                *product = (1.0 - weight) * (*product + weight * difference * other);
+            }
+        }
+        let error = (ratio - predicted) * (ratio - predicted);
+        self.errors += weight * (error - self.errors);
+        let stated = sound_spread(request.spread);
+        self.stated += weight * (stated * stated - self.stated);
+    }
+
+    /// Returns the logarithm by which a request is expected to be longer than its median, and the standard deviation of
+    /// what remains.
+    pub fn correction(&self, request: &IndexedRequest) -> (f64, f64) {
+        let stated = sound_spread(request.spread);
+        if self.count < 1.0 || request.median == 0 || request.due == u64::MAX {
+            return (0.0, stated);
+        }
+        let belief = self.count / (self.count + PRIOR);
+        // A little more variance keeps slopes small where nothing varies, or little has been seen.
+        let ridge = 0.02 + 1.0 / self.count;
+        let [[a, b, y], [_, d, z], _] = self.products;
+        let (a, d) = (a + ridge, d + ridge);
+        let determinant = a * d - b * b;
+        let slopes = [(y * d - z * b) / determinant, (z * a - y * b) / determinant];
+        let known = known(request);
+        let explained: f64 = (0..2).map(|at| slopes[at] * (known[at] - self.means[at])).sum();
+        let correction = belief * (self.means[2] + explained);
+        // What was stated holds for this request, and by how much it is wrong for all.
+        let found =
+            if self.stated > 1e-4 { stated * libm::sqrt(self.errors / self.stated) } else { libm::sqrt(self.errors) };
+        let spread = (1.0 - belief) * stated + belief * found;
+        (correction.clamp(-MOST_CORRECTION, MOST_CORRECTION), spread.min(MOST_SPREAD))
+    }
+}
+
+/// Logarithms of the time that a request has and of its median.
+fn known(request: &IndexedRequest) -> [f64; 2] {
+    [libm::log(window(request)), libm::log(request.median.max(1) as f64)]
+}
