@@ -136,7 +136,8 @@ impl Fit {
         let mean = numbers.iter().sum::<f64>() / count;
         let spread = numbers.iter().map(|number| (number - mean).powi(2)).sum::<f64>();
         let angle = |value: &f64| value / period * std::f64::consts::TAU;
-        let (x, y) = (residuals.iter().map(|value| angle(value).cos()), residuals.iter().map(|value| angle(value).sin()));
+        let (x, y) =
+            (residuals.iter().map(|value| angle(value).cos()), residuals.iter().map(|value| angle(value).sin()));
         let concentration = x.sum::<f64>().hypot(y.sum::<f64>()) / count;
         let confidence = (1.0 - 3.0 * (-count * concentration * concentration).exp()).clamp(0.0, 1.0);
         let doubled = numbers.windows(2).filter(|pair| pair[1] <= pair[0]).count();
@@ -147,9 +148,9 @@ impl Fit {
             phase: phase + numbers[0] * period,
             residual,
             error: if spread > 0.0 { residual / spread.sqrt() } else { residual },
-            bounds: residuals.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
-                (low.min(*value), high.max(*value))
-            }),
+            bounds: residuals
+                .iter()
+                .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(*value), high.max(*value))),
             concentration,
             confidence,
             total,
@@ -271,7 +272,8 @@ mod tests {
         let mut state = 1;
         for (period, jitter) in [(10_000_000u64, 2_000_000.0), (33_333_333, 50_000.0), (1_000_000, 300_000.0)] {
             let start = 1_234_567_890_123u64;
-            let all = (0..500).filter(|k| k % 17 != 3).map(|k| start + k * period + (noise(&mut state) * jitter) as u64);
+            let all =
+                (0..500).filter(|k| k % 17 != 3).map(|k| start + k * period + (noise(&mut state) * jitter) as u64);
             let found = periodic(&all.collect::<Vec<_>>());
             assert!((found.period as f64 / period as f64 - 1.0).abs() < 1e-3, "{found:?}");
             assert!(found.confidence > 0.999 && found.beside == 0 && found.missing == 30 - 1, "{found:?}");

@@ -188,7 +188,10 @@ mod tests {
         let (event, is_of_day) = parse(line, &mut names).unwrap();
         assert_eq!((is_of_day, event.time, event.tid, event.pid), (false, 1_187_638_242_210, 5, 4));
         let What::Switch { from, leaving: Leaving::Waits, to } = event.what else { panic!("{event:?}") };
-        assert_eq!((names.text(from.name), from.priority, names.text(to.name), to.tid), ("perf", 120, "migration/0", 18));
+        assert_eq!(
+            (names.text(from.name), from.priority, names.text(to.name), to.tid),
+            ("perf", 120, "migration/0", 18)
+        );
         assert!(is_one(b"[20:00:08.3] (+0.1) vm other: { cpu_id = 1 }, { x = 1 }"));
         assert!(!is_one(b"[x] other: { cpu_id = 1 }"));
     }

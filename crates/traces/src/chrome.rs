@@ -163,7 +163,8 @@ impl Chrome {
             Err(error) => return self.wrong(format!("{}: {error}", shown(&self.object))),
         };
         let text = |key: &str| object[key].as_str().unwrap_or("");
-        let whole = |key: &str| object[key].as_i64().or_else(|| object[key].as_str().and_then(|text| text.parse().ok()));
+        let whole =
+            |key: &str| object[key].as_i64().or_else(|| object[key].as_str().and_then(|text| text.parse().ok()));
         let (process, thread) = (whole("pid").unwrap_or(-1), whole("tid").unwrap_or(-1));
         let job = object["args"]["job"].as_u64();
         let what = match text("ph") {
@@ -172,7 +173,11 @@ impl Chrome {
                     self.other_jobs += 1;
                     return Ok(None);
                 }
-                What::Slice { name: names.number(text("name").as_bytes()), job, length: self.nanoseconds(&object["dur"])? }
+                What::Slice {
+                    name: names.number(text("name").as_bytes()),
+                    job,
+                    length: self.nanoseconds(&object["dur"])?,
+                }
             }
             "X" if matches!(text("cat"), "section" | "wait" | "sched_switch") => {
                 self.kernel_slices += u64::from(text("cat") == "sched_switch");
@@ -261,7 +266,8 @@ impl Source for Chrome {
             remarks.push(format!("jobs are those of {name:?}; {others} of other processes are left out"));
         }
         if self.kernel_slices > 0 {
-            remarks.push("execution times are what jobs noticed themselves, not the kernel's slices beside them".into());
+            remarks
+                .push("execution times are what jobs noticed themselves, not the kernel's slices beside them".into());
         }
         remarks
     }

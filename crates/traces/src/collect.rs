@@ -135,7 +135,9 @@ impl<'a> Collector<'a> {
             What::Switch { from, leaving, to } => {
                 let job = self.threads.switch(time, cpu, from, leaving, to);
                 if let (Some(job), TaskBy::Thread) = (job, self.by) {
-                    let Some(task) = self.task(Key::Thread(job.tid, job.name), job.tid, job.priority, names) else { return };
+                    let Some(task) = self.task(Key::Thread(job.tid, job.name), job.tid, job.priority, names) else {
+                        return;
+                    };
                     if job.is_touched {
                         self.tasks[task].log.dropped += 1;
                         return;
@@ -156,7 +158,7 @@ impl<'a> Collector<'a> {
                 }
             }
             What::Wake { who, is_new } => self.threads.wake(time, who, is_new),
-            What::Lost { since: _, count } => {
+            What::Lost { count } => {
                 self.counts.losses += 1;
                 self.counts.lost_events = self.counts.lost_events.saturating_add(count.unwrap_or(0));
                 self.threads.lose(time);
@@ -173,7 +175,9 @@ impl<'a> Collector<'a> {
             What::CallbackEnd(callback) => {
                 self.end(Some(Key::Callback((pid, callback))), time, cpu, self.thread_of(tid, cpu), names);
             }
-            What::Publish { publisher, layer } => self.publish((pid, publisher), layer, self.thread_of(tid, cpu), names),
+            What::Publish { publisher, layer } => {
+                self.publish((pid, publisher), layer, self.thread_of(tid, cpu), names)
+            }
             What::Ros(what) => self.ros.initialize(pid, *what),
             What::Slice { name, job, length } => {
                 self.counts.slices += 1;
@@ -191,7 +195,9 @@ impl<'a> Collector<'a> {
     fn is_wanted(&self, key: Key) -> bool {
         matches!(
             (key, self.by),
-            (Key::Thread(..), TaskBy::Thread) | (Key::Marker(..), TaskBy::Marker) | (Key::Callback(_), TaskBy::Callback)
+            (Key::Thread(..), TaskBy::Thread)
+                | (Key::Marker(..), TaskBy::Marker)
+                | (Key::Callback(_), TaskBy::Callback)
         )
     }
 
@@ -236,7 +242,8 @@ impl<'a> Collector<'a> {
             return;
         };
         let (first_cpu, last_cpu) = (begun.clock.cpu, clock.cpu);
-        let done = Done { release: begun.time, start: begun.time, end: time, executed, preemptions: 0, first_cpu, last_cpu };
+        let done =
+            Done { release: begun.time, start: begun.time, end: time, executed, preemptions: 0, first_cpu, last_cpu };
         self.done(task, tid, &done);
     }
 
@@ -271,7 +278,15 @@ impl<'a> Collector<'a> {
                 *last = end;
             }
             let Some(task) = self.task(key, tid, NO_PRIORITY, names) else { return };
-            let done = Done { release: time, start: time, end, executed: length, preemptions: 0, first_cpu: cpu, last_cpu: cpu };
+            let done = Done {
+                release: time,
+                start: time,
+                end,
+                executed: length,
+                preemptions: 0,
+                first_cpu: cpu,
+                last_cpu: cpu,
+            };
             return self.done(task, tid, &done);
         };
         // Stretches of one job: it is complete when a later one of its task has begun, since they are written in order
@@ -287,7 +302,8 @@ impl<'a> Collector<'a> {
                 job.last_cpu = cpu;
             }
             None => {
-                let first = Stretches { number, start: time, end, executed: length, count: 1, first_cpu: cpu, last_cpu: cpu };
+                let first =
+                    Stretches { number, start: time, end, executed: length, count: 1, first_cpu: cpu, last_cpu: cpu };
                 open.push(first);
             }
         }

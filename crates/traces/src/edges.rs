@@ -48,7 +48,11 @@ pub(crate) fn edges(nodes: &[Node], published: &BTreeMap<(usize, Option<String>)
                     Incoming { after: Some(*task), reads: Vec::new(), why: None }
                 }
             }
-            _ => Incoming { after: None, reads: others, why: Some(format!("{} callbacks publish on {topic}", publishers.len())) },
+            _ => Incoming {
+                after: None,
+                reads: others,
+                why: Some(format!("{} callbacks publish on {topic}", publishers.len())),
+            },
         };
     }
     cut_circles(&mut incoming);
@@ -92,7 +96,8 @@ mod tests {
     fn one_job_for_each_publication_comes_after() {
         let timer = Node { trigger: Trigger::Timer { period: None }, jobs: 100, dropped: 0 };
         let nodes = [timer, topic("/a", 99), topic("/b", 33), topic("/c", 10), topic("/d", 5)];
-        let edges = edges(&nodes, &published(&[(0, "/a", 100), (1, "/b", 33), (0, "/c", 5), (2, "/c", 5), (9, "/e", 1)]));
+        let edges =
+            edges(&nodes, &published(&[(0, "/a", 100), (1, "/b", 33), (0, "/c", 5), (2, "/c", 5), (9, "/e", 1)]));
         assert_eq!(edges[1], Incoming { after: Some(0), reads: vec![], why: None });
         assert_eq!((edges[2].after, &edges[2].reads[..]), (None, &[1][..]));
         assert_eq!((edges[3].after, &edges[3].reads[..]), (None, &[0, 2][..]));

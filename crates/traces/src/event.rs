@@ -139,8 +139,8 @@ pub(crate) enum What {
     Publish { publisher: u64, layer: Layer },
     /// Something that ROS 2 says once.
     Ros(Box<Initialized>),
-    /// Events were lost between `since` and the date of this one.
-    Lost { since: u64, count: Option<u64> },
+    /// Events were lost before the date of this one, as many as the trace says.
+    Lost { count: Option<u64> },
 }
 
 /// Layer of ROS 2 that reports a publication; each reports all of them.

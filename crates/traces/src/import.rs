@@ -75,7 +75,9 @@ pub fn import(
         out.write_all(jobs_csv::HEADER.as_bytes()).map_err(failed)?;
     }
     let mut collector = Collector::new(task_by, options.threads.as_ref(), jobs.is_some());
-    let at = |time: Option<temponet_task::Time>, otherwise: u64| time.map_or(otherwise, |time| origin.saturating_add(time.0));
+    let at = |time: Option<temponet_task::Time>, otherwise: u64| {
+        time.map_or(otherwise, |time| origin.saturating_add(time.0))
+    };
     collector.window = (at(options.from, 0), at(options.to, u64::MAX));
     let (mut count, mut last) = (0u64, origin);
     let mut next = Some(first);
@@ -110,7 +112,8 @@ pub fn import(
         task_by,
     };
     let name = first_file.file_stem().filter(|_| first_file != Path::new("-"));
-    let name = name.map_or_else(|| "trace".into(), |stem| temponet_wording::visible(&stem.to_string_lossy()).into_owned());
+    let name =
+        name.map_or_else(|| "trace".into(), |stem| temponet_wording::visible(&stem.to_string_lossy()).into_owned());
     let (mut set, tasks, own_notes) =
         set::build(&reading, options, name).map_err(|message| TraceError::whole(first_file, message))?;
     set = set.with_description(description(files, &formats, &reading));
@@ -138,7 +141,8 @@ fn description(files: &[PathBuf], formats: &[TraceFormat], reading: &Reading<'_>
         Some(name) if file != Path::new("-") => temponet_wording::visible(&name.to_string_lossy()).into_owned(),
         _ => "standard input".into(),
     };
-    let mut named: Vec<String> = files.iter().zip(formats).map(|(file, of)| format!("{} ({})", name(file), of.name())).collect();
+    let mut named: Vec<String> =
+        files.iter().zip(formats).map(|(file, of)| format!("{} ({})", name(file), of.name())).collect();
     if named.len() > 3 {
         let others = named.len() - 3;
         named.truncate(3);

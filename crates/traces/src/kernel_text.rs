@@ -27,9 +27,6 @@ pub(crate) struct KernelText {
     /// First line that could not be read, for the error when none could.
     example: Option<String>,
     events: u64,
-    /// Date of the last event of each processor, for those that were lost after it.
-    last: Vec<u64>,
-    latest: u64,
     /// Losses whose end is the next event of their processor.
     losses: Vec<(u32, Option<u64>)>,
     pending: Option<Event>,
@@ -54,8 +51,6 @@ impl KernelText {
             unread: Unread::default(),
             example: None,
             events: 0,
-            last: Vec::new(),
-            latest: 0,
             losses: Vec::new(),
             pending: None,
         }
@@ -64,15 +59,7 @@ impl KernelText {
     /// Returns the event with the loss that it ends before it, if there is one.
     fn after_losses(&mut self, event: Event) -> Event {
         self.events += 1;
-        self.latest = self.latest.max(event.time);
         let Event { time, cpu, .. } = event;
-        let known = self.last.get(cpu as usize).copied();
-        if cpu != NO_CPU && cpu < 1 << 16 {
-            if cpu as usize >= self.last.len() {
-                self.last.resize(cpu as usize + 1, 0);
-            }
-            self.last[cpu as usize] = time;
-        }
         if self.losses.is_empty() {
             return event;
         }
@@ -80,9 +67,8 @@ impl KernelText {
             return event;
         };
         let (of, count) = self.losses.swap_remove(at);
-        let since = known.filter(|_| of != NO_CPU).unwrap_or(0);
         self.pending = Some(event);
-        Event { time, cpu: of, tid: -1, pid: -1, what: What::Lost { since, count } }
+        Event { time, cpu: of, tid: -1, pid: -1, what: What::Lost { count } }
     }
 }
 
@@ -298,7 +284,8 @@ fn lost(line: &[u8]) -> Line {
 
 /// Whether a line is an event of the kernel's tracers, or the heading of a file of them.
 pub(crate) fn is_one(line: &[u8]) -> bool {
-    let finders = [Finder::new(b"sched_"), Finder::new(b" ==> "), Finder::new(b"tracing_mark_write: "), Finder::new(b"print: ")];
+    let finders =
+        [Finder::new(b"sched_"), Finder::new(b" ==> "), Finder::new(b"tracing_mark_write: "), Finder::new(b"print: ")];
     let [sched, arrow, mark, print] = &finders;
     match parse(line, [sched, arrow, mark, print], &mut Names::new()) {
         Line::Nothing => line.starts_with(b"# tracer:") || line.starts_with(b"cpus=") || is_event(line),
@@ -355,7 +342,9 @@ mod tests {
             let to = Party { tid: 18, name: names.number(b"migration/0"), priority: 0 };
             let [Event { time: 794_560_844_000, cpu: 1, what, .. }] = &events[..] else { panic!("{line}: {events:?}") };
             match what {
-                What::Switch { from: a, leaving: Leaving::Preempted, to: b } => assert_eq!((a, b), (&from, &to), "{line}"),
+                What::Switch { from: a, leaving: Leaving::Preempted, to: b } => {
+                    assert_eq!((a, b), (&from, &to), "{line}")
+                }
                 other => panic!("{line}: {other:?}"),
             }
         }
@@ -395,7 +384,7 @@ mod tests {
         let draw = names.number(b"draw frame");
         assert!(matches!(events[0].what, What::Begin(name) if name == draw), "{events:?}");
         assert!(matches!(events[1], Event { tid: 12, pid: 10, what: What::End(None), .. }), "{events:?}");
-        assert!(matches!(events[3], Event { cpu: 1, what: What::Lost { since: 0, count: Some(12) }, .. }), "{events:?}");
+        assert!(matches!(events[3], Event { cpu: 1, what: What::Lost { count: Some(12) }, .. }), "{events:?}");
         assert!(matches!(events[5], Event { cpu: NO_CPU, what: What::Lost { .. }, .. }), "{events:?}");
         assert_eq!((events.len(), unread.lines, unread.first_line, unread.other_markers), (7, 1, 7, 1));
     }

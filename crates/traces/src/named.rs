@@ -132,16 +132,16 @@ impl Kind {
             Kind::SubscriptionInit => {
                 ros(Initialized::Subscription { handle: address(0)?, node: address(1)?, topic: text(2)? })
             }
-            Kind::SubscriptionObject => ros(Initialized::SubscriptionObject { object: address(0)?, handle: address(1)? }),
+            Kind::SubscriptionObject => {
+                ros(Initialized::SubscriptionObject { object: address(0)?, handle: address(1)? })
+            }
             Kind::SubscriptionCallback => {
                 ros(Initialized::SubscriptionCallback { object: address(0)?, callback: address(1)? })
             }
             Kind::TimerInit => ros(Initialized::Timer { timer: address(0)?, period: address(1)? }),
             Kind::TimerNode => ros(Initialized::TimerNode { timer: address(0)?, node: address(1)? }),
             Kind::TimerCallback => ros(Initialized::TimerCallback { timer: address(0)?, callback: address(1)? }),
-            Kind::ServiceInit => {
-                ros(Initialized::Service { service: address(0)?, node: address(1)?, name: text(2)? })
-            }
+            Kind::ServiceInit => ros(Initialized::Service { service: address(0)?, node: address(1)?, name: text(2)? }),
             Kind::ServiceCallback => ros(Initialized::ServiceCallback { service: address(0)?, callback: address(1)? }),
             Kind::Symbol => ros(Initialized::Symbol { callback: address(0)?, symbol: text(1)? }),
             Kind::CallbackStart => Some(What::CallbackStart(address(0)?)),

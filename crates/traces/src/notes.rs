@@ -39,24 +39,37 @@ pub(crate) fn of_reading(reading: &Reading<'_>, found: &[Found]) -> Vec<String> 
     say(!threads.saw_switch && counts.slices == 0, &|| {
         "NO sched_switch in the trace: execution times are WALL TIME, with everything that ran in between; record sched_switch too".into()
     });
-    say(!threads.saw_switch && counts.slices > 0 && reading.task_by == TaskBy::Marker && reading.remarks.is_empty(), &|| {
-        "slices have no sched_switch beside them: execution times are the lengths of the slices, wall time if they were interrupted".into()
-    });
+    say(
+        !threads.saw_switch && counts.slices > 0 && reading.task_by == TaskBy::Marker && reading.remarks.is_empty(),
+        &|| {
+            "slices have no sched_switch beside them: execution times are the lengths of the slices, wall time if they were interrupted".into()
+        },
+    );
     say(threads.saw_switch && !threads.saw_wake && reading.task_by == TaskBy::Thread, &|| {
         "no wake-ups in the trace: jobs begin when their threads get a processor, so that jitter and responses are too short; record sched_waking too".into()
     });
     let dropped: u64 = collector.tasks.iter().map(|task| task.log.dropped).sum();
     say(counts.losses > 0, &|| {
-        let events = if counts.lost_events > 0 { format!(" ({} events)", grouped(counts.lost_events)) } else { String::new() };
+        let events =
+            if counts.lost_events > 0 { format!(" ({} events)", grouped(counts.lost_events)) } else { String::new() };
         format!("events were lost {}{events}", times(counts.losses))
     });
-    say(threads.missing > 0, &|| format!("{} do not fit the one before: events are missing", counted(threads.missing as usize, "switch").replace("switchs", "switches")));
+    say(threads.missing > 0, &|| {
+        format!(
+            "{} do not fit the one before: events are missing",
+            counted(threads.missing as usize, "switch").replace("switchs", "switches")
+        )
+    });
     say(dropped > 0, &|| {
-        format!("{} that lost events touch or that began before the trace are left out", counted(dropped as usize, "job"))
+        format!(
+            "{} that lost events touch or that began before the trace are left out",
+            counted(dropped as usize, "job")
+        )
     });
     let unread = &reading.unread;
     say(unread.lines > 0, &|| {
-        let place = if unread.first_line > 0 { format!(", the first in line {}", unread.first_line) } else { String::new() };
+        let place =
+            if unread.first_line > 0 { format!(", the first in line {}", unread.first_line) } else { String::new() };
         format!("{} of the scheduler cannot be read{place}", counted(unread.lines as usize, "event"))
     });
     say(unread.out_of_order > 0, &|| {
@@ -70,14 +83,22 @@ pub(crate) fn of_reading(reading: &Reading<'_>, found: &[Found]) -> Vec<String> 
         let kind = if reading.task_by == TaskBy::Callback { "callback" } else { "marker" };
         format!("{} within others are part of these", counted(counts.nested as usize, kind))
     });
-    say(counts.unopened > 0, &|| format!("{} began before the trace", counted(counts.unopened as usize, "marker or callback").replace("callbacks", "callbacks")));
+    say(counts.unopened > 0, &|| {
+        format!(
+            "{} began before the trace",
+            counted(counts.unopened as usize, "marker or callback").replace("callbacks", "callbacks")
+        )
+    });
     say(counts.without_thread > 0, &|| {
-        "callbacks do not say their thread (lttng add-context -u -t vtid): they are told apart by their processors".into()
+        "callbacks do not say their thread (lttng add-context -u -t vtid): they are told apart by their processors"
+            .into()
     });
     say(collector.unfinished() > 0, &|| {
         format!("{} had not ended when the trace did", counted(collector.unfinished() as usize, "job"))
     });
-    say(counts.outside > 0, &|| format!("{} are outside of the times asked for", counted(counts.outside as usize, "job")));
+    say(counts.outside > 0, &|| {
+        format!("{} are outside of the times asked for", counted(counts.outside as usize, "job"))
+    });
     say(reading.collector.ros.outside > 0, &|| {
         let count = reading.collector.ros.outside as usize;
         format!("{} outside of callbacks are not represented", counted(count, "publication"))
@@ -153,5 +174,9 @@ fn busy_threads(reading: &Reading<'_>) -> Option<String> {
         names.push(format!("{} more", busy.len() - MOST_NAMES));
     }
     let threads = counted(busy.len(), "thread");
-    Some(format!("{threads} ran without completing a job and {} not represented: {}", if busy.len() == 1 { "is" } else { "are" }, names.join("; ")))
+    Some(format!(
+        "{threads} ran without completing a job and {} not represented: {}",
+        if busy.len() == 1 { "is" } else { "are" },
+        names.join("; ")
+    ))
 }

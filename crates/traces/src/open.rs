@@ -71,7 +71,11 @@ pub(crate) fn open(path: &Path) -> Result<Opened, TraceError> {
 
 fn of_stream(path: &Path, mut input: Box<dyn Read + Send>) -> Result<Opened, TraceError> {
     let mut head = Vec::new();
-    input.by_ref().take(HEAD as u64).read_to_end(&mut head).map_err(|error| TraceError::whole(path, error.to_string()))?;
+    input
+        .by_ref()
+        .take(HEAD as u64)
+        .read_to_end(&mut head)
+        .map_err(|error| TraceError::whole(path, error.to_string()))?;
     let format = of_head(&head).map_err(|message| TraceError::whole(path, message))?;
     let suggests = match format {
         TraceFormat::Chrome => TaskBy::Marker,

@@ -114,7 +114,8 @@ impl Ros {
 
     /// Name of a callback: its node, and what it is called by.
     pub fn name(&self, callback: Handle) -> String {
-        let named = |node: Option<&Handle>| node.and_then(|node| self.nodes.get(node)).map_or("<unknown node>", String::as_str);
+        let named =
+            |node: Option<&Handle>| node.and_then(|node| self.nodes.get(node)).map_or("<unknown node>", String::as_str);
         match self.callbacks.get(&callback) {
             Some(Owner::Subscription(object)) => match self.subscription(*object) {
                 Some((node, topic)) => format!("{}: {topic}", named(Some(node))),

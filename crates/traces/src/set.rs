@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use temponet_task::{Arrival, Attribute, Core, CoreId, CoreSet, ExecutionModel, Gap, OnMiss, Speed, Task, TaskId, TaskSet, Time};
+use temponet_task::{
+    Arrival, Attribute, Core, CoreId, CoreSet, ExecutionModel, Gap, OnMiss, Speed, Task, TaskId, TaskSet, Time,
+};
 use temponet_wording::counted;
 
 use crate::arrivals::{Arrivals, FEWEST};
@@ -52,6 +54,24 @@ pub enum Kind {
     },
 }
 
+impl Kind {
+    /// Standard deviation of the releases or of the gaps in nanoseconds; 0 for a task that follows another.
+    pub fn residual(&self) -> f64 {
+        match self {
+            Kind::Periodic { residual, .. } | Kind::Sporadic { residual, .. } => *residual,
+            Kind::Follows { .. } => 0.0,
+        }
+    }
+
+    /// Confidence in a period, 0 to 1; 0 for a task that follows another.
+    pub fn confidence(&self) -> f64 {
+        match self {
+            Kind::Periodic { confidence, .. } | Kind::Sporadic { confidence, .. } => *confidence,
+            Kind::Follows { .. } => 0.0,
+        }
+    }
+}
+
 /// A task as it was found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
@@ -73,6 +93,8 @@ pub struct Found {
     pub least: Time,
     /// Longest time from a release to the end of the job.
     pub longest_response: Time,
+    /// Processor time of all jobs.
+    pub total: Time,
     /// Number of measured times in the set.
     pub samples: usize,
     /// Processors of the trace that it ran on.
@@ -87,6 +109,13 @@ pub struct Found {
     pub notes: Vec<String>,
 }
 
+impl Found {
+    /// Share of a core that its jobs took, in a trace of this length in nanoseconds.
+    pub fn share(&self, length: u64) -> f64 {
+        self.total.0 as f64 / length.max(1) as f64
+    }
+}
+
 /// Builds the set, with its tasks as they were found and notes on the whole.
 pub(crate) fn build(
     reading: &Reading<'_>,
@@ -97,9 +126,8 @@ pub(crate) fn build(
     let mut notes = Vec::new();
     let with_arrivals: Vec<Option<Arrivals>> = all.iter().map(|task| Arrivals::of(&task.log.releases())).collect();
     let incoming = incoming(reading, all);
-    let chosen: Vec<usize> = (0..all.len())
-        .filter(|at| with_arrivals[*at].is_some() && all[*at].log.total > 0)
-        .collect();
+    let chosen: Vec<usize> =
+        (0..all.len()).filter(|at| with_arrivals[*at].is_some() && all[*at].log.total > 0).collect();
     if chosen.is_empty() {
         return Err(none_found(reading));
     }
@@ -110,7 +138,8 @@ pub(crate) fn build(
     if processors.is_empty() && options.cores.is_none() {
         notes.push("the trace names no processors: the set has one core; --cores states another number".into());
     }
-    let mut context = Context { reading, processors: &processors, is_free: options.cores.is_some(), names_cores: false };
+    let mut context =
+        Context { reading, processors: &processors, is_free: options.cores.is_some(), names_cores: false };
     context.names_cores = options.cores.is_none() && processors.iter().zip(0..).any(|(cpu, core)| *cpu != core);
     let (mut tasks, mut found): (Vec<Task>, Vec<Found>) = (Vec::new(), Vec::new());
     for at in &chosen {
@@ -336,6 +365,7 @@ impl Context<'_, '_> {
             most,
             least: task.bcet,
             longest_response: Time(log.longest_response),
+            total: Time(log.total),
             samples: samples.len(),
             processors,
             policy,

@@ -120,10 +120,12 @@ impl Merged {
 
     /// Refuses files whose times do not overlap: their clocks are not the same.
     pub fn check_clocks(&self) -> Result<(), TraceError> {
-        let spans: Vec<_> = self.sources.iter().filter_map(|source| Some((source.source.file(), source.span?))).collect();
+        let spans: Vec<_> =
+            self.sources.iter().filter_map(|source| Some((source.source.file(), source.span?))).collect();
         for (at, (file, (start, end))) in spans.iter().enumerate() {
             for (other, (first, last)) in &spans[..at] {
-                let is_one_trace = file.parent() == other.parent() && file.parent().is_some_and(|at| at.join("metadata").is_file());
+                let is_one_trace =
+                    file.parent() == other.parent() && file.parent().is_some_and(|at| at.join("metadata").is_file());
                 if !is_one_trace && (start > last || first > end) {
                     let [start, end, first, last] = [start, end, first, last].map(|time| *time as f64 / 1e9);
                     let message = format!(

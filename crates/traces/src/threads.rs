@@ -331,11 +331,6 @@ impl Threads {
         Clock { ran, breaks: thread.breaks, cpu: on }
     }
 
-    /// Name of a thread, if the trace has said it.
-    pub fn name(&self, tid: i32) -> Option<Name> {
-        self.threads.get(&tid).map(|thread| thread.name).filter(|name| *name != Names::UNKNOWN)
-    }
-
     /// Priority of a thread.
     pub fn priority(&self, tid: i32) -> i32 {
         self.threads.get(&tid).map_or(NO_PRIORITY, |thread| thread.priority)

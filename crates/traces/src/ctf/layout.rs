@@ -18,13 +18,36 @@ pub(super) enum Found {
 /// A type with slots.
 #[derive(Debug)]
 pub(super) enum Node {
-    Number { size: u32, align: u32, is_signed: bool, order: ByteOrder, slot: usize, is_clock: bool },
-    Skipped { size: u32, align: u32 },
-    Text { slot: usize },
-    Structure { align: u32, fields: Vec<Node> },
-    Variant { tag: usize, ranges: Vec<(i64, i64, usize)>, options: Vec<Node> },
+    Number {
+        size: u32,
+        align: u32,
+        is_signed: bool,
+        order: ByteOrder,
+        slot: usize,
+        is_clock: bool,
+    },
+    Skipped {
+        size: u32,
+        align: u32,
+    },
+    Text {
+        slot: usize,
+    },
+    Structure {
+        align: u32,
+        fields: Vec<Node>,
+    },
+    Variant {
+        tag: usize,
+        ranges: Vec<(i64, i64, usize)>,
+        options: Vec<Node>,
+    },
     /// Elements in a row. With `text`, they are the bytes of a text.
-    Array { of: Box<Node>, length: Length, text: Option<usize> },
+    Array {
+        of: Box<Node>,
+        length: Length,
+        text: Option<usize>,
+    },
 }
 
 /// Length of an array.

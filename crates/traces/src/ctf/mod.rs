@@ -135,7 +135,6 @@ struct StreamPlan {
     event_header: Option<Node>,
     event_context: Option<Node>,
     timestamp_begin: Option<Found>,
-    timestamp_end: Option<Found>,
     content_size: Option<Found>,
     packet_size: Option<Found>,
     events_discarded: Option<Found>,
@@ -240,9 +239,8 @@ fn compiled(metadata: &Metadata) -> Result<Plan, String> {
             let mut layouts = layouts.clone();
             let context = add(&mut layouts, "event.context", &event.context)?;
             let fields = add(&mut layouts, "event.fields", &event.fields)?;
-            let kind = Kind::of(event.name.as_bytes()).map(|kind| {
-                (kind, kind.fields().iter().map(|name| layouts.find("event.fields", name)).collect())
-            });
+            let kind = Kind::of(event.name.as_bytes())
+                .map(|kind| (kind, kind.fields().iter().map(|name| layouts.find("event.fields", name)).collect()));
             // perf puts the thread among the fields, under names of its own.
             let in_contexts = |names: [&str; 3]| {
                 let scopes = ["stream.event.context", "event.context"];
@@ -259,7 +257,6 @@ fn compiled(metadata: &Metadata) -> Result<Plan, String> {
         let in_context = |name: &str| layouts.find("stream.packet.context", name);
         let plan = StreamPlan {
             timestamp_begin: in_context("timestamp_begin"),
-            timestamp_end: in_context("timestamp_end"),
             content_size: in_context("content_size"),
             packet_size: in_context("packet_size"),
             events_discarded: in_context("events_discarded"),

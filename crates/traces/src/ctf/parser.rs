@@ -26,7 +26,8 @@ pub(super) fn metadata(text: &str) -> Result<Metadata, Wrong> {
         events: Vec::new(),
         tracer: String::new(),
     };
-    let mut parser = Parser { tokens, at: 0, end: text.len(), named: HashMap::new(), levels: 0, metadata, depth: 0, fields: 0 };
+    let mut parser =
+        Parser { tokens, at: 0, end: text.len(), named: HashMap::new(), levels: 0, metadata, depth: 0, fields: 0 };
     while parser.at < parser.tokens.len() {
         parser.top()?;
     }
@@ -36,7 +37,8 @@ pub(super) fn metadata(text: &str) -> Result<Metadata, Wrong> {
 /// The byte order of the trace, which types before the block `trace` have as well.
 fn native_order(tokens: &[Placed]) -> Option<ByteOrder> {
     let is = |at: usize, word: &str| matches!(&tokens[at].0, Token::Word(text) if text == word);
-    let trace = (0..tokens.len().checked_sub(1)?).find(|at| is(*at, "trace") && tokens[at + 1].0 == Token::Sign("{"))?;
+    let trace =
+        (0..tokens.len().checked_sub(1)?).find(|at| is(*at, "trace") && tokens[at + 1].0 == Token::Sign("{"))?;
     let key = (trace..tokens.len().checked_sub(2)?).find(|at| is(*at, "byte_order"))?;
     match &tokens[key + 2].0 {
         Token::Word(text) => byte_order(text),
@@ -254,7 +256,10 @@ impl Parser {
             match (key.as_str(), value) {
                 ("packet.header", Attribute::Type(of)) => self.metadata.packet_header = Some(of),
                 ("major", Attribute::Number(major)) if major != 1 => {
-                    return Err((start, format!("CTF {major} is not read here, only CTF 1: use babeltrace2 (temponet import -)")));
+                    return Err((
+                        start,
+                        format!("CTF {major} is not read here, only CTF 1: use babeltrace2 (temponet import -)"),
+                    ));
                 }
                 _ => {}
             }
@@ -278,9 +283,10 @@ impl Parser {
                 ("name", Attribute::Text(text)) => clock.name = text,
                 ("uuid", Attribute::Text(text)) => clock.uuid = Some(text),
                 ("freq", Attribute::Number(number)) => {
-                    clock.frequency = u64::try_from(number).ok().filter(|number| *number > 0).ok_or_else(|| {
-                        (start, format!("a clock with {number} ticks in a second"))
-                    })?;
+                    clock.frequency = u64::try_from(number)
+                        .ok()
+                        .filter(|number| *number > 0)
+                        .ok_or_else(|| (start, format!("a clock with {number} ticks in a second")))?;
                 }
                 _ => {}
             }
@@ -376,7 +382,8 @@ impl Parser {
                 ("encoding", Attribute::Text(text)) => is_text = text != "none",
                 ("byte_order", Attribute::Text(text)) if text == "native" => {}
                 ("byte_order", Attribute::Text(text)) => {
-                    order = byte_order(&text).ok_or_else(|| (start, format!("byte_order = {text} is none of le, be")))?;
+                    order =
+                        byte_order(&text).ok_or_else(|| (start, format!("byte_order = {text} is none of le, be")))?;
                 }
                 ("map", Attribute::Text(text)) => {
                     clock = text.strip_prefix("clock.").and_then(|rest| rest.strip_suffix(".value")).map(String::from);

@@ -36,9 +36,9 @@ pub(crate) struct StreamFile {
     end: u64,
     class: u64,
     cpu: u32,
-    /// End of the packet before, the events lost by then, and its number.
-    before: Option<(u64, Option<u64>, Option<u64>)>,
-    now: (Option<u64>, Option<u64>, Option<u64>),
+    /// Counter of lost events and number of the packet before, and of this one.
+    before: Option<(Option<u64>, Option<u64>)>,
+    now: (Option<u64>, Option<u64>),
     pending: Option<Event>,
     unread: Unread,
 }
@@ -64,7 +64,7 @@ impl StreamFile {
             class: 0,
             cpu: NO_CPU,
             before: None,
-            now: (None, None, None),
+            now: (None, None),
             pending: None,
             unread: Unread::default(),
         };
@@ -107,7 +107,8 @@ impl StreamFile {
         let plan = self.plan.clone();
         self.decode(plan.packet_header.as_ref())?;
         if let Some(magic) = self.number(plan.magic).filter(|magic| *magic & 0xffff_ffff != MAGIC) {
-            return self.wrong(self.offset, format!("a packet begins with {:#x} instead of {MAGIC:#x}", magic & 0xffff_ffff));
+            return self
+                .wrong(self.offset, format!("a packet begins with {:#x} instead of {MAGIC:#x}", magic & 0xffff_ffff));
         }
         let only = plan.streams.keys().next().copied().filter(|_| plan.streams.len() == 1);
         let class = self.number(plan.stream_id).map(|id| id as u64).or(only).unwrap_or(0);
@@ -139,7 +140,8 @@ impl StreamFile {
         let content = bits(stream.content_size).unwrap_or(packet);
         let head = self.at;
         if packet % 8 != 0 || content > packet || content < head {
-            let message = format!("a packet of {packet} bits with {content} bits of content, of which {head} are its header");
+            let message =
+                format!("a packet of {packet} bits with {content} bits of content, of which {head} are its header");
             return self.wrong(self.offset, message);
         }
         if packet / 8 > rest {
@@ -147,7 +149,8 @@ impl StreamFile {
             return self.wrong(self.offset, message);
         }
         if packet / 8 > MOST_PACKET {
-            return self.wrong(self.offset, format!("a packet of {} bytes: at most {MOST_PACKET} are read", packet / 8));
+            return self
+                .wrong(self.offset, format!("a packet of {} bytes: at most {MOST_PACKET} are read", packet / 8));
         }
         if packet == 0 {
             return self.wrong(self.offset, "a packet without a size");
@@ -164,25 +167,24 @@ impl StreamFile {
     /// buffers are full, so between the end of one packet and the beginning of the next.
     fn note_losses(&mut self, stream: &StreamPlan) {
         let begin = self.ns(self.slots.clock);
-        let end = self.number(stream.timestamp_end).map(|end| self.ns(end as u64));
         let discarded = self.number(stream.events_discarded).map(|count| count as u64);
         let number = self.number(stream.packet_seq_num).map(|number| number as u64);
-        self.now = (end, discarded, number);
-        let Some((ended, discarded_before, number_before)) = self.before else {
+        self.now = (discarded, number);
+        let Some((discarded_before, number_before)) = self.before else {
             if let Some(count) = discarded.filter(|count| *count > 0) {
-                self.lose(0, begin, Some(count));
+                self.lose(begin, Some(count));
             }
             return;
         };
         let lost = discarded.zip(discarded_before).map_or(0, |(now, before)| now.saturating_sub(before));
         let skipped = number.zip(number_before).is_some_and(|(now, before)| now > before.saturating_add(1));
         if lost > 0 || skipped {
-            self.lose(ended, begin, (lost > 0).then_some(lost));
+            self.lose(begin, (lost > 0).then_some(lost));
         }
     }
 
-    fn lose(&mut self, since: u64, time: u64, count: Option<u64>) {
-        self.pending = Some(Event { time, cpu: self.cpu, tid: -1, pid: -1, what: What::Lost { since, count } });
+    fn lose(&mut self, time: u64, count: Option<u64>) {
+        self.pending = Some(Event { time, cpu: self.cpu, tid: -1, pid: -1, what: What::Lost { count } });
     }
 
     /// Converts ticks to nanoseconds.
@@ -204,7 +206,8 @@ impl StreamFile {
         self.decode(stream.event_header.as_ref())?;
         let id = self.slots.numbers[EVENT_ID] as u64;
         let Some(event) = stream.events.get(&id) else {
-            return self.wrong(self.offset + start / 8, format!("the metadata has no event {id} of stream {}", self.class));
+            return self
+                .wrong(self.offset + start / 8, format!("the metadata has no event {id} of stream {}", self.class));
         };
         self.decode(stream.event_context.as_ref())?;
         self.decode(event.context.as_ref())?;
@@ -254,8 +257,7 @@ impl Source for StreamFile {
                 continue;
             }
             if self.next_offset > 0 {
-                let (end, discarded, number) = self.now;
-                self.before = Some((end.unwrap_or(self.ns(self.slots.clock)), discarded, number));
+                self.before = Some(self.now);
             }
             if !self.next_packet()? {
                 return Ok(None);

@@ -29,14 +29,26 @@ pub(super) struct Integer {
 pub(super) enum Type {
     Integer(Integer),
     /// Size and alignment in bits. What it holds is not needed.
-    Float { size: u32, align: u32 },
+    Float {
+        size: u32,
+        align: u32,
+    },
     /// A text that ends with a zero byte.
     Text,
-    Enumeration { of: Integer, labels: Rc<Vec<Label>> },
+    Enumeration {
+        of: Integer,
+        labels: Rc<Vec<Label>>,
+    },
     Structure(Rc<Structure>),
     Variant(Rc<Variant>),
-    Array { of: Rc<Type>, length: u64 },
-    Sequence { of: Rc<Type>, length: Path },
+    Array {
+        of: Rc<Type>,
+        length: u64,
+    },
+    Sequence {
+        of: Rc<Type>,
+        length: Path,
+    },
 }
 
 /// A label of an enumeration, with the range of its values.
