@@ -13,6 +13,8 @@ const LEAST_CONCENTRATION: f64 = 0.8;
 const LEAST_CONFIDENCE: f64 = 0.95;
 /// Largest share of releases that may lie beside the grid of a periodic task.
 const MOST_BESIDE: f64 = 0.05;
+/// Largest difference between a period that is stated and the mean gap, as a share.
+const NEAR_STATED: f64 = 0.05;
 /// Fewest releases from which anything is said.
 pub(crate) const FEWEST: usize = 4;
 /// Difference of the rates of two clocks of one machine that is taken for none.
@@ -57,8 +59,9 @@ pub(crate) struct Sporadic {
 }
 
 impl Arrivals {
-    /// Finds out, from releases in order; none if they are too few.
-    pub fn of(releases: &[u64]) -> Option<Arrivals> {
+    /// Finds out, from releases in order; none if they are too few. A period that the trace states, as that of a timer,
+    /// is believed if the mean gap is near it, however late the releases are.
+    pub fn of(releases: &[u64], known: Option<u64>) -> Option<Arrivals> {
         if releases.len() < FEWEST {
             return None;
         }
@@ -72,6 +75,11 @@ impl Arrivals {
         let confidence = fit.as_ref().map_or(0.0, |fit| fit.confidence);
         if let Some(fit) = fit.filter(Fit::is_periodic) {
             return Some(Arrivals::Periodic(fit.periodic()));
+        }
+        if let Some(period) = known.filter(|period| *period > 0 && (mean / *period as f64 - 1.0).abs() <= NEAR_STATED)
+            && let Some(fit) = Fit::of(releases, period as f64)
+        {
+            return Some(Arrivals::Periodic(Periodic { period, ..fit.periodic() }));
         }
         let (least, most) = (gaps[0].max(1), gaps[gaps.len() - 1].max(1));
         Some(Arrivals::Sporadic(Sporadic { least, mean: mean.max(least as f64), most, deviation, confidence }))
@@ -261,7 +269,7 @@ mod tests {
     }
 
     fn periodic(releases: &[u64]) -> Periodic {
-        match Arrivals::of(releases) {
+        match Arrivals::of(releases, None) {
             Some(Arrivals::Periodic(periodic)) => periodic,
             other => panic!("{other:?}"),
         }
@@ -300,6 +308,15 @@ mod tests {
     }
 
     #[test]
+    fn a_stated_period_is_believed_if_the_mean_gap_is_near() {
+        let mut state = 3;
+        let late: Vec<u64> = (0..100).map(|k| k * 20_000_000 + (noise(&mut state) * 18e6) as u64).collect();
+        assert!(matches!(Arrivals::of(&late, None), Some(Arrivals::Sporadic(_))));
+        assert!(matches!(Arrivals::of(&late, Some(20_000_000)), Some(Arrivals::Periodic(Periodic { period: 20_000_000, .. }))));
+        assert!(matches!(Arrivals::of(&late, Some(30_000_000)), Some(Arrivals::Sporadic(_))));
+    }
+
+    #[test]
     fn releases_at_random_are_sporadic() {
         let mut state = 7;
         for _ in 0..20 {
@@ -310,13 +327,13 @@ mod tests {
                     time as u64
                 })
                 .collect();
-            let Some(Arrivals::Sporadic(found)) = Arrivals::of(&all) else { panic!("{:?}", Arrivals::of(&all)) };
+            let Some(Arrivals::Sporadic(found)) = Arrivals::of(&all, None) else { panic!("{all:?}") };
             assert!(found.least >= 1_000_000 && (found.mean / 10e6 - 1.0).abs() < 0.25, "{found:?}");
         }
         // Two releases in each period are no period.
         let two: Vec<u64> = (0..200).flat_map(|k| [k * 10_000_000, k * 10_000_000 + 3_000_000]).collect();
-        assert!(matches!(Arrivals::of(&two), Some(Arrivals::Sporadic(_))));
-        assert_eq!(Arrivals::of(&[1, 2, 3]), None);
-        assert!(Arrivals::of(&[5, 5, 5, 5, 5]).is_some());
+        assert!(matches!(Arrivals::of(&two, None), Some(Arrivals::Sporadic(_))));
+        assert_eq!(Arrivals::of(&[1, 2, 3], None), None);
+        assert!(Arrivals::of(&[5, 5, 5, 5, 5], None).is_some());
     }
 }

@@ -82,7 +82,9 @@ pub(crate) struct Counts {
     pub tasks_left_out: u64,
     pub callbacks: u64,
     pub markers: u64,
+    /// Slices that are jobs as a whole, and those that are stretches of numbered jobs.
     pub slices: u64,
+    pub stretches: u64,
 }
 
 /// Collects jobs.
@@ -180,7 +182,10 @@ impl<'a> Collector<'a> {
             }
             What::Ros(what) => self.ros.initialize(pid, *what),
             What::Slice { name, job, length } => {
-                self.counts.slices += 1;
+                match job {
+                    Some(_) => self.counts.stretches += 1,
+                    None => self.counts.slices += 1,
+                }
                 self.slice(Key::Marker(pid, name), job, (time, length), cpu, tid, names);
             }
         }

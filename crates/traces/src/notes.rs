@@ -36,7 +36,8 @@ pub(crate) fn of_reading(reading: &Reading<'_>, found: &[Found]) -> Vec<String> 
             notes.push(note());
         }
     };
-    say(!threads.saw_switch && counts.slices == 0, &|| {
+    let has_own_times = counts.slices + counts.stretches > 0 && counts.markers + counts.callbacks == 0;
+    say(!threads.saw_switch && !has_own_times, &|| {
         "NO sched_switch in the trace: execution times are WALL TIME, with everything that ran in between; record sched_switch too".into()
     });
     say(
@@ -54,11 +55,9 @@ pub(crate) fn of_reading(reading: &Reading<'_>, found: &[Found]) -> Vec<String> 
             if counts.lost_events > 0 { format!(" ({} events)", grouped(counts.lost_events)) } else { String::new() };
         format!("events were lost {}{events}", times(counts.losses))
     });
-    say(threads.missing > 0, &|| {
-        format!(
-            "{} do not fit the one before: events are missing",
-            counted(threads.missing as usize, "switch").replace("switchs", "switches")
-        )
+    say(threads.missing > 0, &|| match threads.missing {
+        1 => "one switch does not fit the one before: events are missing".into(),
+        count => format!("{} switches do not fit the ones before: events are missing", grouped(count)),
     });
     say(dropped > 0, &|| {
         format!(
@@ -84,10 +83,8 @@ pub(crate) fn of_reading(reading: &Reading<'_>, found: &[Found]) -> Vec<String> 
         format!("{} within others are part of these", counted(counts.nested as usize, kind))
     });
     say(counts.unopened > 0, &|| {
-        format!(
-            "{} began before the trace",
-            counted(counts.unopened as usize, "marker or callback").replace("callbacks", "callbacks")
-        )
+        let kind = if reading.task_by == TaskBy::Callback { "callback" } else { "marker" };
+        format!("{} end without a beginning in the trace", counted(counts.unopened as usize, kind))
     });
     say(counts.without_thread > 0, &|| {
         "callbacks do not say their thread (lttng add-context -u -t vtid): they are told apart by their processors"

@@ -17,6 +17,8 @@ use crate::{Options, TaskBy};
 
 /// Most measured times in a file, per task.
 const MOST_SAMPLES: usize = 256;
+/// Most cores of a set.
+const MOST_CORES: usize = 4096;
 /// Fewest jobs from which the processors of a task are taken for those that it may use.
 const FEWEST_FOR_CORES: u64 = 20;
 /// Fewest jobs on which a largest time rests without a note.
@@ -124,7 +126,15 @@ pub(crate) fn build(
 ) -> Result<(TaskSet, Vec<Found>, Vec<String>), String> {
     let all = &reading.collector.tasks;
     let mut notes = Vec::new();
-    let with_arrivals: Vec<Option<Arrivals>> = all.iter().map(|task| Arrivals::of(&task.log.releases())).collect();
+    let stated = |task: &Collected| match task.key {
+        Key::Callback(callback) => match reading.collector.ros.trigger(callback) {
+            Trigger::Timer { period } => period,
+            _ => None,
+        },
+        _ => None,
+    };
+    let with_arrivals: Vec<Option<Arrivals>> =
+        all.iter().map(|task| Arrivals::of(&task.log.releases(), stated(task))).collect();
     let incoming = incoming(reading, all);
     let chosen: Vec<usize> =
         (0..all.len()).filter(|at| with_arrivals[*at].is_some() && all[*at].log.total > 0).collect();
@@ -134,13 +144,14 @@ pub(crate) fn build(
     let place: BTreeMap<usize, usize> = chosen.iter().enumerate().map(|(to, from)| (*from, to)).collect();
     let processors: BTreeSet<u32> = chosen.iter().flat_map(|at| all[*at].log.cpus.iter().copied()).collect();
     let processors: Vec<u32> = processors.into_iter().collect();
-    let cores = options.cores.map_or(processors.len().max(1), usize::from);
+    let is_free = options.cores.is_some() || processors.len() > MOST_CORES;
+    let cores = options.cores.map_or(processors.len().clamp(1, MOST_CORES), usize::from);
     if processors.is_empty() && options.cores.is_none() {
         notes.push("the trace names no processors: the set has one core; --cores states another number".into());
     }
     let mut context =
-        Context { reading, processors: &processors, is_free: options.cores.is_some(), names_cores: false };
-    context.names_cores = options.cores.is_none() && processors.iter().zip(0..).any(|(cpu, core)| *cpu != core);
+        Context { reading, processors: &processors, is_free, names_cores: false };
+    context.names_cores = !is_free && processors.iter().zip(0..).any(|(cpu, core)| *cpu != core);
     let (mut tasks, mut found): (Vec<Task>, Vec<Found>) = (Vec::new(), Vec::new());
     for at in &chosen {
         let Some(arrivals) = &with_arrivals[*at] else { continue };
@@ -238,7 +249,7 @@ fn none_found(reading: &Reading<'_>) -> String {
     let others: Vec<&str> = [
         (TaskBy::Thread, collector.threads.saw_switch),
         (TaskBy::Callback, counts.callbacks > 0),
-        (TaskBy::Marker, counts.markers + counts.slices > 0),
+        (TaskBy::Marker, counts.markers + counts.slices + counts.stretches > 0),
     ]
     .into_iter()
     .filter(|(by, is_there)| *is_there && *by != reading.task_by)
@@ -392,6 +403,7 @@ fn sampled(times: &[u64], most: Time) -> Vec<Time> {
     if let Some(last) = samples.last_mut() {
         *last = most;
     }
+    samples.iter_mut().for_each(|time| *time = (*time).min(most));
     samples
 }
 

@@ -249,7 +249,7 @@ impl Threads {
         let thread = self.thread(who);
         match thread.state {
             State::Asleep { since } => {
-                let early = thread.woken_early.filter(|woken| woken + ABOUT_TO_SLEEP >= since);
+                let early = thread.woken_early.filter(|woken| woken.saturating_add(ABOUT_TO_SLEEP) >= since);
                 let release = early.map_or(time, |woken| woken.max(since));
                 thread.open(release, early.is_some(), false);
             }

@@ -65,12 +65,13 @@ fn jobs_that_lost_events_touch_are_dropped_and_counted() {
     // Nobody says so: the switches do not fit.
     let silent = [&lines[..from], &lines[to..]].concat().join("\n");
     let silent = found(&folder.write("silent.txt", silent));
-    for import in [&import, &silent] {
+    for (import, is_said) in [(&import, true), (&silent, false)] {
         for (index, known) in truth.set.tasks().iter().enumerate() {
             let of = task(import, &known.name);
             let jobs = truth.jobs.iter().filter(|job| job.task.index() == index && job.completion().is_some());
             let most = jobs.map(|job| job.executed.0).max().unwrap();
-            assert!(of.most.0 <= most + 20_000, "{}: {} of {most}", known.name, of.most);
+            // A thread that slept and ran again, all of it unseen, looks as if it had run throughout.
+            assert!(!is_said || of.most.0 <= most + 20_000, "{}: {} of {most}", known.name, of.most);
             assert!((of.period.0 as f64 / known.period().unwrap().0 as f64 - 1.0).abs() < 1e-3, "{of:?}");
         }
     }

@@ -78,6 +78,10 @@ fn events(recorder: &Recorder) -> Vec<(u64, Kernel)> {
             }
             running = Some((task, slice.end));
         }
+        if let Some((before, end)) = running {
+            let is_done = ends(before, end);
+            events.push((START + end.0, 0, Kernel::Switch { core, from: Some(before), is_done, to: None }));
+        }
     }
     // A thread leaves one core before it comes to another.
     let rank = |kernel: &Kernel| matches!(kernel, Kernel::Switch { from: None, .. });
