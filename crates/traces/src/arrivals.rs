@@ -15,6 +15,8 @@ const LEAST_CONFIDENCE: f64 = 0.95;
 const MOST_BESIDE: f64 = 0.05;
 /// Largest difference between a period that is stated and the mean gap, as a share.
 const NEAR_STATED: f64 = 0.05;
+/// Largest share of gaps that may be another number of periods than one.
+const MOST_SKIPS: f64 = 0.25;
 /// Fewest releases from which anything is said.
 pub(crate) const FEWEST: usize = 4;
 /// Difference of the rates of two clocks of one machine that is taken for none.
@@ -104,6 +106,8 @@ struct Fit {
     total: usize,
     beside: usize,
     missing: u64,
+    /// Gaps of more than one period, or of less.
+    skips: usize,
 }
 
 impl Fit {
@@ -113,12 +117,7 @@ impl Fit {
             return None;
         }
         let origin = releases[0];
-        // Gap by gap at first: an error of the period does not add up then.
-        let mut numbers = vec![0.0];
-        for pair in releases.windows(2) {
-            let gap = (pair[1] - pair[0]) as f64 / period;
-            numbers.push(numbers[numbers.len() - 1] + gap.round());
-        }
+        let mut numbers = numbers(releases, period);
         let mut line = line(releases, &numbers)?;
         for _ in 0..3 {
             let (slope, start) = line;
@@ -149,6 +148,7 @@ impl Fit {
         let concentration = x.sum::<f64>().hypot(y.sum::<f64>()) / count;
         let confidence = (1.0 - 3.0 * (-count * concentration * concentration).exp()).clamp(0.0, 1.0);
         let doubled = numbers.windows(2).filter(|pair| pair[1] <= pair[0]).count();
+        let skips = numbers.windows(2).filter(|pair| pair[1] - pair[0] != 1.0).count();
         let span = numbers[numbers.len() - 1] - numbers[0] + 1.0;
         Some(Fit {
             origin,
@@ -164,6 +164,7 @@ impl Fit {
             total,
             beside: doubled,
             missing: (span - count + doubled as f64).max(0.0) as u64,
+            skips,
         })
     }
 
@@ -204,8 +205,7 @@ impl Fit {
         self.concentration >= LEAST_CONCENTRATION
             && self.confidence >= LEAST_CONFIDENCE
             && self.beside as f64 <= MOST_BESIDE * self.total as f64
-            // Most periods have a release.
-            && self.missing <= self.total as u64
+            && self.skips as f64 <= MOST_SKIPS * self.total as f64
     }
 
     fn periodic(&self) -> Periodic {
@@ -227,6 +227,33 @@ impl Fit {
             missing: self.missing,
         }
     }
+}
+
+/// Numbers the releases by an approximate period, each from the last one that was near the grid: neither an error of the
+/// period nor a release between adds up.
+fn numbers(releases: &[u64], period: f64) -> Vec<f64> {
+    let (mut anchor, mut beside) = ((releases[0], 0.0), 0);
+    let mut numbers = Vec::with_capacity(releases.len());
+    for release in releases {
+        let place = anchor.1 + (release - anchor.0) as f64 / period;
+        if (place - place.round()).abs() <= 0.25 {
+            anchor = (*release, place.round());
+        } else {
+            beside += 1;
+        }
+        numbers.push(place.round());
+    }
+    if 2 * beside <= releases.len() {
+        return numbers;
+    }
+    // The first one was beside the grid: gap by gap.
+    let mut number = 0.0;
+    let gap = |pair: &[u64]| ((pair[1] - pair[0]) as f64 / period).round();
+    let later = releases.windows(2).map(|pair| {
+        number += gap(pair);
+        number
+    });
+    std::iter::once(0.0).chain(later).collect()
 }
 
 /// Returns slope and value at number 0 of the line through the releases, by least squares.
@@ -284,7 +311,7 @@ mod tests {
                 (0..500).filter(|k| k % 17 != 3).map(|k| start + k * period + (noise(&mut state) * jitter) as u64);
             let found = periodic(&all.collect::<Vec<_>>());
             assert!((found.period as f64 / period as f64 - 1.0).abs() < 1e-3, "{found:?}");
-            assert!(found.confidence > 0.999 && found.beside == 0 && found.missing == 30 - 1, "{found:?}");
+            assert!(found.confidence > 0.999 && found.beside == 0 && found.missing == 30, "{found:?}");
             assert!((found.jitter as f64 - jitter).abs() < 0.1 * jitter + 20_000.0, "{found:?}");
             assert!(found.phase.abs_diff(start) < (0.02 * jitter) as u64 + 20_000, "{found:?}");
         }
@@ -312,7 +339,10 @@ mod tests {
         let mut state = 3;
         let late: Vec<u64> = (0..100).map(|k| k * 20_000_000 + (noise(&mut state) * 18e6) as u64).collect();
         assert!(matches!(Arrivals::of(&late, None), Some(Arrivals::Sporadic(_))));
-        assert!(matches!(Arrivals::of(&late, Some(20_000_000)), Some(Arrivals::Periodic(Periodic { period: 20_000_000, .. }))));
+        assert!(matches!(
+            Arrivals::of(&late, Some(20_000_000)),
+            Some(Arrivals::Periodic(Periodic { period: 20_000_000, .. }))
+        ));
         assert!(matches!(Arrivals::of(&late, Some(30_000_000)), Some(Arrivals::Sporadic(_))));
     }
 

@@ -149,8 +149,7 @@ pub(crate) fn build(
     if processors.is_empty() && options.cores.is_none() {
         notes.push("the trace names no processors: the set has one core; --cores states another number".into());
     }
-    let mut context =
-        Context { reading, processors: &processors, is_free, names_cores: false };
+    let mut context = Context { reading, processors: &processors, is_free, names_cores: false };
     context.names_cores = !is_free && processors.iter().zip(0..).any(|(cpu, core)| *cpu != core);
     let (mut tasks, mut found): (Vec<Task>, Vec<Found>) = (Vec::new(), Vec::new());
     for at in &chosen {

@@ -28,7 +28,8 @@ fn files_that_are_no_traces_say_what_to_do() {
     assert!(error(&folder, "bad.txt", bad).starts_with("bad.txt:1: \"a 1 [000] 1.5: sched:sched_switch: gibberish\""));
     assert!(error(&folder, "bad.json", "{\"traceEvents\":[\n{\"ph\":\"X\",\"ts\":-5}]}").starts_with("bad.json:2: "));
     assert!(error(&folder, "cut.json", "{\"traceEvents\":[\n{\"ph\":\"X\",\"ts\":5,").contains("ends within an event"));
-    let back = "a 1 [000] 9.5: sched:sched_waking: a:1 [120] CPU:000\na 1 [000] 1.5: sched:sched_waking: a:1 [120] CPU:000\n";
+    let back =
+        "a 1 [000] 9.5: sched:sched_waking: a:1 [120] CPU:000\na 1 [000] 1.5: sched:sched_waking: a:1 [120] CPU:000\n";
     assert!(error(&folder, "back.txt", back).contains("go back by 8s"));
     assert!(read(&[folder.0.join("nothing")], &Options::default()).is_err());
     assert!(read(&[folder.0.clone()], &Options::default()).unwrap_err().message.contains("without metadata"));
@@ -47,7 +48,10 @@ fn a_packet_that_is_cut_off_has_its_file_and_offset() {
     let Place::Offset(offset) = error.place else { panic!("{error}") };
     let (_, bytes) = files.iter().find(|(name, _)| name == "channel0_1").unwrap();
     assert_eq!(bytes[offset as usize..][..4], 0xc1fc_1fc1u32.to_le_bytes(), "{error}");
-    folder.write("metadata", "/* CTF 1.8 */\ntrace { byte_order = le; };\nstream { event.header := struct { foo x; }; };\n");
+    folder.write(
+        "metadata",
+        "/* CTF 1.8 */\ntrace { byte_order = le; };\nstream { event.header := struct { foo x; }; };\n",
+    );
     let error = read(&[folder.0.clone()], &Options::default()).unwrap_err();
     assert!(error.place == Place::Line(3) && error.message.contains("there is no type \"foo\""), "{error}");
 }
@@ -61,7 +65,11 @@ fn jobs_that_lost_events_touch_are_dropped_and_counted() {
     let (from, to) = (lines.len() / 2, lines.len() / 2 + 40);
     let said = [lines[..from].join("\n"), "CPU:0 [LOST 40 EVENTS]".into(), lines[to..].join("\n")].join("\n");
     let import = found(&folder.write("said.txt", said));
-    assert!(import.dropped > 0 && import.notes.iter().any(|note| note.contains("were lost once (40 events)")), "{:?}", import.notes);
+    assert!(
+        import.dropped > 0 && import.notes.iter().any(|note| note.contains("were lost once (40 events)")),
+        "{:?}",
+        import.notes
+    );
     // Nobody says so: the switches do not fit.
     let silent = [&lines[..from], &lines[to..]].concat().join("\n");
     let silent = found(&folder.write("silent.txt", silent));
@@ -85,10 +93,14 @@ fn clocks_that_do_not_match_are_refused() {
     let two = folder.write("two.txt", trace.replace("] 50", "] 90"));
     let refused = read(&[one.clone(), two], &Options::default()).unwrap_err();
     assert!(refused.message.contains("their clocks do not match"), "{refused}");
-    for (at, uuid) in ["ad977f06-7b85-4bb5-861c-8dda1fc29ec9", "00000000-7b85-4bb5-861c-8dda1fc29ec9"].iter().enumerate() {
+    for (at, uuid) in
+        ["ad977f06-7b85-4bb5-861c-8dda1fc29ec9", "00000000-7b85-4bb5-861c-8dda1fc29ec9"].iter().enumerate()
+    {
         for (name, bytes) in ctf(&truth, Style { is_big: false, is_packetized: false }) {
             let bytes = match name.as_str() {
-                "metadata" => String::from_utf8(bytes).unwrap().replace("ad977f06-7b85-4bb5-861c-8dda1fc29ec9", uuid).into_bytes(),
+                "metadata" => {
+                    String::from_utf8(bytes).unwrap().replace("ad977f06-7b85-4bb5-861c-8dda1fc29ec9", uuid).into_bytes()
+                }
                 _ => bytes,
             };
             folder.write(&format!("session/{at}/{name}"), bytes);

@@ -1,6 +1,6 @@
 //! Contract: traces of our own simulator and of other programs in Chrome's JSON.
 
-use temponet_sim::export::ChromeTrace;
+use temponet_sim::ChromeTrace;
 use temponet_task::{ExecutionModel, Task, TaskSet, Time};
 
 use crate::{Folder, found, task};
@@ -29,11 +29,13 @@ fn our_own_trace_of_a_simulation_gives_its_jobs() {
 
 #[test]
 fn markers_of_other_programs_are_tasks() {
-    let mut events = vec!["{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{\"name\":\"a [{\\\"]\"}}".to_string()];
+    let mut events =
+        vec!["{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{\"name\":\"a [{\\\"]\"}}".to_string()];
     for k in 0..50 {
         let ts = 16_666 * k;
         events.push(format!("{{\"ph\":\"B\",\"pid\":1,\"tid\":2,\"name\":\"frame\",\"ts\":{ts}}}"));
-        events.push(format!("{{\"ph\":\"X\",\"pid\":1,\"tid\":9,\"name\":\"load\",\"ts\":{},\"dur\":250.5}}", ts + 1000));
+        events
+            .push(format!("{{\"ph\":\"X\",\"pid\":1,\"tid\":9,\"name\":\"load\",\"ts\":{},\"dur\":250.5}}", ts + 1000));
         events.push(format!("{{\"ph\":\"B\",\"pid\":1,\"tid\":2,\"name\":\"draw\",\"ts\":{}}}", ts + 500));
         events.push(format!("{{\"ph\":\"E\",\"pid\":1,\"tid\":2,\"ts\":{}}}", ts + 3000));
         events.push(format!("{{\"ph\":\"C\",\"pid\":1,\"name\":\"queue\",\"ts\":{ts},\"args\":{{\"v\":1}}}}"));
@@ -47,7 +49,11 @@ fn markers_of_other_programs_are_tasks() {
     assert_eq!(task(&import, "load").most, Time(250_500));
     assert_eq!(import.tasks.len(), 2, "{:?}", import.tasks);
     let says = |text: &str| import.notes.iter().any(|note| note.contains(text));
-    assert!(says("50 markers within others") && says("50 markers of other kinds") && says("WALL TIME"), "{:?}", import.notes);
+    assert!(
+        says("50 markers within others") && says("50 markers of other kinds") && says("WALL TIME"),
+        "{:?}",
+        import.notes
+    );
     // Such a file may lack its end, as Chrome allows for lists.
     let open = folder.write("open.json", format!("[{},", events.join(",\n")));
     assert_eq!(found(&open).tasks.len(), 2);

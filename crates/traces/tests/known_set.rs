@@ -21,7 +21,8 @@ fn check(truth: &Truth, import: &Import, what: &str, precision: u64) {
         let Kind::Periodic { confidence, .. } = of.kind else { panic!("{what}: {of:?}") };
         assert!(confidence > 0.999, "{what}: {of:?}");
         // The last job may not have ended when the trace did.
-        let jobs: Vec<_> = truth.jobs.iter().filter(|job| job.task.index() == index && job.completion().is_some()).collect();
+        let jobs: Vec<_> =
+            truth.jobs.iter().filter(|job| job.task.index() == index && job.completion().is_some()).collect();
         assert_eq!((of.jobs, of.dropped), (jobs.len() as u64, 0), "{what}: {of:?}");
         let most = jobs.iter().map(|job| job.executed.0).max().unwrap();
         assert!(of.most.0.abs_diff(most) <= precision, "{what}: {} of {most}", of.most);
@@ -71,7 +72,8 @@ fn the_same_trace_gives_the_same_bytes() {
     let path = folder.write("trace.txt", text(&truth, Layout::Perf));
     let [first, second] = [0, 1].map(|_| {
         let mut jobs = Vec::new();
-        let import = temponet_traces::import(&[path.clone()], &Options::default(), Some(&mut jobs), &mut |_| {}).unwrap();
+        let import =
+            temponet_traces::import(&[path.clone()], &Options::default(), Some(&mut jobs), &mut |_| {}).unwrap();
         (import.toml, import.notes, jobs)
     });
     assert_eq!(first, second);

@@ -25,10 +25,15 @@ fn run(switches: bool) -> String {
     let mut out = String::new();
     let date = |ns: u64| format!("[{}.{:09}]", ns / 1_000_000_000, ns % 1_000_000_000);
     let mut say = |time: u64, tid: u32, name: &str, fields: String| {
-        out += &format!("{} (+0.0) vm {name}: {{ cpu_id = 1 }}, {{ vpid = 5, vtid = {tid} }}, {{ {fields} }}\n", date(time));
+        out += &format!(
+            "{} (+0.0) vm {name}: {{ cpu_id = 1 }}, {{ vpid = 5, vtid = {tid} }}, {{ {fields} }}\n",
+            date(time)
+        );
     };
     let switch = |from: u32, state: u32, to: u32| {
-        format!("prev_comm = \"t{from}\", prev_tid = {from}, prev_prio = 20, prev_state = {state}, next_comm = \"t{to}\", next_tid = {to}, next_prio = 20")
+        format!(
+            "prev_comm = \"t{from}\", prev_tid = {from}, prev_prio = 20, prev_state = {state}, next_comm = \"t{to}\", next_tid = {to}, next_prio = 20"
+        )
     };
     for k in 0..100u64 {
         let start = 2_000_000_000 + 20_000_000 * k;
@@ -78,7 +83,11 @@ fn callbacks_and_all_their_edges_are_found() {
     assert_eq!(tasks[TaskId::new(1)].after, [TaskId::new(0)]);
     assert_eq!((tasks[TaskId::new(1)].wcet, tasks[TaskId::new(2)].wcet), (Time::from_ms(5), Time(200_960)));
     assert!(matches!(tasks[TaskId::new(2)].execution, ExecutionModel::Empirical { .. }));
-    assert!(import.toml.contains("reads instead of coming after: 100 jobs before it publish 25 times"), "{}", import.toml);
+    assert!(
+        import.toml.contains("reads instead of coming after: 100 jobs before it publish 25 times"),
+        "{}",
+        import.toml
+    );
     let path = std::path::Path::new("set.toml");
     let again = temponet_formats::parse(&import.toml, temponet_formats::Format::Toml, path).unwrap();
     assert_eq!(again.set.tasks(), tasks);

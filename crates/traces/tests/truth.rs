@@ -1,7 +1,6 @@
 //! A set whose tasks are known, as our simulator runs it: what the importers are held against.
 
-use temponet_sim::simulate;
-use temponet_sim::trace::{JobRecord, Recorder};
+use temponet_sim::{JobRecord, Recorder, simulate};
 use temponet_task::{ExecutionModel, Task, TaskSet, Time};
 
 /// An event of the kernel.
@@ -65,7 +64,11 @@ fn events(recorder: &Recorder) -> Vec<(u64, Kernel)> {
                 Some((before, end)) if end == slice.start && before == task && !ends(before, end) => {}
                 Some((before, end)) if end == slice.start => {
                     let is_done = ends(before, end);
-                    events.push((START + end.0, 2, Kernel::Switch { core, from: Some(before), is_done, to: Some(task) }));
+                    events.push((
+                        START + end.0,
+                        2,
+                        Kernel::Switch { core, from: Some(before), is_done, to: Some(task) },
+                    ));
                 }
                 _ => {
                     if let Some((before, end)) = running {

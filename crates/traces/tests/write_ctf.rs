@@ -58,7 +58,8 @@ impl Out {
 fn packet(truth: &Truth, style: Style, core: u32, number: u64, events: &[&(u64, Kernel)]) -> Vec<u8> {
     let mut body = Out { bytes: Vec::new(), is_big: style.is_big };
     let mut last = events[0].0;
-    let name = |task: Option<usize>| task.map_or(format!("swapper/{core}"), |task| truth.set.tasks()[task].name.clone());
+    let name =
+        |task: Option<usize>| task.map_or(format!("swapper/{core}"), |task| truth.set.tasks()[task].name.clone());
     let tid = |task: Option<usize>| task.map_or(0, |task| FIRST_TID + task) as u64;
     // LTTng counts priorities from 100.
     let prio = |task: Option<usize>| (task.map_or(120, priority) - 100) as i64 as u64;

@@ -47,14 +47,18 @@ pub fn text(truth: &Truth, layout: Layout) -> String {
                     Layout::Perf | Layout::Ftrace => format!(
                         "prev_comm={a} prev_pid={a_tid} prev_prio={a_prio} prev_state={state} ==> next_comm={b} next_pid={b_tid} next_prio={b_prio}"
                     ),
-                    Layout::PerfShort | Layout::TraceCmd => format!("{a}:{a_tid} [{a_prio}] {state} ==> {b}:{b_tid} [{b_prio}]"),
+                    Layout::PerfShort | Layout::TraceCmd => {
+                        format!("{a}:{a_tid} [{a_prio}] {state} ==> {b}:{b_tid} [{b_prio}]")
+                    }
                 };
                 (*core, *from, "sched_switch", fields)
             }
         };
         let (comm, pid) = (name(running, core), tid(running));
         out += &match layout {
-            Layout::Perf => format!("{comm:>16} {pid:>5} [{core:03}] {date}: {:>22} {fields}\n", format!("sched:{event}:")),
+            Layout::Perf => {
+                format!("{comm:>16} {pid:>5} [{core:03}] {date}: {:>22} {fields}\n", format!("sched:{event}:"))
+            }
             Layout::PerfShort => format!("{comm:>16} {pid:>5} [{core:03}] {date}: sched:{event}: {fields}\n"),
             Layout::Ftrace => format!("{comm:>16}-{pid:<7} [{core:03}] d..2. {date}: {event}: {fields}\n"),
             Layout::TraceCmd => format!("{comm:>16}-{pid:<5} [{core:03}] {date}: {event}:  {fields}\n"),
