@@ -100,11 +100,13 @@ fn packet(truth: &Truth, style: Style, core: u32, number: u64, events: &[&(u64, 
     let head = 4 + 16 + 4 + 7 * 8 + 4;
     let content = head + body.bytes.len();
     let size = content.next_multiple_of(64);
+    // The last byte of a switch has three bits that count.
+    let spare = if matches!(events.last(), Some((_, Kernel::Switch { .. }))) { 5 } else { 0 };
     let mut out = Out { bytes: Vec::new(), is_big: style.is_big };
     out.number(0xc1fc_1fc1, 4);
     out.bytes.extend([7; 16]);
     out.number(0, 4);
-    for value in [events[0].0, last, 8 * content as u64, 8 * size as u64, number, 0] {
+    for value in [events[0].0, last, 8 * content as u64 - spare, 8 * size as u64, number, 0] {
         out.number(value, 8);
     }
     out.number(0, 8);
