@@ -109,13 +109,18 @@ fn sets(wanted: &Wanted<'_>) -> Result<Vec<BulkSet>> {
     }
 }
 
+/// Whether a path is a folder of task sets, and not one of a trace.
+pub fn is_folder_of_sets(path: &Path) -> bool {
+    path.is_dir() && !temponet_traces::is_trace(path)
+}
+
 /// Returns the files and built-in sets, with those of folders in the order of their names, and whether each is from a
 /// folder.
 fn expanded(origins: &[String]) -> Result<Vec<(String, bool)>> {
     let mut all = Vec::new();
     for origin in origins {
         let path = Path::new(origin);
-        if !path.is_dir() {
+        if !is_folder_of_sets(path) {
             all.push((origin.clone(), false));
             continue;
         }

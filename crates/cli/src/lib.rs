@@ -19,6 +19,7 @@ mod explain;
 mod generate;
 mod guarantee;
 mod hints;
+mod import;
 mod interrupt;
 mod listing;
 mod model;
@@ -62,6 +63,7 @@ enum Command {
     Schedulers(listing::SchedulersArgs),
     New(convert::NewArgs),
     Convert(convert::Args),
+    Import(import::Args),
     Schema(convert::SchemaArgs),
     Generate(generate::Args),
     Sweep(sweep::Args),
@@ -195,6 +197,7 @@ impl Program {
             Command::Schedulers(args) => listing::schedulers(args),
             Command::New(args) => convert::new(args),
             Command::Convert(args) => convert::run(args),
+            Command::Import(args) => import::run(args),
             Command::Schema(args) => convert::schema(args),
             Command::Generate(args) => generate::run(args),
             Command::Sweep(args) => sweep::run(args),

@@ -7,8 +7,8 @@ use temponet_sim::labels;
 
 use anyhow::{Context, Result, anyhow, bail};
 use temponet::{Calibration, Model, Options};
-use temponet_formats::Loaded;
 use temponet_formats::builtin::{self, Builtin};
+use temponet_formats::{Format, Loaded};
 use temponet_lab::horizon::{default_horizon, unseen};
 use temponet_lab::models::{self, BUILT_IN, ModelError};
 use temponet_lab::roster::{Roster, UNSHIELDED, kind};
@@ -18,7 +18,7 @@ use temponet_task::{Aim, Costs, OnMiss, Protocol, TaskSet, Time};
 use temponet_wording::{counted, did_you_mean};
 
 use crate::hints::with_flags;
-use crate::{output, paths};
+use crate::{import, output, paths};
 
 /// Options that change the task set and the length of the run.
 #[derive(clap::Args, Default)]
@@ -165,7 +165,12 @@ pub fn load(name: &str) -> Result<Loaded> {
         }
         _ => {
             paths::reads(path)?;
-            temponet_formats::load(path)?
+            // Our own formats go by their names, and JSON is that of many tools.
+            let may_be_trace = matches!(Format::of(path), None | Some(Format::Json));
+            match may_be_trace && temponet_traces::is_trace(path) {
+                true => import::load(path)?,
+                false => temponet_formats::load(path)?,
+            }
         }
     };
     loaded.files.iter().try_for_each(|file| paths::reads(file))?;

@@ -12,6 +12,7 @@ mod files;
 mod folder;
 mod goals;
 mod guarantee;
+mod import;
 mod learned;
 mod other_program;
 mod parts;

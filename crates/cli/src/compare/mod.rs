@@ -31,8 +31,8 @@ use crate::shape::positive_number;
     temponet compare sets/ extra.toml --csv results.csv --plot results.svg"
 )]
 pub struct Args {
-    /// Task-set file (.toml, .csv, .json, rt-app's .json, SimSo's .xml) or a built-in set's name [default: robot].
-    /// Several of them, or a folder of files, give one table over all sets
+    /// Task-set file (.toml, .csv, .json, rt-app's .json, SimSo's .xml), trace (see `temponet import`) or a built-in
+    /// set's name [default: robot]. Several of them, or a folder of files, give one table over all sets
     #[arg(value_name = "FILE|NAME")]
     pub sets: Vec<String>,
     #[command(flatten)]
@@ -96,7 +96,7 @@ pub struct Args {
 const RUNS: u64 = 10;
 
 pub fn run(args: Args) -> Result<()> {
-    if args.sets.len() > 1 || args.sets.iter().any(|name| Path::new(name).is_dir()) {
+    if args.sets.len() > 1 || args.sets.iter().any(|name| bulk::is_folder_of_sets(Path::new(name))) {
         return run_many(&args);
     }
     if args.csv.is_some() || args.plot.is_some() {

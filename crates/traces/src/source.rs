@@ -1,0 +1,141 @@
+//! Sources of events, and several of them as one stream in the order of time.
+
+use crate::error::TraceError;
+use crate::event::{Event, Names, What};
+
+/// What a source could not use. Counted, so that the notes can say it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Unread {
+    /// Lines that look like events of the scheduler and cannot be read.
+    pub lines: u64,
+    /// First of them.
+    pub first_line: u64,
+    /// Markers of kinds that are not pairs: instants, counters, asynchronous ones.
+    pub other_markers: u64,
+    /// Events that came before one of an earlier date, by less than is refused.
+    pub out_of_order: u64,
+}
+
+/// A stream of events.
+pub(crate) trait Source {
+    /// Returns the next event.
+    fn next(&mut self, names: &mut Names) -> Result<Option<Event>, TraceError>;
+    /// Bytes read so far.
+    fn bytes(&self) -> u64;
+    fn unread(&self) -> Unread {
+        Unread::default()
+    }
+    /// Name for messages.
+    fn file(&self) -> &std::path::Path;
+    /// What only this source can say about the trace, for the notes.
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// Longest time by which an event may come after a later one, in nanoseconds. Buffers of several processors are put
+/// together with such errors; more is another clock, or two traces in one file.
+const MOST_BACK: u64 = 1_000_000_000;
+
+/// One source with its next event.
+struct Ahead {
+    source: Box<dyn Source>,
+    next: Option<Event>,
+    /// Dates of the first event and of the last one so far.
+    span: Option<(u64, u64)>,
+    out_of_order: u64,
+}
+
+impl Ahead {
+    fn advance(&mut self, names: &mut Names) -> Result<(), TraceError> {
+        self.next = self.source.next(names)?;
+        let Some(event) = &mut self.next else { return Ok(()) };
+        let (first, last) = self.span.unwrap_or((event.time, event.time));
+        if event.time < last {
+            // Slices of a program are written when they end.
+            if !matches!(event.what, What::Slice { .. }) {
+                self.out_of_order += 1;
+                if last - event.time > MOST_BACK {
+                    let back = temponet_task::Time(last - event.time);
+                    let message = format!("the dates go back by {back}: two traces in one file, or two clocks");
+                    return Err(TraceError::whole(self.source.file(), message));
+                }
+                event.time = last;
+            }
+        }
+        self.span = Some((first, event.time.max(last)));
+        Ok(())
+    }
+}
+
+/// Several sources as one stream.
+pub(crate) struct Merged {
+    sources: Vec<Ahead>,
+}
+
+impl Merged {
+    pub fn new(sources: Vec<Box<dyn Source>>, names: &mut Names) -> Result<Merged, TraceError> {
+        let ahead = |source| Ahead { source, next: None, span: None, out_of_order: 0 };
+        let mut sources: Vec<Ahead> = sources.into_iter().map(ahead).collect();
+        sources.iter_mut().try_for_each(|source| source.advance(names))?;
+        Ok(Merged { sources })
+    }
+
+    /// Returns the earliest of the next events; of several at one date that of the first source.
+    pub fn next(&mut self, names: &mut Names) -> Result<Option<Event>, TraceError> {
+        let dated = self.sources.iter().enumerate();
+        let earliest = dated.filter_map(|(at, source)| Some((source.next.as_ref()?.time, at))).min();
+        let Some((_, at)) = earliest else { return Ok(None) };
+        let event = self.sources[at].next.take();
+        self.sources[at].advance(names)?;
+        Ok(event)
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.sources.iter().map(|source| source.source.bytes()).sum()
+    }
+
+    /// What could not be used, over all sources.
+    pub fn unread(&self) -> Unread {
+        self.sources.iter().fold(Unread::default(), |sum, source| {
+            let one = source.source.unread();
+            Unread {
+                lines: sum.lines + one.lines,
+                first_line: if sum.lines == 0 { one.first_line } else { sum.first_line },
+                other_markers: sum.other_markers + one.other_markers,
+                out_of_order: sum.out_of_order + one.out_of_order + source.out_of_order,
+            }
+        })
+    }
+
+    pub fn remarks(&self) -> Vec<String> {
+        let mut all: Vec<String> = Vec::new();
+        for remark in self.sources.iter().flat_map(|source| source.source.remarks()) {
+            if !all.contains(&remark) {
+                all.push(remark);
+            }
+        }
+        all
+    }
+
+    /// Refuses files whose times do not overlap: their clocks are not the same.
+    pub fn check_clocks(&self) -> Result<(), TraceError> {
+        let spans: Vec<_> =
+            self.sources.iter().filter_map(|source| Some((source.source.file(), source.span?))).collect();
+        for (at, (file, (start, end))) in spans.iter().enumerate() {
+            for (other, (first, last)) in &spans[..at] {
+                let is_one_trace =
+                    file.parent() == other.parent() && file.parent().is_some_and(|at| at.join("metadata").is_file());
+                if !is_one_trace && (start > last || first > end) {
+                    let [start, end, first, last] = [start, end, first, last].map(|time| *time as f64 / 1e9);
+                    let message = format!(
+                        "runs from {start:.6} s to {end:.6} s, and {} from {first:.6} s to {last:.6} s: their clocks do not match",
+                        other.display()
+                    );
+                    return Err(TraceError::whole(file, message));
+                }
+            }
+        }
+        Ok(())
+    }
+}

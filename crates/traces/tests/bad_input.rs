@@ -1,0 +1,111 @@
+//! Contract: what cannot be read is one error with file, place and value; what is lost is counted and touches no figure.
+
+use temponet_traces::{Options, Place};
+
+use crate::truth::truth;
+use crate::write_ctf::{Style, ctf};
+use crate::write_text::{Layout, text};
+use crate::{Folder, found, read, task};
+
+fn error(folder: &Folder, name: &str, bytes: impl AsRef<[u8]>) -> String {
+    let path = folder.write(name, bytes);
+    let error = read(&[path], &Options::default()).expect_err(name).to_string();
+    assert!(!error.contains('\n'), "{error}");
+    error.replace(&format!("{}/", folder.0.display()), "")
+}
+
+#[test]
+fn files_that_are_no_traces_say_what_to_do() {
+    let folder = Folder::new("foreign");
+    assert_eq!(error(&folder, "empty", ""), "empty: is empty");
+    assert!(error(&folder, "p.data", b"PERFILE2\0\0").contains("perf script -i FILE"));
+    assert!(error(&folder, "t.dat", b"\x17\x08\x44tracing6\0").contains("trace-cmd report"));
+    assert!(error(&folder, "t.gz", b"\x1f\x8b\x08\0").contains("zcat"));
+    assert!(error(&folder, "channel0_0", b"\xc1\x1f\xfc\xc1\0").contains("name the folder"));
+    assert!(error(&folder, "a.json", "{\"task\": []}").contains("without \"traceEvents\""));
+    assert!(error(&folder, "novel.txt", "It was a dark and stormy night.\n").contains("is no trace"));
+    let bad = "a 1 [000] 1.5: sched:sched_switch: gibberish\n".repeat(3);
+    assert!(error(&folder, "bad.txt", bad).starts_with("bad.txt:1: \"a 1 [000] 1.5: sched:sched_switch: gibberish\""));
+    assert!(error(&folder, "bad.json", "{\"traceEvents\":[\n{\"ph\":\"X\",\"ts\":-5}]}").starts_with("bad.json:2: "));
+    assert!(error(&folder, "cut.json", "{\"traceEvents\":[\n{\"ph\":\"X\",\"ts\":5,").contains("ends within an event"));
+    let back =
+        "a 1 [000] 9.5: sched:sched_waking: a:1 [120] CPU:000\na 1 [000] 1.5: sched:sched_waking: a:1 [120] CPU:000\n";
+    assert!(error(&folder, "back.txt", back).contains("go back by 8s"));
+    assert!(read(&[folder.0.join("nothing")], &Options::default()).is_err());
+    assert!(read(&[folder.0.clone()], &Options::default()).unwrap_err().message.contains("without metadata"));
+}
+
+#[test]
+fn a_packet_that_is_cut_off_has_its_file_and_offset() {
+    let (truth, folder) = (truth(), Folder::new("cut"));
+    let files = ctf(&truth, Style { is_big: false, is_packetized: true });
+    for (name, bytes) in &files {
+        let cut = if name == "channel0_1" { bytes.len() - 70 } else { bytes.len() };
+        folder.write(name, &bytes[..cut]);
+    }
+    let error = read(&[folder.0.clone()], &Options::default()).unwrap_err();
+    assert!(error.file.ends_with("channel0_1") && error.message.contains("is cut off after"), "{error}");
+    let Place::Offset(offset) = error.place else { panic!("{error}") };
+    let (_, bytes) = files.iter().find(|(name, _)| name == "channel0_1").unwrap();
+    assert_eq!(bytes[offset as usize..][..4], 0xc1fc_1fc1u32.to_le_bytes(), "{error}");
+    folder.write(
+        "metadata",
+        "/* CTF 1.8 */\ntrace { byte_order = le; };\nstream { event.header := struct { foo x; }; };\n",
+    );
+    let error = read(&[folder.0.clone()], &Options::default()).unwrap_err();
+    assert!(error.place == Place::Line(3) && error.message.contains("there is no type \"foo\""), "{error}");
+}
+
+#[test]
+fn jobs_that_lost_events_touch_are_dropped_and_counted() {
+    let (truth, folder) = (truth(), Folder::new("lost"));
+    let whole = text(&truth, Layout::Ftrace);
+    let lines: Vec<&str> = whole.lines().collect();
+    // A stretch of lines is missing, and the kernel says so.
+    let (from, to) = (lines.len() / 2, lines.len() / 2 + 40);
+    let said = [lines[..from].join("\n"), "CPU:0 [LOST 40 EVENTS]".into(), lines[to..].join("\n")].join("\n");
+    let import = found(&folder.write("said.txt", said));
+    assert!(
+        import.dropped > 0 && import.notes.iter().any(|note| note.contains("were lost once (40 events)")),
+        "{:?}",
+        import.notes
+    );
+    // Nobody says so: the switches do not fit.
+    let silent = [&lines[..from], &lines[to..]].concat().join("\n");
+    let silent = found(&folder.write("silent.txt", silent));
+    for (import, is_said) in [(&import, true), (&silent, false)] {
+        for (index, known) in truth.set.tasks().iter().enumerate() {
+            let of = task(import, &known.name);
+            let jobs = truth.jobs.iter().filter(|job| job.task.index() == index && job.completion().is_some());
+            let most = jobs.map(|job| job.executed.0).max().unwrap();
+            // A thread that slept and ran again, all of it unseen, looks as if it had run throughout.
+            assert!(!is_said || of.most.0 <= most + 20_000, "{}: {} of {most}", known.name, of.most);
+            assert!((of.period.0 as f64 / known.period().unwrap().0 as f64 - 1.0).abs() < 1e-3, "{of:?}");
+        }
+    }
+}
+
+#[test]
+fn clocks_that_do_not_match_are_refused() {
+    let (truth, folder) = (truth(), Folder::new("clocks"));
+    let trace = text(&truth, Layout::Perf);
+    let one = folder.write("one.txt", &trace);
+    let two = folder.write("two.txt", trace.replace("] 50", "] 90"));
+    let refused = read(&[one.clone(), two], &Options::default()).unwrap_err();
+    assert!(refused.message.contains("their clocks do not match"), "{refused}");
+    for (at, uuid) in
+        ["ad977f06-7b85-4bb5-861c-8dda1fc29ec9", "00000000-7b85-4bb5-861c-8dda1fc29ec9"].iter().enumerate()
+    {
+        for (name, bytes) in ctf(&truth, Style { is_big: false, is_packetized: false }) {
+            let bytes = match name.as_str() {
+                "metadata" => {
+                    String::from_utf8(bytes).unwrap().replace("ad977f06-7b85-4bb5-861c-8dda1fc29ec9", uuid).into_bytes()
+                }
+                _ => bytes,
+            };
+            folder.write(&format!("session/{at}/{name}"), bytes);
+        }
+    }
+    let refused = read(&[folder.0.join("session")], &Options::default()).unwrap_err();
+    assert!(refused.message.contains("their dates cannot be compared"), "{refused}");
+}
