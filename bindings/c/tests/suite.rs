@@ -3,6 +3,8 @@
 
 #[path = "suite/calls.rs"]
 mod calls;
+#[path = "suite/documents.rs"]
+mod documents;
 #[path = "suite/header.rs"]
 mod header;
 #[path = "suite/schedule.rs"]
