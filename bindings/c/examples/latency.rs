@@ -59,7 +59,7 @@ fn measure(set: &TaskSet, text: &str, scheduler: &str) -> Result<(u64, u64, i64)
             }
         }
         for task in 0..set.tasks().len() {
-            if now.0 % set.tasks()[task].period().map_or(u64::MAX, |period| period.0) == 0 {
+            if set.tasks()[task].period().is_some_and(|period| now.0.is_multiple_of(period.0)) {
                 ready.release(TaskId::new(task))?;
                 let mut job = idle.job;
                 // SAFETY: the pointer is that of a job.

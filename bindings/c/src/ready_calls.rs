@@ -153,7 +153,8 @@ pub unsafe extern "C" fn tn_ready_decide(
 ) -> tn_result {
     with(ready, |own| {
         let count = own.ready.system().cores();
-        (checked(cores, "cores")?, checked(decision, "decision")?);
+        checked(cores, "cores")?;
+        checked(decision, "decision")?;
         if room < count {
             let message = format!("cores: there are {count}, and the buffer has room for {room}");
             return Err(Failure::new(tn_result::SmallBuffer, message));
