@@ -32,6 +32,8 @@
 //! # Ok::<(), temponet_infer::NetworkError>(())
 //! ```
 
+#![cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "parts that only kernels of x86-64 use"))]
+
 mod aligned;
 mod architecture;
 mod atoms;

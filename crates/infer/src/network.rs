@@ -136,6 +136,12 @@ struct Runner<E: Engine> {
 fn transformer(kernel: Kernel, weights: &Weights, rows: usize) -> Option<Box<dyn Forward>> {
     match kernel {
         Kernel::Scalar => runner(Some(Scalar), weights, rows),
+        #[cfg(any(
+            target_arch = "x86_64",
+            target_arch = "aarch64",
+            all(target_arch = "wasm32", target_feature = "simd128")
+        ))]
+        Kernel::Simd128 => runner(crate::kernels::Simd128::new(), weights, rows),
         #[cfg(target_arch = "x86_64")]
         Kernel::Avx2 => runner(crate::kernels::Avx2::new(), weights, rows),
         #[cfg(target_arch = "x86_64")]

@@ -25,7 +25,15 @@ mod lanes;
 #[cfg(target_arch = "x86_64")]
 mod norm;
 mod scalar;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64", all(target_arch = "wasm32", target_feature = "simd128")))]
+mod simd128;
 
+#[cfg(any(
+    target_arch = "x86_64",
+    target_arch = "aarch64",
+    all(target_arch = "wasm32", target_feature = "simd128")
+))]
+pub(crate) use simd128::Simd128;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use {avx2::Avx2, avx512::Avx512, avx512_int8::Avx512Int8, bf16::Amx};
 
@@ -63,6 +71,8 @@ pub enum Precision {
 pub enum Kernel {
     /// Plain Rust, on any processor.
     Scalar,
+    /// Vectors of four numbers: SSE2 on x86-64, NEON on AArch64, simd128 in WebAssembly.
+    Simd128,
     /// x86-64 with AVX2 and FMA.
     Avx2,
     /// x86-64 with AVX-512 F, BW, DQ and VL.
@@ -75,7 +85,8 @@ pub enum Kernel {
 
 impl Kernel {
     /// All kernels, slowest first.
-    pub const ALL: [Kernel; 5] = [Kernel::Scalar, Kernel::Avx2, Kernel::Avx512, Kernel::Avx512Int8, Kernel::Amx];
+    pub const ALL: [Kernel; 6] =
+        [Kernel::Scalar, Kernel::Simd128, Kernel::Avx2, Kernel::Avx512, Kernel::Avx512Int8, Kernel::Amx];
 
     /// The fastest available kernel of at least [`Precision::Bf16`].
     pub fn best() -> Kernel {
@@ -97,6 +108,12 @@ impl Kernel {
     pub fn is_available(self) -> bool {
         match self {
             Kernel::Scalar => true,
+            #[cfg(any(
+                target_arch = "x86_64",
+                target_arch = "aarch64",
+                all(target_arch = "wasm32", target_feature = "simd128")
+            ))]
+            Kernel::Simd128 => Simd128::new().is_some(),
             #[cfg(target_arch = "x86_64")]
             Kernel::Avx2 => Avx2::new().is_some(),
             #[cfg(target_arch = "x86_64")]
@@ -113,7 +130,7 @@ impl Kernel {
     /// Precision of the kernel's products.
     pub fn precision(self) -> Precision {
         match self {
-            Kernel::Scalar | Kernel::Avx2 | Kernel::Avx512 => Precision::F32,
+            Kernel::Scalar | Kernel::Simd128 | Kernel::Avx2 | Kernel::Avx512 => Precision::F32,
             Kernel::Amx => Precision::Bf16,
             Kernel::Avx512Int8 => Precision::Int8,
         }
@@ -123,6 +140,7 @@ impl Kernel {
     pub fn name(self) -> &'static str {
         match self {
             Kernel::Scalar => "scalar",
+            Kernel::Simd128 => "simd128",
             Kernel::Avx2 => "avx2",
             Kernel::Avx512 => "avx512",
             Kernel::Avx512Int8 => "avx512-int8",
@@ -422,6 +440,12 @@ mod tests {
     #[test]
     fn every_engine_adds_terms() {
         adds_terms(Some(Scalar));
+        #[cfg(any(
+            target_arch = "x86_64",
+            target_arch = "aarch64",
+            all(target_arch = "wasm32", target_feature = "simd128")
+        ))]
+        adds_terms(Simd128::new());
         #[cfg(target_arch = "x86_64")]
         {
             adds_terms(Avx2::new());

@@ -16,6 +16,17 @@ impl JobHandle {
     pub fn id(self) -> JobId {
         self.id
     }
+
+    /// The handle as one number, for programs in other languages.
+    pub fn to_bits(self) -> u64 {
+        u64::from(self.generation) << 32 | u64::from(self.id.0)
+    }
+
+    /// The handle that [`JobHandle::to_bits`] made a number of. One of any other number names no job, or a job of
+    /// someone else's; it is as safe as a handle of other [`ReadyJobs`](super::ReadyJobs).
+    pub fn from_bits(bits: u64) -> JobHandle {
+        JobHandle { id: JobId(bits as u32), generation: (bits >> 32) as u32 }
+    }
 }
 
 /// A job that left without completing.
