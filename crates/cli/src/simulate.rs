@@ -131,7 +131,7 @@ pub fn run(args: Args) -> Result<()> {
     let (scheduler, counters) = (plan.roster.label(name), scheduler.counters());
     let (compliance, scores) = (vec![metrics.jobs.compliance()], vec![metrics.scores(&plan.goal)]);
     let tasks = vec![task_shares(&metrics)];
-    let (spec, decider) = (name.to_string(), plan.roster.decider(name, &set));
+    let (spec, decider) = (name.to_string(), plan.roster.decider(name, set));
     let row =
         ComparisonRow { spec, scheduler, metrics, compliance, scores, tasks, latency, recording, counters, decider };
     match args.json {

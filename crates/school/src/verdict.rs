@@ -359,7 +359,7 @@ impl TrainingVerdict {
         }
         let roster = Roster::with(model.clone());
         roster.foresee(set);
-        let decider = roster.decider(SHIELDED, &set);
+        let decider = roster.decider(SHIELDED, set);
         if let Some(decider) = &decider {
             let place = self.advice.sentences.len().saturating_sub(1);
             let model = self.start.as_ref().filter(|_| !self.is_new).map_or("this model", |start| &start.name);

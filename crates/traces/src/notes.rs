@@ -166,7 +166,7 @@ fn busy_threads(reading: &Reading<'_>) -> Option<String> {
         let name = temponet_wording::visible(reading.names.text(*name)).into_owned();
         format!("{name:?} ({tid}): {} or {:.1}% of a core", Time(*ran), 100.0 * *ran as f64 / span)
     };
-    let mut names: Vec<String> = busy.iter().take(MOST_NAMES).map(|thread| shown(thread)).collect();
+    let mut names: Vec<String> = busy.iter().take(MOST_NAMES).map(shown).collect();
     if busy.len() > MOST_NAMES {
         names.push(format!("{} more", busy.len() - MOST_NAMES));
     }

@@ -32,7 +32,9 @@ fn files_that_are_no_traces_say_what_to_do() {
         "a 1 [000] 9.5: sched:sched_waking: a:1 [120] CPU:000\na 1 [000] 1.5: sched:sched_waking: a:1 [120] CPU:000\n";
     assert!(error(&folder, "back.txt", back).contains("go back by 8s"));
     assert!(read(&[folder.0.join("nothing")], &Options::default()).is_err());
-    assert!(read(&[folder.0.clone()], &Options::default()).unwrap_err().message.contains("without metadata"));
+    assert!(
+        read(std::slice::from_ref(&folder.0), &Options::default()).unwrap_err().message.contains("without metadata")
+    );
 }
 
 #[test]
@@ -43,7 +45,7 @@ fn a_packet_that_is_cut_off_has_its_file_and_offset() {
         let cut = if name == "channel0_1" { bytes.len() - 70 } else { bytes.len() };
         folder.write(name, &bytes[..cut]);
     }
-    let error = read(&[folder.0.clone()], &Options::default()).unwrap_err();
+    let error = read(std::slice::from_ref(&folder.0), &Options::default()).unwrap_err();
     assert!(error.file.ends_with("channel0_1") && error.message.contains("is cut off after"), "{error}");
     let Place::Offset(offset) = error.place else { panic!("{error}") };
     let (_, bytes) = files.iter().find(|(name, _)| name == "channel0_1").unwrap();
@@ -52,7 +54,7 @@ fn a_packet_that_is_cut_off_has_its_file_and_offset() {
         "metadata",
         "/* CTF 1.8 */\ntrace { byte_order = le; };\nstream { event.header := struct { foo x; }; };\n",
     );
-    let error = read(&[folder.0.clone()], &Options::default()).unwrap_err();
+    let error = read(std::slice::from_ref(&folder.0), &Options::default()).unwrap_err();
     assert!(error.place == Place::Line(3) && error.message.contains("there is no type \"foo\""), "{error}");
 }
 

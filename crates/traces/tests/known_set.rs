@@ -73,7 +73,8 @@ fn the_same_trace_gives_the_same_bytes() {
     let [first, second] = [0, 1].map(|_| {
         let mut jobs = Vec::new();
         let import =
-            temponet_traces::import(&[path.clone()], &Options::default(), Some(&mut jobs), &mut |_| {}).unwrap();
+            temponet_traces::import(std::slice::from_ref(&path), &Options::default(), Some(&mut jobs), &mut |_| {})
+                .unwrap();
         (import.toml, import.notes, jobs)
     });
     assert_eq!(first, second);

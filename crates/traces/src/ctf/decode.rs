@@ -74,7 +74,7 @@ impl Bits<'_> {
                 };
                 if let Node::Number { size: 8, align, .. } = **of {
                     self.align(align)?;
-                    if self.at % 8 == 0 && align <= 8 {
+                    if self.at.is_multiple_of(8) && align <= 8 {
                         let start = self.at / 8;
                         self.skip(length.checked_mul(8).ok_or(Broken::Ends)?)?;
                         if let Some(slot) = text {
@@ -115,7 +115,7 @@ impl Bits<'_> {
         let from = self.at;
         self.skip(u64::from(size))?;
         let start = (from / 8) as usize;
-        if from % 8 == 0 && size % 8 == 0 {
+        if from.is_multiple_of(8) && size.is_multiple_of(8) {
             let bytes = &self.data[start..start + (size / 8) as usize];
             let join = |value: u64, byte: &u8| value << 8 | u64::from(*byte);
             return Ok(match order {
