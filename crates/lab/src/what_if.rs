@@ -196,17 +196,17 @@ impl<'a> WhatToChange<'a> {
                     .push(format!("Slow down together: {}; then {then}.", listed(each.iter().map(String::as_str), 99)));
             }
         }
-        for advised in &found.advice {
-            if let (Change::Period(of, _), moved) = (&advised.change, self.moved_deadlines(&advised.change))
-                && !moved.is_empty()
-            {
-                let moved: Vec<String> = moved.iter().map(|(name, to)| format!("{name} to {to}")).collect();
-                let moved = listed(moved.iter().map(String::as_str), MOST_NAMES);
-                notes.push(format!(
-                    "Where {} is slowed down, deadlines that are its period move, too: {moved}.",
-                    self.whole(*of)
-                ));
-            }
+        let periods = found.advice.iter().filter_map(|advised| match advised.change {
+            Change::Period(of, _) => Some((self.whole(of), self.moved_deadlines(&advised.change))),
+            _ => None,
+        });
+        let moving: Vec<_> = periods.filter(|(_, moved)| !moved.is_empty()).collect();
+        let followers = moving.iter().filter_map(|(of, moved)| {
+            let names: Vec<&str> = moved.iter().map(|(name, _)| *name).filter(|name| name != of).collect();
+            (!names.is_empty()).then(|| format!("; with that of {of} also {}", listed(names, MOST_NAMES)))
+        });
+        if !moving.is_empty() {
+            notes.push(format!("Deadlines that are periods move with them{}.", followers.collect::<String>()));
         }
         if !found.guarantee.is_empty() {
             let whose = if found.guarantee.len() == 1 { "its" } else { "their" };
@@ -407,7 +407,7 @@ mod tests {
     fn deadlines_that_move_with_a_period_are_named() {
         let set = set(1);
         let advice = WhatToChange::on(&set);
-        let moved = "Where <map> is slowed down, deadlines that are its period move, too: <map> to 125ms.";
+        let moved = "Deadlines that are periods move with them.";
         assert!(advice.notes().iter().any(|note| note == moved), "{:?}", advice.notes());
         let json = advice.json();
         let slowed = json["advice"].as_array().unwrap().iter().find(|row| row["change"] == "period").unwrap();
