@@ -294,14 +294,13 @@ impl WorstCase {
         if self.has_end {
             return Some(false);
         }
-        let own = |task: &Sporadic| Sporadic { wcet: task.wcet - self.switching, ..*task }.utilization();
         if !self.speeds.is_empty() {
             let total: f64 = self.speeds.iter().map(|speed| speed.as_f64()).sum();
-            let load: f64 = self.tasks.iter().map(own).map(|(work, time)| work as f64 / time as f64).sum();
+            let load = self.utilization_without_switches();
             let is_close = (load - total).abs() <= MARGIN * total;
             return if is_close { None } else { Some(load > total) };
         }
-        Some(compare_sum(self.tasks.iter().map(own), self.cores as u64)? == Ordering::Greater)
+        Some(compare_sum(self.own_utilizations(), self.cores as u64)? == Ordering::Greater)
     }
 
     /// Whether some task limits preemption.
@@ -331,6 +330,15 @@ impl WorstCase {
     /// Sum over the tasks of work divided by the minimum time between arrivals.
     pub fn utilization(&self) -> f64 {
         self.utilizations().map(|(work, time)| work as f64 / time as f64).sum()
+    }
+
+    /// Sum of the utilizations without the switches that are in the wcets: what the jobs themselves ask for.
+    pub fn utilization_without_switches(&self) -> f64 {
+        self.own_utilizations().map(|(work, time)| work as f64 / time as f64).sum()
+    }
+
+    fn own_utilizations(&self) -> impl Iterator<Item = Fraction> + Clone + '_ {
+        self.tasks.iter().map(|task| Sporadic { wcet: task.wcet - self.switching, ..*task }.utilization())
     }
 
     /// Sum of the densities: work divided by the time that each arrival has for itself. Infinite if jitter can take all

@@ -159,6 +159,7 @@ impl Analysis {
         let longest = self.longest();
         let at = if worst_case.may_overrun { " at wcet_high" } else { "" };
         if worst_case.is_overloaded() == Some(true) {
+            let utilization = worst_case.utilization_without_switches();
             // More digits are shown where rounding would hide the overload.
             let near = utilization / self.set.capacity() < 1.005;
             let utilization = if near { utilization.to_string() } else { format!("{utilization:.2}") };
