@@ -130,7 +130,7 @@ fn critical_jobs_are_left_to_the_candidate_that_serves_them_by_construction() {
     // Both lose no critical job in the simulation, and the rival meets more of the others.
     assert!(guard.scores[0] == rival.scores[0] && guard.scores[1] < rival.scores[1], "{choice:?}");
     assert_eq!((choice.name.as_str(), choice.why), ("muf", Why::Guarded));
-    assert!(choice.to_string().contains("of the critical jobs leave open that it loses up to"), "{choice}");
+    assert!(choice.to_string().contains("simulated critical jobs leave open that it loses up to"), "{choice}");
     // Of many more jobs none is lost either: what the rival may lose is negligible, and the rest decides. The effort
     // grows where that is at stake.
     for settings in [SMALL, Settings::BARE] {
