@@ -24,6 +24,7 @@ pub mod packing;
 mod partitioned;
 mod placement;
 mod precedence;
+mod priority_search;
 mod response_time;
 mod sections;
 mod step_budget;
@@ -41,6 +42,7 @@ pub use mixed_criticality::{amc_rtb, edf_vd, is_mixed, meets_virtual_deadlines, 
 pub use optimal::{fluid, is_in_quanta, pfair};
 pub use partitioned::{edf_partition, edf_partition_with, partitioned_edf, partitioned_fixed};
 pub use precedence::{covers_followers, dependent_outcome, dependent_response_times, due_date_edf};
+pub use priority_search::audsley;
 pub use response_time::{PriorityRule, ResponseTimes, response_times};
 pub use sections::{sharing_demand, sharing_response_times};
 pub use step_budget::StepBudget;

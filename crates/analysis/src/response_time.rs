@@ -150,7 +150,7 @@ pub(crate) fn response_times_within(
 
 /// Longest time from arrival to completion of the task at `place`. The inner `None` means unbounded, the outer `None`
 /// that the budget is spent. The first time that is longer than `limit` is returned as the longest.
-fn longest_response(
+pub(crate) fn longest_response(
     tasks: &[Sporadic],
     keys: &[Key],
     place: usize,

@@ -1,6 +1,7 @@
 //! Contract of the schedulability tests: published examples give the published results, hand-made sets give the results
 //! computed by hand, and tests agree with each other wherever theory says that they must.
 
+mod priority_search;
 mod task_sets;
 
 use std::time::Instant;
