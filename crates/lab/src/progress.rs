@@ -1,56 +1,36 @@
-//! A progress bar on stderr. It appears only on a terminal, and only if the work takes longer than two seconds.
+//! The progress of long work. On a terminal it is a bar on stderr, which appears only if the work takes longer than two
+//! seconds. WebAssembly has neither terminal nor threads: there the embedding program listens ([`listen`]).
 
-use std::io::IsTerminal;
+#[cfg_attr(target_family = "wasm", path = "progress/listener.rs")]
+#[cfg_attr(not(target_family = "wasm"), path = "progress/terminal.rs")]
+mod bar;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use temponet_sim::{End, Observer};
 use temponet_task::{CoreId, Job, ResourceId, Speed, Time};
 
-/// A progress bar that appears only on a terminal, and only if the work takes longer than two seconds.
+use bar::Bar;
+#[cfg(target_family = "wasm")]
+pub use bar::listen;
+
+/// The progress of long work, which a terminal shows as a bar if it takes longer than two seconds.
 #[derive(Clone)]
 pub struct Progress {
-    bar: ProgressBar,
-}
-
-/// Starts a thread that shows the bar after [`QUIET`], even if the work reports nothing until then.
-fn show_later(bar: &ProgressBar) {
-    if !std::io::stderr().is_terminal() {
-        return;
-    }
-    let bar = bar.downgrade();
-    std::thread::spawn(move || {
-        std::thread::sleep(QUIET);
-        if let Some(bar) = bar.upgrade().filter(|bar| !bar.is_finished()) {
-            bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(4));
-            bar.enable_steady_tick(TICK);
-        }
-    });
+    bar: Bar,
 }
 
 impl Progress {
     /// A bar for `runs` runs of length `horizon`.
     pub fn new(runs: u64, horizon: Time) -> Progress {
         let length = (horizon.0 / UNIT).max(1).saturating_mul(runs);
-        let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::hidden());
-        let template = "{wide_bar} {percent}% · {msg} · {eta} left";
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
-        }
-        show_later(&bar);
-        Progress { bar }
+        Progress { bar: Bar::of_length(length) }
     }
 
     /// A spinner for work of unknown length; it disappears when it is dropped.
     pub fn busy(what: &str) -> Progress {
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} · {elapsed}") {
-            bar.set_style(style);
-        }
-        bar.set_message(what.to_string());
-        show_later(&bar);
-        Progress { bar }
+        Progress { bar: Bar::busy(what) }
     }
 
     /// A bar for `count` steps of work.
@@ -70,7 +50,7 @@ impl Progress {
 
     /// Reports that a further `length` of simulated time is done.
     pub fn advance(&self, length: Time) {
-        self.bar.inc(length.0 / UNIT);
+        self.bar.advance(length.0 / UNIT);
     }
 
     /// Does work that takes about as long as `length` on a real clock, and advances the bar with that clock meanwhile.
@@ -98,12 +78,12 @@ impl Progress {
 
     /// Shows what is being done.
     pub fn say(&self, what: &str) {
-        self.bar.set_message(what.to_string());
+        self.bar.say(what);
     }
 
     /// Removes the bar.
     pub fn finish(&self) {
-        self.bar.finish_and_clear();
+        self.bar.finish();
     }
 }
 
@@ -126,8 +106,6 @@ const STEP: Time = Time::from_ms(1);
 const UNIT: u64 = 1_000;
 /// Number of releases and slices between two updates.
 const UPDATE_EVERY: u32 = 4_096;
-/// Time before the bar appears; shorter work shows none.
-const QUIET: Duration = Duration::from_secs(2);
 /// Interval at which the elapsed time is updated without any report.
 const TICK: Duration = Duration::from_millis(250);
 
@@ -203,9 +181,9 @@ mod tests {
         let progress = Progress::new(2, Time::from_ms(800));
         let halfway = progress.during(Time::from_ms(800), || {
             std::thread::sleep(Duration::from_millis(600));
-            progress.bar.position()
+            progress.bar.done()
         });
         assert!(halfway > 0, "it moves before the work is done");
-        assert_eq!(progress.bar.position(), 800_000, "and counts the whole run after it");
+        assert_eq!(progress.bar.done(), 800_000, "and counts the whole run after it");
     }
 }

@@ -8,6 +8,8 @@ const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 /// Content security policy: the page loads nothing, and only its own styles and scripts apply.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
+/// What a page is allowed besides that runs a module of its own in a worker of its own.
+const MODULE_POLICY: &str = " 'wasm-unsafe-eval' blob:; worker-src blob:; img-src data: blob:";
 
 /// Builder of a page. Arguments called `html` are trusted; all other text is escaped.
 pub struct Page {
@@ -16,13 +18,21 @@ pub struct Page {
     header: String,
     body: String,
     scripts: String,
+    has_module: bool,
 }
 
 impl Page {
     /// Starts a page with a heading, which is also the first part of its title.
     pub fn new(heading: &str) -> Page {
         let header = format!("<h1>{}</h1>\n", escape(heading));
-        Page { title: heading.into(), style: String::new(), header, body: String::new(), scripts: String::new() }
+        Page {
+            title: heading.into(),
+            style: String::new(),
+            header,
+            body: String::new(),
+            scripts: String::new(),
+            has_module: false,
+        }
     }
 
     /// Adds the kind of page to the title.
@@ -96,6 +106,19 @@ impl Page {
         self
     }
 
+    /// Allows the page to run WebAssembly that it holds itself, in workers. It still loads nothing.
+    pub fn with_module(mut self) -> Page {
+        self.has_module = true;
+        self
+    }
+
+    /// Adds data that is no JSON, in an element with this id. Only text that cannot end the element is for it, such as
+    /// Base64.
+    pub fn text(mut self, id: &str, text: &str) -> Page {
+        let _ = writeln!(self.scripts, "<script id=\"{id}\" type=\"text/plain\">{text}</script>");
+        self
+    }
+
     /// Adds a script; it runs after the common one.
     pub fn script(mut self, script: &str) -> Page {
         let _ = writeln!(self.scripts, "<script>{script}</script>");
@@ -104,11 +127,12 @@ impl Page {
 
     /// Returns the page as the text of one file.
     pub fn finish(self) -> String {
-        let Page { title, style, header, body, scripts } = self;
+        let Page { title, style, header, body, scripts, has_module } = self;
+        let module = if has_module { MODULE_POLICY } else { "" };
         format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n<title>{} · TempoNet</title>\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}{module}\">\n<title>{} · TempoNet</title>\n\
              <style>\n{}{}\n{STYLE}{style}</style>\n</head>\n<body>\n<header>\n{header}</header>\n<main>\n{body}</main>\n\
              <footer>TempoNet {}</footer>\n<script>{SCRIPT}</script>\n{scripts}</body>\n</html>\n",
             escape(&title),

@@ -24,15 +24,22 @@ use schedules::SchedulesJson;
 use temponet_page::fragment::{folded, skipped};
 use temponet_page::{HtmlCell, HtmlTable, Page, printable, svg};
 
-const STYLE: &str = include_str!("report.css");
-const SCHEDULES: &str = include_str!("schedules.html");
-/// Scripts of the page, in the order in which they run.
-const SCRIPTS: [&str; 3] = [include_str!("schedules.js"), include_str!("toolbar.js"), include_str!("responses.js")];
+/// Rules of the page beside those of every page.
+pub const STYLE: &str = include_str!("report.css");
+/// The box with the schedules, their tools and their legend.
+pub const SCHEDULES: &str = include_str!("schedules.html");
+/// Scripts that draw the data of a page, in the order in which they run. Their function `start` takes the data.
+pub const SCRIPTS: [&str; 3] = [include_str!("schedules.js"), include_str!("toolbar.js"), include_str!("responses.js")];
+/// What a page with one comparison does with its data.
+const START: &str = "start(JSON.parse(document.getElementById(\"data\").textContent));\n";
 
 /// Greatest number of jobs in the schedules of a page, approximately and per scheduler.
 pub const MOST_JOBS: f64 = 600.0;
 /// Approximate number of jobs that are legible without zooming.
 const FIRST_VIEW_JOBS: f64 = 60.0;
+/// What the curves of response times show.
+pub const RESPONSES_HINT: &str =
+    "Share of all jobs that completed within a time. A curve that stays below 100% never completed the rest.";
 /// Number of steps of a distribution of response times.
 const QUANTILES: usize = 60;
 /// Number of distributions that are drawn when the page opens.
@@ -88,8 +95,68 @@ pub fn html(comparison: &Comparison) -> String {
     html_with(comparison, &[])
 }
 
-/// Returns the page of a comparison with further sections, which stand after the table of schedulers.
-pub fn html_with(comparison: &Comparison, further: &[Section]) -> String {
+/// What a page says and shows of a comparison, piece by piece.
+#[derive(Serialize)]
+pub struct Parts {
+    /// How the figures were obtained.
+    pub facts: String,
+    /// The conclusion, after a warning where there is one.
+    pub verdict: String,
+    /// The few numbers that matter, each with what it is.
+    pub numbers: Vec<(String, String)>,
+    /// Where the two schedules part that are shown first.
+    pub parting: String,
+    /// What the table of schedulers shows.
+    pub ranking_hint: String,
+    /// The table of schedulers, and those that were left out, as HTML.
+    pub ranking: String,
+    /// The table of tasks by schedulers, as HTML.
+    pub tasks: String,
+    /// The table of chains, as HTML; empty without chains.
+    pub chains: String,
+    /// The table of response times, as HTML.
+    pub responses: String,
+    /// Schedules and response times for the scripts of a page, as JSON.
+    #[serde(skip)]
+    pub data: String,
+}
+
+impl Parts {
+    /// Returns the parts of a comparison.
+    pub fn of(comparison: &Comparison) -> Parts {
+        let (plan, set) = (&comparison.plan, &comparison.plan.set);
+        let facts = format!(
+            "{} tasks · {} · load {:.2}{} · horizon {} · {} · on a miss: {}",
+            set.task_count(),
+            labels::machine(set),
+            set.mean_utilization() / set.capacity(),
+            if set.machine().is_full_speed() { " per core" } else { " of the total speed" },
+            plan.horizon,
+            if plan.runs == 1 { "1 run".into() } else { format!("{} runs from seed {}", plan.runs, plan.seed) },
+            set.on_miss().name()
+        );
+        let advice = comparison.advice();
+        let verdict: String =
+            advice.warning.iter().map(|warning| format!("{warning} ")).chain([advice.verdict()]).collect();
+        let (data, parting) = data(comparison);
+        Parts {
+            facts,
+            verdict,
+            numbers: lead::numbers(comparison),
+            parting,
+            ranking_hint: ranked_table::hint(comparison),
+            ranking: ranked_table::html(comparison) + &not_for_this_set(comparison),
+            tasks: tasks::html(comparison),
+            chains: if set.chains().is_empty() { String::new() } else { chains::html(comparison) },
+            responses: response_table(comparison),
+            data,
+        }
+    }
+}
+
+/// Returns the schedules and response times for the scripts of a page as JSON, and where the two schedules part that are
+/// shown first.
+pub fn data(comparison: &Comparison) -> (String, String) {
     let plan = &comparison.plan;
     let set = &plan.set;
     let schedules = schedules::schedules(comparison);
@@ -115,57 +182,40 @@ pub fn html_with(comparison: &Comparison, further: &[Section]) -> String {
         schedules,
         responses: comparison.rows.iter().enumerate().map(|(rank, row)| curve(rank, row, comparison)).collect(),
     };
-    let json = serde_json::to_string(&data).unwrap_or_default();
-    let facts = format!(
-        "{} tasks · {} · load {:.2}{} · horizon {} · {} · on a miss: {}",
-        set.task_count(),
-        labels::machine(set),
-        set.mean_utilization() / set.capacity(),
-        if set.machine().is_full_speed() { " per core" } else { " of the total speed" },
-        plan.horizon,
-        if plan.runs == 1 { "1 run".into() } else { format!("{} runs from seed {}", plan.runs, plan.seed) },
-        set.on_miss().name()
-    );
+    (serde_json::to_string(&data).unwrap_or_default(), parting.map_or(String::new(), |parting| parting.words))
+}
+
+/// Returns the page of a comparison with further sections, which stand after the table of schedulers.
+pub fn html_with(comparison: &Comparison, further: &[Section]) -> String {
+    let set = &comparison.plan.set;
+    let parts = Parts::of(comparison);
     let [schedules_script, toolbar_script, responses_script] = SCRIPTS;
     let premise = match (set.has_precedence(), set.has_sections()) {
         (true, false) => "Tasks share no resources.".into(),
         (false, false) => "Tasks are independent: no shared resources, no precedence.".into(),
         (_, true) => format!("Tasks share resources; the protocol is {}.", set.protocol().name()),
     };
-    let advice = comparison.advice();
-    let verdict: String =
-        advice.warning.iter().map(|warning| format!("{warning} ")).chain([advice.verdict()]).collect();
-    let hint = parting.map_or(String::new(), |parting| parting.words);
     let mut page = Page::new(&set.name)
         .style(STYLE)
         .lead(&set.description)
-        .facts(&facts)
-        .verdict(&verdict)
-        .numbers(&lead::numbers(comparison))
-        .section("Two schedules", &hint, SCHEDULES)
-        .section(
-            "Schedulers",
-            &ranked_table::hint(comparison),
-            &(ranked_table::html(comparison) + &not_for_this_set(comparison)),
-        );
+        .facts(&parts.facts)
+        .verdict(&parts.verdict)
+        .numbers(&parts.numbers)
+        .section("Two schedules", &parts.parting, SCHEDULES)
+        .section("Schedulers", &parts.ranking_hint, &parts.ranking);
     for Section { heading, hint, html } in further {
         page = page.section(heading, hint, html);
     }
-    page = page.section("Tasks", tasks::HINT, &tasks::html(comparison));
-    let page =
-        if set.chains().is_empty() { page } else { page.section("Chains", chains::HINT, &chains::html(comparison)) };
-    page.section(
-        "Response times",
-        "Share of all jobs that completed within a time. A curve that stays below 100% never completed the rest.",
-        &format!("<div id=\"responses\"></div>\n{}", response_table(comparison)),
-    )
-    .section("What to change", "", &what_to_change(set))
-    .html(&format!("<p class=\"facts\">{premise}</p>\n"))
-    .data(&json)
-    .script(&(svg::script() + schedules_script))
-    .script(toolbar_script)
-    .script(responses_script)
-    .finish()
+    page = page.section("Tasks", tasks::HINT, &parts.tasks);
+    let page = if parts.chains.is_empty() { page } else { page.section("Chains", chains::HINT, &parts.chains) };
+    page.section("Response times", RESPONSES_HINT, &format!("<div id=\"responses\"></div>\n{}", parts.responses))
+        .section("What to change", "", &what_to_change(set))
+        .html(&format!("<p class=\"facts\">{premise}</p>\n"))
+        .data(&parts.data)
+        .script(&(svg::script() + schedules_script))
+        .script(toolbar_script)
+        .script(&(responses_script.to_string() + START))
+        .finish()
 }
 
 /// Greatest number of tasks for which the page says what to change; of larger sets the analysis takes its time.

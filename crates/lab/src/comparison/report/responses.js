@@ -1,7 +1,8 @@
 "use strict";
 /** Draws the distributions of response times on a logarithmic time axis. Check boxes beside the chart switch curves on and off. */
-{
+function drawResponses() {
   const box = document.getElementById("responses");
+  box.replaceChildren();
   const W = 760, H = 330, L = 52, B = 34, R = 10;
   const curves = page.responses;
   /** Series by index of the curve. A curve takes the first free series when it is switched on, so a few curves never share a color. */

@@ -1,5 +1,6 @@
 "use strict";
-const page = JSON.parse(document.getElementById("data").textContent);
+/** The comparison that is shown, and its jobs. */
+let page, unit, jobs;
 const tip = document.getElementById("tip");
 const said = document.getElementById("said");
 
@@ -13,14 +14,21 @@ function time(ns) {
 
 /** Splits a flat list into tuples of `size` numbers. */
 const tuples = (list, size) => Array.from({ length: list.length / size }, (_, at) => list.slice(at * size, (at + 1) * size));
-const unit = page.unit_ns;
-const jobs = tuples(page.jobs, 4).map(([task, number, release, deadline]) => ({ task, number, release: release * unit, deadline: deadline * unit }));
 /** Index of a job by task and number, where tasks come after each other. */
-const places = new Map(page.after.length ? jobs.map(({ task, number }, index) => [task + "#" + number, index]) : []);
+let places;
+/** Schedules that were decoded, by index. */
+const known = new Map();
+/** Takes the data of a comparison; nothing is drawn yet. */
+function take(data) {
+  page = data;
+  unit = page.unit_ns;
+  jobs = tuples(page.jobs, 4).map(([task, number, release, deadline]) => ({ task, number, release: release * unit, deadline: deadline * unit }));
+  places = new Map(page.after.length ? jobs.map(({ task, number }, index) => [task + "#" + number, index]) : []);
+  known.clear();
+}
 const jobName = (job) => `${page.tasks[job.task]} #${job.number}`;
 
 /** Returns a schedule with its times in nanoseconds: its slices by start, and the reason of each missed job. Decoded when it is first shown. */
-const known = new Map();
 function schedule(index) {
   if (known.has(index)) return known.get(index);
   const { name, same } = page.schedules[index];
@@ -76,8 +84,8 @@ const colour = (index) => theme.series[index % theme.series.length];
 /** Whether bars are colored by core: if tasks have rows of their own and there are several cores. Otherwise they are colored by task. */
 const coloursAreCores = () => page.by_task && page.cores > 1;
 
-/** The part of the time axis that all charts show, in nanoseconds. It starts with as much as is legible. */
-const shown = { from: page.first_view_ns[0], to: page.first_view_ns[1] };
+/** The part of the time axis that all charts show, in nanoseconds. */
+const shown = { from: 0, to: 0 };
 const charts = [];
 const TOP = 14, AXIS = 22;
 /** Width of the labels of rows; narrow windows have less. */
@@ -108,9 +116,7 @@ class Chart {
     head.className = "head";
     this.select = make("select", head);
     this.select.setAttribute("aria-label", `schedule ${place + 1}`);
-    make("option", this.select, "none").value = "";
-    page.schedules.forEach(({ name }, at) => (make("option", this.select, name).value = at));
-    this.select.value = index ?? "";
+    this.offer(index);
     this.select.addEventListener("change", () => this.choose());
     this.count = make("span", head);
     this.canvas = make("canvas", box);
@@ -130,6 +136,14 @@ class Chart {
       event.preventDefault();
     });
     this.choose();
+  }
+
+  /** Fills the list of schedules and chooses one. */
+  offer(index) {
+    this.select.replaceChildren();
+    make("option", this.select, "none").value = "";
+    page.schedules.forEach(({ name }, at) => (make("option", this.select, name).value = at));
+    this.select.value = index ?? "";
   }
 
   choose() {
@@ -179,7 +193,7 @@ class Chart {
     if (page.by_task) jobs.forEach((job, index) => this.window(job, index));
     if (page.by_task && page.after.length) this.arrows();
     this.schedule.missed.forEach((job) => this.cross(job));
-    this.parting();
+    this.marks();
     c.restore();
     c.fillStyle = theme.ink;
     c.textAlign = "right";
@@ -313,18 +327,26 @@ class Chart {
     arrow(this.x(deadline), top, bottom, this.schedule.why.has(index) ? theme.bad : theme.mark);
   }
 
-  /** Marks the date from which on the first two schedules run different jobs. */
-  parting() {
-    if (page.parts_ns === null || page.parts_ns < shown.from || page.parts_ns > shown.to) return;
-    const c = this.context, x = this.x(page.parts_ns);
+  /** Marks the date from which on the first two schedules run different jobs, and the moment that is explained. */
+  marks() {
+    this.mark(page.parts_ns, "first difference", []);
+    this.mark(page.moment_ns ?? null, "this moment", [4, 3]);
+  }
+
+  /** Draws a line with words at a date, if there is one and it is visible. */
+  mark(ns, words, dashes) {
+    if (ns === null || ns < shown.from || ns > shown.to) return;
+    const c = this.context, x = this.x(ns), isRight = x > this.width - 110;
     c.strokeStyle = c.fillStyle = theme.focus;
     c.lineWidth = 2;
+    c.setLineDash(dashes);
     c.beginPath();
     c.moveTo(x, 2);
     c.lineTo(x, this.height - AXIS);
     c.stroke();
-    c.textAlign = x > this.width - 110 ? "right" : "left";
-    c.fillText("first difference", x + (x > this.width - 110 ? -5 : 5), 11);
+    c.setLineDash([]);
+    c.textAlign = isRight ? "right" : "left";
+    c.fillText(words, x + (isRight ? -5 : 5), 11);
   }
 
   /** Draws a cross at a missed deadline. */

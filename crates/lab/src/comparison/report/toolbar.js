@@ -37,11 +37,21 @@ function redraw() {
   show(shown.from, shown.to);
 }
 
-readTheme();
+/** Number of schedules that can be seen at once. */
 const PLACES = 3;
-for (let place = 0; place < PLACES; place++) charts.push(new Chart(page.chosen[place], document.getElementById("charts"), place));
 const byTask = document.getElementById("by-task");
-byTask.checked = page.by_task;
+
+/** Draws the data of a comparison in the empty page, from the part of the time axis that is legible. */
+function start(data) {
+  take(data);
+  [shown.from, shown.to] = page.first_view_ns;
+  readTheme();
+  for (let place = 0; place < PLACES; place++) charts.push(new Chart(page.chosen[place], document.getElementById("charts"), place));
+  byTask.checked = page.by_task;
+  redraw();
+  drawResponses();
+}
+
 byTask.addEventListener("change", () => {
   page.by_task = byTask.checked;
   redraw();
@@ -49,6 +59,5 @@ byTask.addEventListener("change", () => {
 document.querySelectorAll(".tools button").forEach((button) =>
   button.addEventListener("click", () => charts.find((chart) => chart.schedule)?.key(button.dataset.key))
 );
-addEventListener("resize", redraw);
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-redraw();
+addEventListener("resize", () => page && redraw());
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => page && redraw());
