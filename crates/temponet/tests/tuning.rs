@@ -308,7 +308,7 @@ fn on_a_server_the_rules_of_servers_are_followed_soon() {
     let (first, mut tuned) = (named("mh-edf"), Portfolio::classical(Tuning::Online, Settings::BARE));
     let followed = met(&mut tuned);
     assert!(best > first + 0.08, "a rule of servers is much better here: {best} against {first}");
-    assert!(followed > best - 0.03, "{followed} against {best}, at the end {:?}", tuned.followed());
+    assert!(followed > best - 0.04, "{followed} against {best}, at the end {:?}", tuned.followed());
 }
 
 #[test]

@@ -6,7 +6,7 @@
 
 use temponet_sched::build;
 use temponet_sched::catalog::{Mark, is_marked};
-use temponet_task::{Arrival, Attribute, Goal, Measure, Scheduler, System, Task};
+use temponet_task::{Arrival, Attribute, Measure, Scheduler, System, Task};
 
 use crate::stages::Learned;
 
@@ -52,15 +52,21 @@ const SPECS: [(&str, Applies); 26] = [
 ];
 
 /// Specs that take part on a server ([`System::is_server`]) beside the others. What is begun there holds its core, and
-/// rules that begin nothing that may be late differ from those that can still give it up. Those that shed learn the lengths of requests from the ones that
-/// have left.
-const SERVER_SPECS: [&str; 6] = ["mh-edf:q=0.5", "edf-shed", "sjf-shed", "hrrn", "lifo", "reject-when-busy"];
+/// rules that begin nothing that may be late differ from those that can still give it up. Those that shed learn the
+/// lengths of requests from the ones that have left.
+const SERVER_SPECS: [&str; 7] = [INDEX, "mh-edf:q=0.5", "edf-shed", "sjf-shed", "hrrn", "lifo", "reject-when-busy"];
+/// Spec of the learned index for requests, which is followed on a server before anything is known.
+const INDEX: &str = "request-index";
 
 /// Returns the name of the candidate to follow where nothing is known of the jobs. Critical jobs that lead the goal are
-/// not left to hope, and value is left to a candidate that knows of it; otherwise the first candidate is as good as
-/// any.
-pub(super) fn before_evidence(goal: &Goal, candidates: &[Candidate]) -> &'static str {
-    let first = candidates.first();
+/// not left to hope, requests of a server are left to the index that was learned for them, and value to a candidate that
+/// knows of it; otherwise the first candidate is as good as any.
+pub(super) fn before_evidence(system: &System, candidates: &[Candidate]) -> &'static str {
+    let (goal, first) = (system.goal(), candidates.first());
+    let is_of_requests = is_listed(system) && matches!(goal.first(), Measure::Met | Measure::Value);
+    if is_of_requests && let Some(index) = candidates.iter().find(|candidate| candidate.name() == INDEX) {
+        return index.name();
+    }
     let is_simple = !matches!(first, Some(Candidate::Network(_)));
     let wanted = match goal.first() {
         Measure::Critical(_) => Some(Mark::CriticalFirst),

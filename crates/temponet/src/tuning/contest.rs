@@ -41,7 +41,7 @@ pub(super) struct Course<'a> {
 
 impl Course<'_> {
     /// End of a block.
-    fn end(&self, block: usize) -> Time {
+    pub fn end(&self, block: usize) -> Time {
         self.begins + self.block * (block as u64 + 1)
     }
 }
@@ -86,11 +86,21 @@ impl<'a> Contestant<'a> {
     /// could: an illegal assignment, an endless backlog or the end of the effort ends its contest.
     pub fn run_block(&mut self, course: &Course<'_>, left: &mut u64) -> bool {
         let end = course.end(self.blocks.closed);
+        let (mut blocks, mut chains) = (std::mem::take(&mut self.blocks), self.chains.take());
+        let could = self.run_until(end, course, left, &mut (&mut blocks, chains.as_mut()));
+        (self.blocks, self.chains) = (blocks, chains);
+        if could {
+            self.close_block(end);
+        }
+        could
+    }
+
+    /// Runs to a point in time, and tells an observer of it; see [`Contestant::run_block`].
+    pub fn run_until(&mut self, end: Time, course: &Course<'_>, left: &mut u64, observer: &mut dyn Observer) -> bool {
         let most = self.scheduler.most_ready().min(MOST_READY);
-        let mut observer = (&mut self.blocks, self.chains.as_mut());
         while self.engine.now() < end {
             temponet_cancel::checkpoint();
-            if !self.engine.advance(&mut observer) {
+            if !self.engine.advance(observer) {
                 break;
             }
             let view = self.engine.view().with_system(course.system);
@@ -105,10 +115,15 @@ impl<'a> Contestant<'a> {
             }
             self.assignment.reset(view.cores());
             self.scheduler.decide(&view, &mut self.assignment);
-            if self.engine.apply(&self.assignment, &mut observer).is_err() {
+            if self.engine.apply(&self.assignment, observer).is_err() {
                 return false;
             }
         }
+        true
+    }
+
+    /// Counts what is left of a block that ends.
+    fn close_block(&mut self, end: Time) {
         let view = self.engine.view();
         view.ready().filter(|(_, job)| job.deadline <= end).for_each(|(_, job)| self.blocks.count(job, false));
         if let Some(block) = self.blocks.blocks.get_mut(self.blocks.closed)
@@ -117,7 +132,6 @@ impl<'a> Contestant<'a> {
             block.chains = chains.take(self.engine.now());
         }
         self.blocks.closed += 1;
-        true
     }
 
     /// Returns the number of counted jobs so far.
@@ -192,6 +206,7 @@ fn pseudo_values(blocks: &[Metrics], goal: &Goal) -> Vec<Vec<f64>> {
 }
 
 /// Counts jobs by the block of their deadline.
+#[derive(Default)]
 struct Blocks {
     begins: Time,
     length: Time,

@@ -116,6 +116,14 @@ impl History {
         }
     }
 
+    /// Takes note of how long the jobs that are active have executed: one that runs takes longer than that.
+    pub fn observe_progress(&mut self, view: &SystemView<'_>) {
+        for id in view.active {
+            let executed = view.job(*id).executed;
+            self.update(id.index(), |seen| seen.executed = executed);
+        }
+    }
+
     /// Whether some task's latest job is unlike its description, or some task has fallen silent.
     pub fn is_unlike(&self) -> bool {
         self.unlike > 0

@@ -27,6 +27,7 @@ mod history;
 mod online;
 mod portfolio;
 mod race;
+mod requests;
 mod successor;
 
 pub use cache::Choices;

@@ -5,9 +5,8 @@
 //! long as a review takes no more effort than the choice at the start, because a few hundred jobs tell little. Reviews
 //! are repeated, each on about twice as many jobs as the one before. A move needs so much evidence that at most one
 //! review in twenty moves away from a candidate that no other one is better than, however many rivals there are. On a
-//! *server*, whose requests are never preempted, nothing speaks for the candidate that is followed at first: the rules
-//! differ by tens of points, and which is best depends on what is known of lengths. Reviews begin sooner there, and one
-//! that is ahead by more than the standard error takes over.
+//! *server*, whose requests are never preempted, the rules differ by tens of points. Reviews begin sooner there, and
+//! compare requests one by one ([`requests`]).
 //!
 //! Tasks that *change*, as in modes, show in their jobs what they have become ([`present_tasks`]). The changed tasks
 //! are simulated like those of a description, which tells as much as the choice at the start does.
@@ -21,7 +20,8 @@ use temponet_task::{Arrival, System, Task, TaskId, TaskSet, Time};
 use super::candidates::Candidate;
 use super::contest::{Contestant, Course};
 use super::history::History;
-use super::race::{EVIDENCE, best};
+use super::race::best;
+use super::requests;
 
 /// The measure of the goal that a move needs evidence in. A less important one never decides, even where candidates are
 /// equal in the first one: that none of a few hundred critical jobs was lost does not say that none will be, and no
@@ -94,6 +94,9 @@ pub(super) fn review<'a>(history: &History, input: &Review<'a>) -> usize {
     let goal = input.known.goal();
     let Some(course) = course(history, input.known, input.is_shielded) else { return input.followed };
     let networks = Course { system: input.told_network, set: course.set.clone(), ..course };
+    if input.known.is_server() && requests::counts(goal.first()) {
+        return requests::review(&course, &networks, input);
+    }
     let mut left = input.effort;
     let mut run = |candidate: &'a Candidate, followed: Option<&Contestant<'_>>| -> Option<Contestant<'a>> {
         let course = if matches!(candidate, Candidate::Network(_)) { &networks } else { &course };
@@ -122,7 +125,7 @@ pub(super) fn review<'a>(history: &History, input: &Review<'a>) -> usize {
         rivals.filter_map(|(place, rival)| Some((place, run(rival, Some(&contestant))?.scores(goal, usize::MAX))));
     let mut scores: Vec<(usize, Vec<Vec<f64>>)> = scores.collect();
     let rivals = input.candidates.len().saturating_sub(1).max(1);
-    let margin = if input.known.is_server() { EVIDENCE } else { margin(followed.len(), CHANCE / rivals as f64) };
+    let margin = margin(followed.len(), CHANCE / rivals as f64);
     scores.retain(|(_, own)| {
         let (difference, error) = ranking::difference(own, &followed, FIRST_MEASURE);
         error.is_some_and(|error| difference > margin * error && difference > 0.0)
@@ -133,7 +136,7 @@ pub(super) fn review<'a>(history: &History, input: &Review<'a>) -> usize {
 
 /// The remembered jobs as a course; `None` if they are too few to be divided into blocks. A block is at least as long
 /// as the longest relative deadline, so that what a candidate does in one block hardly reaches beyond the next, and
-/// blocks count as independent. On a server there are always enough blocks: what is measured so far is followed.
+/// blocks count as independent. Where requests are compared one by one there is a single block.
 ///
 /// Where tasks follow each other, the followed candidate has decided on their releases, so they are no course for
 /// others.
@@ -145,8 +148,8 @@ fn course<'a>(history: &History, system: &'a System, is_shielded: bool) -> Optio
     let jobs = || lists.iter().flatten();
     let (first, last) = (jobs().map(|job| job.release).min()?, jobs().map(|job| job.release).max()?);
     let longest = jobs().map(|job| job.deadline.saturating_sub(job.release)).max()?;
-    let least = if system.is_server() { BLOCKS.1 } else { 0 };
-    let blocks = ((last - first).0 / longest.0.max(1)).clamp(least, BLOCKS.0);
+    let by_request = system.is_server() && requests::counts(system.goal().first());
+    let blocks = if by_request { 1 } else { ((last - first).0 / longest.0.max(1)).min(BLOCKS.0) };
     let block = Time((last - first).0 / blocks.max(1));
     let listed = |(task, jobs): (&Task, &Vec<_>)| {
         let arrival = Arrival::Listed(jobs.as_slice().into());
@@ -155,7 +158,7 @@ fn course<'a>(history: &History, system: &'a System, is_shielded: bool) -> Optio
     let tasks = system.tasks().iter().zip(&lists).map(listed).collect();
     let set = Arc::new(TaskSet::of_system("remembered", system.described_by(tasks)));
     let most_blocks = blocks as usize;
-    (blocks >= BLOCKS.1 && block > Time::ZERO).then_some(Course {
+    ((by_request || blocks >= BLOCKS.1) && block > Time::ZERO).then_some(Course {
         system,
         set,
         seed: 0,

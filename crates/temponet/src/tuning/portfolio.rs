@@ -125,7 +125,7 @@ impl Portfolio {
             return Choice::untested(favourite, Why::Off, system.goal());
         }
         if is_listed(system) {
-            return Choice::untested(before_evidence(system.goal(), &self.candidates), Why::Unknown, system.goal());
+            return Choice::untested(before_evidence(system, &self.candidates), Why::Unknown, system.goal());
         }
         if let Some(tuned) = self.tuned.as_ref().filter(|tuned| tuned.is_for(system)) {
             return tuned.choice.clone();
@@ -258,6 +258,10 @@ impl Portfolio {
     fn choose_by_history(&mut self, view: &SystemView<'_>, leaves_choice: bool) -> Option<usize> {
         let known = self.known.as_ref().filter(|_| self.schedule.is_due(&self.history, leaves_choice))?;
         self.schedule.reviewed(&self.history);
+        if known.is_server() {
+            // Nothing is preempted there, so what has run for long is long.
+            self.history.observe_progress(view);
+        }
         self.reviews_made += 1;
         let (candidates, followed) = (&self.candidates, self.followed);
         let (is_shielded, effort) =

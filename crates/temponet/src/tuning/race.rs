@@ -68,7 +68,7 @@ pub fn choose(system: &System, candidates: &[Candidate], settings: Settings) -> 
 /// come, and chooses anew when it sees them.
 pub fn choose_with_modes(system: &System, modes: &[Mode], candidates: &[Candidate], settings: Settings) -> Choice {
     if is_listed(system) {
-        return Choice::untested(before_evidence(system.goal(), candidates), Why::Unknown, system.goal());
+        return Choice::untested(before_evidence(system, candidates), Why::Unknown, system.goal());
     }
     let as_described = Jobs::of(system.tasks());
     if !(settings.is_shielded && guarantees(system, as_described, |_| true)) {
@@ -144,7 +144,7 @@ pub(super) fn choose_for(system: &System, jobs: Jobs<'_>, candidates: &[Candidat
     };
     let heat = match heat {
         Ok(heat) => heat,
-        Err(Why::TooLong) => return Choice::untested(before_evidence(goal, candidates), Why::TooLong, goal),
+        Err(Why::TooLong) => return Choice::untested(before_evidence(system, candidates), Why::TooLong, goal),
         Err(why) => return untested(why),
     };
     let other_jobs = |more: u64, effort: u64| Settings { effort, seed: settings.seed.wrapping_add(more), ..settings };
