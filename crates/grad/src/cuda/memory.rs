@@ -181,6 +181,8 @@ impl Memory {
             assert_eq!(size_of_val(values.as_slice()), self.bytes);
             let stream = &self.pool.stream;
             self.pool.ask(|| {
+                // A copy to memory that is not pinned spins until the work before it is done.
+                stream.synchronize()?;
                 // SAFETY: both sides have the same number of bytes, and the values outlive the copy, which is waited
                 // for.
                 unsafe { result::memcpy_dtoh_async(&mut values, self.pointer, stream.cu_stream()) }?;

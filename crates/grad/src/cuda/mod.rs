@@ -65,6 +65,8 @@ impl Cuda {
         let context = CudaContext::new(0)?;
         // SAFETY: there is one stream, and memory is never used on another, which `Memory::pointer` checks.
         unsafe { context.disable_event_tracking() };
+        // A thread that waits for the GPU leaves its core to the environments.
+        context.set_blocking_synchronize()?;
         let kernels = Kernels::compile(&context)?;
         Cuda::on(context, kernels, 0, Failure::default())
     }
