@@ -8,6 +8,7 @@ use super::Outcome;
 use super::blocking::{Blocking, blocked_test};
 use super::packing::{ClusterLoad, Fit, pack_by};
 use super::placement::search;
+use super::priority_search::audsley;
 use super::response_time::{PriorityRule, response_times};
 use super::step_budget::StepBudget;
 use super::uniprocessor_edf::{Demand, quick_test};
@@ -86,6 +87,26 @@ pub fn partitioned_fixed(worst_case: &WorstCase, fit: Fit, rule: PriorityRule) -
         }
     })
     .0
+}
+
+/// Returns a core for every task, by its place, such that some fixed priorities meet every deadline on each core
+/// ([`audsley`]); none if none is found. Worst fit comes first, because it leaves every core some slack.
+pub fn priority_partition(worst_case: &WorstCase) -> Option<Vec<usize>> {
+    if worst_case.tasks.len() > MOST_TASKS {
+        return None;
+    }
+    let has_order = |core: usize, members: &[usize], budget: &mut StepBudget| {
+        let part = worst_case.cluster(members.iter().copied(), core..core + 1);
+        let all: Vec<usize> = (0..members.len()).collect();
+        Some(audsley(&part, &all, budget).is_some())
+    };
+    let mut budget = StepBudget::large();
+    let packed = [Fit::Worst, Fit::First, Fit::Best].into_iter().find_map(|fit| {
+        let (outcome, core_of) = packed(worst_case, fit, false, |core, members| has_order(core, members, &mut budget));
+        (outcome == Outcome::Schedulable).then_some(core_of)
+    });
+    let mut budget = StepBudget::standard();
+    packed.or_else(|| search(worst_case, |core, members| has_order(core, members, &mut budget)))
 }
 
 /// Largest number of tasks that are packed by response times. Packing more would take too many analyses.

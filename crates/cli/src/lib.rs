@@ -8,6 +8,7 @@
 //! A program adds a command of its own with [`Program::with`]; [`output`], [`paths`], [`setup`] and [`table`] are there
 //! for it to use.
 
+mod advise;
 mod analyze;
 mod arena;
 mod bulk;
@@ -55,6 +56,7 @@ enum Command {
     Simulate(simulate::Args),
     Exec(exec::Args),
     Analyze(analyze::Args),
+    Advise(advise::Args),
     Explain(explain::Args),
     Train(train::Args),
     Tune(tune::Args),
@@ -189,6 +191,7 @@ impl Program {
             Command::Simulate(args) => simulate::run(args),
             Command::Exec(args) => exec::run(args),
             Command::Analyze(args) => analyze::run(args),
+            Command::Advise(args) => advise::run(args),
             Command::Explain(args) => explain::run(args),
             Command::Train(args) => train::run(args),
             Command::Tune(args) => tune::run(args),

@@ -43,6 +43,12 @@ pub enum Kind {
     Checkpoint,
     /// Task set in one of our formats.
     TaskSet,
+    /// Shell script with settings of Linux.
+    Script,
+    /// Thread configuration of the callback-isolated executor.
+    Threads,
+    /// Workload of rt-app.
+    Workload,
     /// Data that `bench … --write` writes for other programs.
     BenchData,
 }
@@ -67,6 +73,9 @@ impl Kind {
             Kind::Model => "a model",
             Kind::Checkpoint => "the checkpoint of a training",
             Kind::TaskSet => "a task set",
+            Kind::Script => "a shell script",
+            Kind::Threads => "a thread configuration",
+            Kind::Workload => "a workload of rt-app",
             Kind::BenchData => "data of a benchmark",
         }
     }
@@ -78,7 +87,9 @@ impl Kind {
             Kind::Picture => &["svg"],
             Kind::PictureOrPage => &["svg", "html", "htm"],
             Kind::Jobs | Kind::Log | Kind::Sweep | Kind::Bulk => &["csv"],
-            Kind::Trace => &["json"],
+            Kind::Trace | Kind::Workload => &["json"],
+            Kind::Script => &["sh"],
+            Kind::Threads => &["yaml", "yml"],
             Kind::Parquet => &["parquet"],
             Kind::Model => &["safetensors"],
             Kind::TaskSet => &["toml", "csv", "json"],
@@ -107,7 +118,9 @@ impl Kind {
             Kind::Model => holds("\"format\":\"temponet-model-"),
             Kind::Checkpoint => holds("\"format\":\"temponet-checkpoint-"),
             // Nothing distinguishes our task sets from those that people write.
-            Kind::TaskSet => false,
+            Kind::TaskSet | Kind::Workload => false,
+            Kind::Script => starts("#!/bin/sh\n# Settings by temponet advise"),
+            Kind::Threads => starts("# Settings by temponet advise"),
             Kind::BenchData => {
                 holds("\"time_unit\"") || holds("name,release,execution,deadline") || starts("[{\"count\":")
             }

@@ -1,6 +1,7 @@
 //! All integration tests of the crate in one program: it is linked once, and the slow ones run beside each other.
 
 mod advice;
+mod advise;
 mod analyze;
 mod arena;
 mod bounds;

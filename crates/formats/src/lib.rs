@@ -40,7 +40,7 @@ use temponet_wording::visible;
 
 pub use input::{is_pipe, read_bytes};
 pub use key_tables::key_tables;
-pub use rt_app::{Exported, to_rt_app};
+pub use rt_app::{Exported, ThreadPolicy, to_rt_app, to_rt_app_with};
 pub use schema::schema;
 pub use settings::{SettingsError, line_of, read_settings};
 pub use template::template;

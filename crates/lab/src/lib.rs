@@ -7,6 +7,7 @@
 //! - [`analysis`]: what can be proved about one task set;
 //! - [`what_if`]: what to change in a set so that every deadline is met, and what room it has;
 //! - [`overload`]: the greatest overload that each scheduler survives;
+//! - [`linux`]: what the policies of Linux can do for a task set, and with which settings;
 //! - [`explain`]: why the learned scheduler decided as it did;
 //! - [`latency`]: how long the decisions of a run take on this machine.
 //!
@@ -29,6 +30,7 @@ pub mod gantt;
 pub mod guarantee;
 pub mod horizon;
 pub mod latency;
+pub mod linux;
 pub mod models;
 pub mod overload;
 pub mod progress;

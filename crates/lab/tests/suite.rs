@@ -4,8 +4,14 @@ mod coverage;
 mod diagnostics;
 mod everything;
 mod held_cores;
+mod linux_settings;
 mod parts;
 mod precedence;
 mod shared_resources;
 mod unlike_cores;
 mod wrappers;
+
+// Other tests use the rest of it.
+#[allow(dead_code)]
+#[path = "../../analysis/tests/task_sets/mod.rs"]
+mod task_sets;

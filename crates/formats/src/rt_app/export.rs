@@ -1,6 +1,6 @@
-//! Task set to rt-app workload: one SCHED_DEADLINE thread per task, with its own timer.
+//! Task set to rt-app workload: one thread per task, with its own timer; SCHED_DEADLINE unless settings say otherwise.
 
-use temponet_task::{Arrival, Costs, OnMiss, Speed, Task, TaskSet, Time};
+use temponet_task::{Arrival, Costs, OnMiss, Speed, Task, TaskId, TaskSet, Time};
 
 use super::MOST_MICROS;
 use crate::NotRepresentable;
@@ -16,14 +16,35 @@ pub struct Exported {
     pub notes: Vec<String>,
 }
 
-/// Returns the set as an rt-app workload. Tasks that rt-app cannot represent are left out and named in the notes. If no
-/// task is left, that is an error.
+/// How Linux is to schedule the thread of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ThreadPolicy {
+    /// SCHED_OTHER with this nice value.
+    Other(i8),
+    /// SCHED_FIFO with this priority.
+    Fifo(u8),
+    /// SCHED_DEADLINE with this budget, deadline and period.
+    Deadline([Time; 3]),
+}
+
+/// Returns the set as an rt-app workload, whose threads have a reservation of their wcet, deadline and period each; see
+/// [`to_rt_app_with`].
 pub fn to_rt_app(set: &TaskSet) -> Result<Exported, NotRepresentable> {
+    to_rt_app_with(set, |_| None)
+}
+
+/// Returns the set as an rt-app workload with these policies; none is a reservation of wcet, deadline and period. Tasks that rt-app cannot represent are left out and named in the notes. If no
+/// task is left, that is an error.
+pub fn to_rt_app_with(
+    set: &TaskSet,
+    policy: impl Fn(TaskId) -> Option<ThreadPolicy>,
+) -> Result<Exported, NotRepresentable> {
     let mut notes = Vec::new();
     let mut threads = Vec::new();
-    for task in set.whole_tasks().map(|task| &set.tasks()[task]) {
+    for id in set.whole_tasks() {
+        let task = &set.tasks()[id];
         let mut say = |message: String| notes.push(format!("task {:?}: {message}", task.name));
-        match thread(task, set, &mut say) {
+        match thread(task, set, policy(id), &mut say) {
             Ok(thread) => threads.push(format!("    {}: {thread}", serde_json::Value::from(task.name.as_str()))),
             Err(why) => say(format!("is left out: {why}")),
         }
@@ -40,7 +61,12 @@ pub fn to_rt_app(set: &TaskSet) -> Result<Exported, NotRepresentable> {
 }
 
 /// Returns the JSON object of a task's thread, or the reason why rt-app cannot represent the task.
-fn thread(task: &Task, set: &TaskSet, say: &mut impl FnMut(String)) -> Result<String, String> {
+fn thread(
+    task: &Task,
+    set: &TaskSet,
+    policy: Option<ThreadPolicy>,
+    say: &mut impl FnMut(String),
+) -> Result<String, String> {
     if task.after.iter().any(|before| set.tasks()[*before].is_part) {
         return Err("rt-app has no tasks with parts on several cores".into());
     }
@@ -70,26 +96,45 @@ fn thread(task: &Task, set: &TaskSet, say: &mut impl FnMut(String)) -> Result<St
     let period = micros("period", period, false)?;
     let deadline = micros("deadline", task.deadline, false)?;
     let offset = micros("offset", task.offset, true)?;
-    if wcet > deadline || deadline > period {
+    let is_reserved = matches!(policy, None | Some(ThreadPolicy::Deadline(_)));
+    let policy = match policy {
+        None => reserved(wcet, deadline, period),
+        Some(ThreadPolicy::Deadline([budget, deadline, period])) => reserved(
+            micros("budget", budget, true)?,
+            micros("deadline", deadline, false)?,
+            micros("period", period, false)?,
+        ),
+        Some(ThreadPolicy::Fifo(priority)) => format!("\"policy\": \"SCHED_FIFO\", \"priority\": {priority}"),
+        Some(ThreadPolicy::Other(nice)) => format!("\"policy\": \"SCHED_OTHER\", \"priority\": {nice}"),
+    };
+    if is_reserved && (wcet > deadline || deadline > period) {
         say("Linux admits SCHED_DEADLINE threads only with wcet <= deadline <= period".into());
     }
-    for what in unsaid(task, set) {
+    for what in unsaid(task, set).into_iter().filter(|what| is_reserved || *what != "priority is") {
         say(format!("{what} not represented"));
     }
     let cpus = match task.cores.is_all() {
         true => String::new(),
         false => {
-            say("Linux admits SCHED_DEADLINE threads only if they may use every CPU".into());
+            if is_reserved {
+                say("Linux admits SCHED_DEADLINE threads only if they may use every CPU".into());
+            }
             let cores: Vec<String> = task.cores.iter(set.cores()).map(|core| core.to_string()).collect();
             format!("\"cpus\": [{}], ", cores.join(", "))
         }
     };
     let delay = if offset > 0 { format!("\"delay\": {offset}, ") } else { String::new() };
     Ok(format!(
-        "{{ \"policy\": \"SCHED_DEADLINE\", \"dl-runtime\": {wcet}, \"dl-deadline\": {deadline}, \"dl-period\": {period}, \
-         {cpus}{delay}\"run\": {wcet}, \
+        "{{ {policy}, {cpus}{delay}\"run\": {wcet}, \
          \"timer\": {{ \"ref\": \"unique\", \"period\": {period}, \"mode\": \"absolute\" }} }}"
     ))
+}
+
+/// A reservation, in microseconds.
+fn reserved(budget: u64, deadline: u64, period: u64) -> String {
+    format!(
+        "\"policy\": \"SCHED_DEADLINE\", \"dl-runtime\": {budget}, \"dl-deadline\": {deadline}, \"dl-period\": {period}"
+    )
 }
 
 /// Returns the properties of a task that are not represented, each with its verb.

@@ -24,7 +24,7 @@ use crate::read::{Names, hopeless};
 use policy::LinuxPolicy;
 use thread::Thread;
 
-pub use export::{Exported, to_rt_app};
+pub use export::{Exported, ThreadPolicy, to_rt_app, to_rt_app_with};
 
 /// Largest number of threads; no real workload has more.
 const MOST_THREADS: usize = 100_000;

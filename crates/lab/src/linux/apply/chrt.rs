@@ -1,0 +1,87 @@
+//! A shell script of `chrt`, `taskset` and `renice` for threads that run, found by their names.
+
+use std::fmt::Write;
+
+use temponet_task::TaskSet;
+
+use super::{Applied, cores, in_comment, joined};
+use crate::linux::settings::{Policy, Settings};
+
+/// Longest name of a thread that the kernel keeps, in bytes.
+const LONGEST_NAME: usize = 15;
+
+const HEAD: &str = r#"#!/bin/sh
+# Settings by temponet advise. Threads are found by their names, which the kernel cuts to 15 bytes.
+# Needs root or CAP_SYS_NICE.
+failed=0
+
+# Calls the rest of the line with the id of each thread of this name.
+each() {
+    name=$1
+    shift
+    found=
+    for comm in /proc/[0-9]*/task/[0-9]*/comm; do
+        [ -r "$comm" ] && [ "$(cat "$comm" 2>/dev/null)" = "$name" ] || continue
+        found=${comm%/comm}
+        "$@" "${found##*/}" || failed=1
+    done
+    [ -n "$found" ] || { echo "no thread is named $name" >&2; failed=1; }
+}
+fifo() { chrt --fifo --pid "$1" "$2"; }
+reserve() { chrt --deadline --sched-runtime "$1" --sched-deadline "$2" --sched-period "$3" --pid 0 "$4"; }
+other() { chrt --other --pid 0 "$2" && renice -n "$1" -p "$2" >/dev/null; }
+pin() { taskset --pid --cpu-list "$1" "$2" >/dev/null; }
+
+"#;
+
+/// Writes the script.
+pub fn write(set: &TaskSet, settings: &Settings) -> Applied {
+    let mut text = HEAD.to_string();
+    let mut notes = Vec::new();
+    let name_of = |name: &str| -> String {
+        let mut end = name.len().min(LONGEST_NAME);
+        while !name.is_char_boundary(end) {
+            end -= 1;
+        }
+        name[..end].into()
+    };
+    let names: Vec<String> = set.tasks().iter().map(|task| name_of(&task.name)).collect();
+    for (id, task) in set.task_ids().zip(set.tasks()) {
+        let (name, setting) = (&names[id.index()], &settings.threads[id.index()]);
+        if names.iter().filter(|other| *other == name).count() > 1 {
+            notes.push(format!("the kernel cuts the name {:?} to {name:?}, which several tasks have", task.name));
+        }
+        if name.is_empty() || name.contains(char::is_control) {
+            notes.push(format!("task {:?} is left out: no thread has such a name", task.name));
+            continue;
+        }
+        let _ = writeln!(text, "# {}: {}", in_comment(&task.name), setting.policy);
+        let name = quoted(name);
+        // A thread with a reservation cannot be pinned afterwards.
+        if let Some(cores) = cores(set, settings, id) {
+            let _ = match setting.policy {
+                Policy::Deadline { .. } => {
+                    writeln!(text, "# its cpuset: a partition root with processor {}", joined(&cores, ","))
+                }
+                _ => writeln!(text, "each {name} pin {}", joined(&cores, ",")),
+            };
+        } else if !setting.policy.is_deadline() {
+            let all: Vec<usize> = (0..set.cores()).collect();
+            let _ = writeln!(text, "each {name} pin {}", joined(&all, ","));
+        }
+        let _ = match setting.policy {
+            Policy::Fifo { priority } => writeln!(text, "each {name} fifo {priority}"),
+            Policy::Other { nice } => writeln!(text, "each {name} other {nice}"),
+            Policy::Deadline { budget, deadline, period } => {
+                writeln!(text, "each {name} reserve {} {} {}", budget.0, deadline.0, period.0)
+            }
+        };
+    }
+    text += "exit $failed\n";
+    Applied { text, notes }
+}
+
+/// A word of the shell.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}

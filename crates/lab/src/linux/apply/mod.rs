@@ -1,0 +1,96 @@
+//! Settings in the form in which they are applied: shell lines, unit files, a workload of rt-app, the YAML of Autoware's
+//! callback-isolated executor, or a task set.
+//!
+//! Names of tasks come from files of users, so every form quotes them by its own rules.
+
+mod chrt;
+mod cie;
+mod rt_app;
+mod systemd;
+
+use temponet_formats::{Format, NotRepresentable};
+use temponet_task::{TaskId, TaskSet};
+
+use super::settings::Settings;
+
+/// A form of settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// A shell script of `chrt` and `taskset`.
+    Chrt,
+    /// Drop-in files of systemd, one for each task.
+    Systemd,
+    /// A workload of rt-app.
+    RtApp,
+    /// The thread configuration of the callback-isolated executor of ROS 2.
+    Cie,
+    /// A task set with priorities and cores.
+    Toml,
+}
+
+/// Settings as text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Applied {
+    /// Content of the file.
+    pub text: String,
+    /// What the form does not represent.
+    pub notes: Vec<String>,
+}
+
+impl Form {
+    /// All forms.
+    pub const ALL: [Form; 5] = [Form::Chrt, Form::Systemd, Form::RtApp, Form::Cie, Form::Toml];
+
+    /// Name of the form.
+    pub fn name(self) -> &'static str {
+        match self {
+            Form::Chrt => "chrt",
+            Form::Systemd => "systemd",
+            Form::RtApp => "rt-app",
+            Form::Cie => "cie",
+            Form::Toml => "toml",
+        }
+    }
+
+    /// Returns the form with a name.
+    pub fn from_name(name: &str) -> Option<Form> {
+        Form::ALL.into_iter().find(|form| form.name() == name)
+    }
+
+    /// Writes settings in this form.
+    pub fn write(self, set: &TaskSet, settings: &Settings) -> Result<Applied, NotRepresentable> {
+        match self {
+            Form::Chrt => Ok(chrt::write(set, settings)),
+            Form::Systemd => Ok(systemd::write(set, settings)),
+            Form::RtApp => rt_app::write(set, settings),
+            Form::Cie => Ok(cie::write(set, settings)),
+            Form::Toml => toml(set, settings),
+        }
+    }
+}
+
+/// The set with priorities and cores. Reservations have no key there.
+fn toml(set: &TaskSet, settings: &Settings) -> Result<Applied, NotRepresentable> {
+    let reserved = settings.threads.iter().filter(|thread| thread.policy.is_deadline()).count();
+    let note = (reserved > 0)
+        .then(|| "reservations of SCHED_DEADLINE are not represented: a task set has no key for them".into());
+    let text = temponet_formats::write(&settings.applied(set), Format::Toml)?;
+    Ok(Applied { text, notes: note.into_iter().collect() })
+}
+
+/// The numbers of the processors of a task; none if it may use all.
+fn cores(set: &TaskSet, settings: &Settings, task: TaskId) -> Option<Vec<usize>> {
+    let cores = &settings.threads[task.index()].cores;
+    let own = || cores.iter(set.cores()).map(|core| core.index());
+    (!cores.is_all() && own().count() < set.cores()).then(|| own().collect())
+}
+
+/// The numbers joined.
+fn joined(cores: &[usize], separator: &str) -> String {
+    cores.iter().map(usize::to_string).collect::<Vec<_>>().join(separator)
+}
+
+/// A name without line breaks, for comments.
+fn in_comment(name: &str) -> String {
+    temponet_wording::visible(name).into_owned()
+}
