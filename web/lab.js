@@ -1,0 +1,160 @@
+"use strict";
+/** The page: opens sets, and starts. */
+
+/** Largest file that is read, in bytes; that of a pipe on the command line. */
+const MOST_BYTES = 64 << 20;
+/** Schedulers that are compared at first. */
+const FIRST = ["temponet", "tuned", "edf", "rm", "llf", "mh-edf", "edf-skip", "muf", "look-ahead"];
+
+/** After a change of the set: everything follows. */
+function edited(redraws = true) {
+  state.builtIn = null;
+  document.getElementById("built-in").value = "";
+  document.getElementById("undo").disabled = earlier.length === 0;
+  if (redraws) drawWhatIf();
+  return figures();
+}
+
+/** After a change of which tasks there are. */
+function redrawSet() {
+  drawTasks();
+  return edited();
+}
+
+/** Shows another set. */
+function showSet({ name, set, builtIn = null, notes = [] }, names = []) {
+  Object.assign(state, { name, keys: set, builtIn, moment: null, charts: names, ownCharts: names.length > 0 });
+  forgetErrors();
+  document.getElementById("built-in").value = builtIn ?? "";
+  document.getElementById("about-set").textContent = `${name}${set.description ? ": " + set.description : ""}`;
+  const list = document.getElementById("notes");
+  list.replaceChildren();
+  notes.forEach((note) => make("li", list, note));
+  document.getElementById("undo").disabled = earlier.length === 0;
+  // Another set has another time axis.
+  charts.splice(0).forEach((chart) => chart.canvas.parentElement.remove());
+  drawTasks();
+  drawWhatIf();
+  return figures();
+}
+
+const openBuiltIn = async (name) => ({ ...(await quick.ask({ do: "open", built_in: name })), builtIn: name });
+
+/** Opens what the reader chose; a refusal leaves the set as it is. */
+async function open(load) {
+  try {
+    const found = await load();
+    if (state.name) remember();
+    await showSet(found);
+  } catch (error) {
+    if (error instanceof Refused) alertOf(error.message);
+    else if (!(error instanceof Cancelled)) throw error;
+  }
+}
+
+async function readFile(file) {
+  if (file.size > MOST_BYTES) throw new Refused(`${file.name}: is too large: more than ${MOST_BYTES >> 20} MiB`);
+  const bytes = await file.arrayBuffer();
+  let text;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    throw new Refused(`${file.name}: is not UTF-8 text`);
+  }
+  return quick.ask({ do: "open", name: file.name, text });
+}
+
+const fileBox = document.getElementById("file");
+fileBox.addEventListener("change", () => {
+  const [file] = fileBox.files;
+  if (file) open(() => readFile(file));
+  fileBox.value = "";
+});
+for (const kind of ["dragenter", "dragover"]) {
+  addEventListener(kind, (event) => {
+    event.preventDefault();
+    document.body.classList.add("dragging");
+  });
+}
+for (const kind of ["dragleave", "drop"]) {
+  addEventListener(kind, (event) => {
+    event.preventDefault();
+    if (kind === "drop" || !event.relatedTarget) document.body.classList.remove("dragging");
+    const file = kind === "drop" && event.dataTransfer.files[0];
+    if (file) open(() => readFile(file));
+  });
+}
+document.getElementById("built-in").addEventListener("change", ({ target }) => target.value && open(() => openBuiltIn(target.value)));
+document.getElementById("undo").addEventListener("click", () => {
+  const [name, set, builtIn] = JSON.parse(earlier.pop());
+  showSet({ name, set, builtIn });
+});
+
+/** Draws the check boxes of the schedulers. */
+function drawSchedulers() {
+  const box = document.getElementById("schedulers");
+  box.querySelectorAll("label").forEach((label) => label.remove());
+  for (const { name, summary } of about.schedulers) {
+    const label = make("label", box), input = make("input", label);
+    input.type = "checkbox";
+    input.value = name;
+    input.checked = state.schedulers.includes(name);
+    label.append(" " + name + " ");
+    make("small", label, summary);
+    input.addEventListener("change", () => {
+      state.schedulers = input.checked ? [...state.schedulers, name] : state.schedulers.filter((other) => other !== name);
+      tellSchedulers();
+      figures();
+    });
+  }
+  tellSchedulers();
+}
+const tellSchedulers = () => (document.getElementById("chosen-schedulers").textContent = state.schedulers.join(", ") || "none");
+
+/** Takes the state of a link or of a step of a tour. */
+async function takeState(found) {
+  const { schedulers, run = {}, view = null, charts: names = [], moment = null } = found;
+  const set = found.builtIn ? await openBuiltIn(found.builtIn) : { name: String(found.name ?? "unnamed"), set: found.keys ?? {} };
+  Object.assign(state, { schedulers: schedulers.map(String), run, view: Array.isArray(view) ? view : null });
+  drawSchedulers();
+  await showSet(set, names);
+  if (Number.isFinite(moment)) await explainMoment(moment);
+}
+
+(async () => {
+  try {
+    about = await quick.ask({ do: "about" });
+    const list = document.getElementById("built-in");
+    make("option", list, "own").value = "";
+    about.sets.forEach(({ name, description }) => {
+      const option = make("option", list, name);
+      option.value = name;
+      option.title = description;
+    });
+    listTours();
+    const known = new Set(about.schedulers.map(({ name }) => name));
+    state.schedulers = FIRST.filter((name) => known.has(name));
+    drawSchedulers();
+    const given = document.getElementById("given");
+    let found = null;
+    try {
+      found = await stateOfLink();
+    } catch (error) {
+      alertOf(error.message);
+    }
+    if (found) await takeState(found);
+    else if (given) await open(() => quick.ask({ do: "open", ...JSON.parse(given.textContent) }));
+    else await open(() => openBuiltIn(about.default_set));
+    measured.first = performance.now();
+  } catch (error) {
+    if (!(error instanceof Cancelled)) alertOf(error.message);
+  }
+})();
+addEventListener("hashchange", async () => {
+  try {
+    const found = await stateOfLink();
+    if (found) await takeState(found);
+  } catch (error) {
+    if (!(error instanceof Cancelled)) alertOf(error.message);
+  }
+});

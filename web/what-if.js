@@ -1,0 +1,75 @@
+"use strict";
+/** Times of one task that can be dragged; schedules follow while they are. */
+const whatTask = document.getElementById("what-task");
+const UNITS = { ns: 1, us: 1e3, µs: 1e3, ms: 1e6, s: 1e9 };
+
+/** Returns a time of a file in nanoseconds; null if it is none. */
+function nanoseconds(value) {
+  if (value === undefined || value === null || value === "") return null;
+  if (typeof value === "number") return value * UNITS[state.keys.time_unit ?? "ms"];
+  const [, number, unit] = /^\s*([\d.]+)\s*(ns|us|µs|ms|s)?\s*$/.exec(value) ?? [];
+  return number === undefined ? null : Number(number) * UNITS[unit ?? state.keys.time_unit ?? "ms"];
+}
+
+/** Writes a time as files have it, with at most four digits. */
+function asTime(ns) {
+  const rounded = Number(ns.toPrecision(4));
+  const unit = rounded >= 1e9 ? "s" : rounded >= 1e6 ? "ms" : rounded >= 1e3 ? "us" : "ns";
+  return `${+(rounded / UNITS[unit]).toFixed(unit === "ns" ? 0 : 6)}${unit}`;
+}
+
+/** Least and greatest factor of a slider, and its steps. */
+const LEAST = 0.1, GREATEST = 3, STEPS = 580;
+
+/** Fills the list of tasks, and draws the sliders of the chosen one. */
+function drawWhatIf() {
+  const tasks = state.keys.task ?? [], chosen = whatTask.value;
+  whatTask.replaceChildren();
+  tasks.slice(0, MOST_ROWS).forEach((task, at) => (make("option", whatTask, task.name ?? `task ${at + 1}`).value = at));
+  whatTask.value = tasks[chosen] ? chosen : "0";
+  drawSliders();
+}
+
+function drawSliders() {
+  const box = document.getElementById("what-times"), at = +whatTask.value, task = state.keys.task?.[at];
+  box.replaceChildren();
+  if (!task) return;
+  for (const key of ["wcet", "period", "deadline"]) {
+    const now = nanoseconds(task[key] ?? (key === "deadline" ? task.period : undefined));
+    if (!now) continue;
+    const label = make("label", box, key);
+    const slider = make("input", label), shownTime = make("output", label, asTime(now));
+    slider.type = "range";
+    slider.dataset.what = key;
+    // An execution time below the best case would be refused at each step.
+    const least = key === "wcet" ? Math.max(LEAST * now, nanoseconds(task.bcet) ?? 0) : LEAST * now;
+    Object.assign(slider, { min: 0, max: STEPS, step: 1 });
+    const place = (ns) => Math.round(((ns - least) / (GREATEST * now - least)) * STEPS);
+    slider.value = place(now);
+    const change = () => {
+      const ns = least + (slider.value / STEPS) * (GREATEST * now - least);
+      const value = +slider.value === place(now) ? asTime(now) : asTime(ns);
+      shownTime.textContent = task[key] = value;
+      slider.setAttribute("aria-valuetext", value);
+      const input = inputs.get(byPath(["task", at, key]));
+      if (input) input.value = value;
+      state.builtIn = null;
+    };
+    slider.setAttribute("aria-valuetext", asTime(now));
+    slider.addEventListener("pointerdown", remember);
+    slider.addEventListener("keydown", (event) => event.key.startsWith("Arrow") && !event.repeat && remember());
+    slider.addEventListener("input", async () => {
+      change();
+      tellShares(await sketch());
+    });
+    slider.addEventListener("change", () => edited(false));
+  }
+}
+
+/** Says how many jobs of the window are in time while something is dragged. */
+function tellShares(shares) {
+  if (!shares) return;
+  const words = shares.map(({ scheduler, met, released }) => `${scheduler} ${released ? ((100 * met) / released).toFixed(1) + "%" : "–"}`);
+  document.getElementById("what-shares").textContent = `In time, in the part that is recorded: ${words.join(", ")}.`;
+}
+whatTask.addEventListener("change", drawSliders);
