@@ -111,7 +111,7 @@ pub struct AttentionPass<'a, B> {
 ///
 /// Matrices are stored in row-major order. A parameter `out` is overwritten unless the method's name or documentation
 /// says that it is added to. Backward methods add to the gradients that they are given.
-pub trait Device: Send {
+pub trait Device: Send + Sync {
     /// Buffer of numbers in the device's memory.
     type Buffer: Send + Sync;
     /// List of row numbers in the device's memory.

@@ -4,6 +4,7 @@
 //! are added in order, so the number of threads does not change the result.
 
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 use temponet::stages::best_speed;
 use temponet_grad::{Adam, AdamSettings, Device, Loss, Tape, Tensors, Var};
@@ -138,8 +139,27 @@ pub struct Learner<D: Device> {
     pub parameters: Tensors<D>,
     /// Optimizer.
     pub adam: Adam<D>,
-    /// Device and gradients of each shard that is computed at the same time.
-    shards: Vec<(D, Tensors<D>)>,
+    /// Device of the parameters.
+    device: D,
+    /// Gradients of each shard; the first ones become the sum.
+    gradients: Vec<Tensors<D>>,
+    spares: Spares<D>,
+}
+
+/// Devices of the threads that compute shards. Whoever computes one borrows a device whose memory the shard before it
+/// has just used, which is faster than memory of its own for each shard.
+struct Spares<D>(Mutex<Vec<D>>);
+
+impl<D: Device> Spares<D> {
+    /// Does some work with a device of the same kind as this one.
+    fn lend<T>(&self, kind: &D, work: impl FnOnce(&mut D) -> T) -> T {
+        let idle = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = idle().pop();
+        let mut device = kept.unwrap_or_else(|| kind.another());
+        let result = work(&mut device);
+        idle().push(device);
+        result
+    }
 }
 
 /// Samples whose losses one thread of the processor computes at a time. Fewer are not worth sharing, because the other
@@ -164,23 +184,23 @@ impl<D: Device> Learner<D> {
     pub fn new(mut device: D, weights: &Weights, settings: AdamSettings) -> Learner<D> {
         let (network, parameters) = TapeNetwork::new(&mut device, weights);
         let adam = Adam::new(&mut device, settings, &parameters);
-        let gradients = parameters.zeros_like(&mut device);
-        Learner { network, parameters, adam, shards: vec![(device, gradients)] }
+        let gradients = vec![parameters.zeros_like(&mut device)];
+        Learner { network, parameters, adam, device, gradients, spares: Spares(Mutex::default()) }
     }
 
     /// Resets the moments and the step count of the optimizer.
     pub fn restart_optimizer(&mut self) {
-        self.adam = Adam::new(&mut self.shards[0].0, self.adam.settings, &self.parameters);
+        self.adam = Adam::new(&mut self.device, self.adam.settings, &self.parameters);
     }
 
     /// Returns another device of the same kind.
     pub fn another_device(&self) -> D {
-        self.shards[0].0.another()
+        self.device.another()
     }
 
     /// Returns why the device stopped computing, if it failed.
     pub fn failure(&self) -> Option<String> {
-        self.shards[0].0.failure()
+        self.device.failure()
     }
 
     /// Returns a copy with the same parameters on a device of its own, to act while this one learns.
@@ -188,8 +208,8 @@ impl<D: Device> Learner<D> {
         let mut device = self.another_device();
         let (network, parameters) = TapeNetwork::new(&mut device, &self.weights());
         let adam = Adam::new(&mut device, self.adam.settings, &parameters);
-        let gradients = parameters.zeros_like(&mut device);
-        let mut twin = Learner { network, parameters, adam, shards: vec![(device, gradients)] };
+        let gradients = vec![parameters.zeros_like(&mut device)];
+        let mut twin = Learner { network, parameters, adam, device, gradients, spares: Spares(Mutex::default()) };
         (twin.network.sparse, twin.network.dueling) = (self.network.sparse, self.network.dueling);
         twin.follow(self);
         twin
@@ -197,33 +217,32 @@ impl<D: Device> Learner<D> {
 
     /// Takes over the parameters of another learner of the same network.
     pub fn follow(&mut self, twin: &Learner<D>) {
-        self.parameters.take_over(&mut self.shards[0].0, &twin.parameters, &twin.shards[0].0);
+        self.parameters.take_over(&mut self.device, &twin.parameters, &twin.device);
     }
 
     /// Returns a copy of the parameters, for a target network.
     pub fn copy_parameters(&mut self) -> Tensors<D> {
-        self.parameters.copy(&mut self.shards[0].0)
+        self.parameters.copy(&mut self.device)
     }
 
     /// Moves a target network towards the parameters, by a share of the difference.
     pub fn blend_into(&mut self, target: &mut Tensors<D>, share: f32) {
-        target.blend(&mut self.shards[0].0, &self.parameters, share);
+        target.blend(&mut self.device, &self.parameters, share);
     }
 
     /// Applies a map to the outputs of the heads.
     pub fn map_outputs(&mut self, map: &OutputMap) {
-        self.network.map_outputs(&mut self.shards[0].0, &mut self.parameters, map);
+        self.network.map_outputs(&mut self.device, &mut self.parameters, map);
     }
 
     /// Returns the weights to deploy.
     pub fn weights(&self) -> Weights {
-        self.network.weights(&self.shards[0].0, &self.parameters)
+        self.network.weights(&self.device, &self.parameters)
     }
 
     /// Returns the device of the parameters, the parameters, and the gradients that were computed last.
     pub fn parts(&mut self) -> (&mut D, &mut Tensors<D>, &Tensors<D>) {
-        let (device, gradients) = &mut self.shards[0];
-        (device, &mut self.parameters, gradients)
+        (&mut self.device, &mut self.parameters, &self.gradients[0])
     }
 
     /// Shows the parameters, the optimizer's moments and other tensors that belong to them, with the device they live
@@ -233,7 +252,7 @@ impl<D: Device> Learner<D> {
         others: Vec<(&'static str, &mut Tensors<D>)>,
         mut each: impl FnMut(&'static str, &mut D, &mut Tensors<D>),
     ) {
-        let device = &mut self.shards[0].0;
+        let device = &mut self.device;
         let adam = &mut self.adam;
         let own = [("parameters", &mut self.parameters), ("first", &mut adam.first), ("second", &mut adam.second)];
         own.into_iter().chain(others).for_each(|(name, tensors)| each(name, device, tensors));
@@ -242,16 +261,16 @@ impl<D: Device> Learner<D> {
     /// Whether the device computes beside the processor. Shards are then computed one after the other, because they are
     /// too large to be in its memory together.
     pub fn computes_beside(&self) -> bool {
-        self.shards[0].0.shard_rows() == usize::MAX
+        self.device.shard_rows() == usize::MAX
     }
 
     /// Cuts samples into shards: consecutive samples with about as many rows as the device wants in a shard.
-    fn cut(&mut self, samples: &[&Sample]) -> Vec<Range<usize>> {
+    fn cut(&self, samples: &[&Sample]) -> Vec<Range<usize>> {
         if self.computes_beside() {
-            return cut_by_pairs(samples.iter().map(|sample| sample.rows()), self.shards[0].0.most_pairs());
+            return cut_by_pairs(samples.iter().map(|sample| sample.rows()), self.device.most_pairs());
         }
         let total: usize = samples.iter().map(|sample| sample.rows()).sum();
-        let shards = total.div_ceil(self.shards[0].0.shard_rows()).clamp(1, samples.len().max(1));
+        let shards = total.div_ceil(self.device.shard_rows()).clamp(1, samples.len().max(1));
         let mut ranges = Vec::new();
         let (mut first, mut rows) = (0, 0);
         for (place, sample) in samples.iter().enumerate() {
@@ -260,11 +279,6 @@ impl<D: Device> Learner<D> {
                 ranges.push(first..place + 1);
                 first = place + 1;
             }
-        }
-        while self.shards.len() < ranges.len() {
-            let mut device = self.another_device();
-            let gradients = self.parameters.zeros_like(&mut device);
-            self.shards.push((device, gradients));
         }
         ranges
     }
@@ -309,11 +323,10 @@ impl<D: Device> Learner<D> {
         let (ranges, is_one_by_one) = (self.cut(samples), self.computes_beside());
         let (network, parameters) = (&self.network, &self.parameters);
         if is_one_by_one {
-            let device = &mut self.shards[0].0;
+            let device = &mut self.device;
             return ranges.into_iter().map(|range| work(device, network, parameters, range)).collect();
         }
-        let shards = ranges.into_iter().zip(&mut self.shards);
-        par_map(shards, 1, |_, (range, (device, _))| work(device, network, parameters, range))
+        par_map(ranges, 1, |_, range| self.spares.lend(&self.device, |device| work(device, network, parameters, range)))
     }
 
     /// Computes the loss of some samples and its gradients, with a loss that the processor evaluates. `loss` is called
@@ -374,20 +387,25 @@ impl<D: Device> Learner<D> {
             found
         };
         if is_one_by_one {
-            let (device, sum) = &mut self.shards[0];
+            let (device, sum) = (&mut self.device, &mut self.gradients[0]);
             sum.clear(device);
             let shards = ranges.into_iter().enumerate();
             return shards.map(|(shard, range)| pass(device, sum, shard, range)).collect();
         }
-        let shards = ranges.iter().zip(&mut self.shards);
-        let found = par_map(shards, 1, |shard, (range, (device, gradients))| {
-            gradients.clear(device);
-            pass(device, gradients, shard, range.clone())
+        while self.gradients.len() < ranges.len() {
+            self.gradients.push(self.parameters.zeros_like(&mut self.device));
+        }
+        let count = ranges.len();
+        let shards = ranges.into_iter().zip(&mut self.gradients);
+        let found = par_map(shards, 1, |shard, (range, gradients)| {
+            self.spares.lend(&self.device, |device| {
+                gradients.clear(device);
+                pass(device, gradients, shard, range)
+            })
         });
-        let (first, others) = self.shards.split_at_mut(1);
-        let (device, sum) = &mut first[0];
-        for (_, gradients) in &others[..ranges.len() - 1] {
-            sum.add_all(device, gradients);
+        let (sum, others) = self.gradients.split_at_mut(1);
+        for gradients in &others[..count - 1] {
+            sum[0].add_all(&mut self.device, gradients);
         }
         found
     }
@@ -418,20 +436,20 @@ impl<D: Device> Learner<D> {
     /// Makes an optimizer step with the gradients computed last, which belong to these losses. It does not wait for the
     /// device.
     pub fn step(&mut self, losses: Vec<D::Number>, size: StepSize) -> PendingUpdate<D> {
-        let (device, gradients) = &mut self.shards[0];
+        let (device, gradients) = (&mut self.device, &mut self.gradients[0]);
         let norm = self.adam.clipped_step(device, size.rate, size.clip, gradients, &mut self.parameters);
         PendingUpdate { losses, norm, known: 0.0 }
     }
 
     /// Waits for an update and returns its figures.
     pub fn figures(&self, queued: &PendingUpdate<D>) -> UpdateFigures {
-        let number = |number: &D::Number| self.shards[0].0.number(number);
+        let number = |number: &D::Number| self.device.number(number);
         UpdateFigures { loss: queued.known + queued.losses.iter().map(number).sum::<f64>(), norm: number(&queued.norm) }
     }
 
     /// Waits for a buffer of the device and returns its values.
     pub fn download(&self, buffer: &D::Buffer) -> Vec<f32> {
-        self.shards[0].0.download(buffer)
+        self.device.download(buffer)
     }
 }
 
