@@ -216,7 +216,8 @@ impl History {
     /// estimate of the job tells, or the others of the task.
     pub fn jobs(&self, tasks: &[Task]) -> Vec<Vec<ListedJob>> {
         let mut lists = vec![Vec::new(); tasks.len()];
-        let executions = self.executions(tasks.len());
+        let units: Vec<Unit> = (0..tasks.len()).map(|task| self.unit(&tasks[task], TaskId::new(task))).collect();
+        let executions = self.executions(&units);
         for number in self.released.saturating_sub(self.window())..self.released {
             let seen = &self.ring[(number % self.window()) as usize];
             let by_estimate = || {
@@ -224,8 +225,9 @@ impl History {
                 draw_estimated(seen.estimate?, seen.executed, [seen.bcet, seen.wcet], &mut rng)
             };
             let execution = seen.execution.or_else(by_estimate).unwrap_or_else(|| {
-                let share = executions[seen.task].draw(share(seen.executed, seen.wcet), number);
-                let drawn = if seen.bcet == seen.wcet { seen.wcet } else { Time((share * seen.wcet.0 as f64) as u64) };
+                let unit = units[seen.task.index()].of(seen);
+                let share = executions[seen.task].draw(seen.executed.0 as f64 / unit, number);
+                let drawn = if seen.bcet == seen.wcet { seen.wcet } else { Time((share * unit) as u64).min(seen.wcet) };
                 drawn.max(seen.executed + Time(1))
             });
             lists[seen.task].push(
@@ -240,20 +242,61 @@ impl History {
         lists
     }
 
-    /// Distribution of the execution times of each task.
-    fn executions(&self, tasks: usize) -> Vec<Executions> {
-        let mut seen = vec![Vec::new(); tasks];
+    /// Distribution of the execution times of each task, as shares of its unit.
+    fn executions(&self, units: &[Unit]) -> Vec<Executions> {
+        let mut seen = vec![Vec::new(); units.len()];
         for job in &self.ring {
             let executed = job.execution.unwrap_or(job.executed);
-            seen[job.task].push((share(executed, job.wcet), job.execution.is_some()));
+            seen[job.task].push((executed.0 as f64 / units[job.task.index()].of(job), job.execution.is_some()));
         }
         seen.into_iter().map(Executions::estimate).collect()
     }
+
+    /// What the execution times of a task are shares of. Requests of a server state no bounds that tell one from the
+    /// other, but they may be due in proportion to their lengths.
+    fn unit(&self, task: &Task, id: TaskId) -> Unit {
+        let jobs = || self.ring.iter().filter(|seen| seen.task == id);
+        let complete = || jobs().filter_map(|seen| Some((seen, seen.execution?)));
+        if !task.preemption.is_never() || complete().count() < FEWEST {
+            return Unit::Wcet;
+        }
+        let variance = |unit: Unit| {
+            let of = |(seen, execution): (&Seen, Time)| (execution.0.max(1) as f64 / unit.of(seen)).ln();
+            let count = complete().count() as f64;
+            let mean = complete().map(of).sum::<f64>() / count;
+            complete().map(of).map(|value| (value - mean).powi(2)).sum::<f64>() / count
+        };
+        let most = jobs().map(|seen| seen.wcet.0.max(1) as f64 / seen.window()).fold(0.0, f64::max);
+        let by_window = Unit::Window { most };
+        if variance(by_window) < variance(Unit::Wcet) { by_window } else { Unit::Wcet }
+    }
 }
 
-/// A time as a share of the wcet.
-fn share(time: Time, wcet: Time) -> f64 {
-    time.0 as f64 / wcet.0.max(1) as f64
+/// Number of complete jobs from which on they tell what their execution times go with.
+const FEWEST: usize = 10;
+
+/// What execution times are shares of: what a job takes at most, or the time that it has, so many times over that the
+/// share is at most 1.
+#[derive(Clone, Copy)]
+enum Unit {
+    Wcet,
+    Window { most: f64 },
+}
+
+impl Unit {
+    fn of(self, seen: &Seen) -> f64 {
+        match self {
+            Unit::Wcet => seen.wcet.0.max(1) as f64,
+            Unit::Window { most } => most * seen.window(),
+        }
+    }
+}
+
+impl Seen {
+    /// Time from the release to the deadline.
+    fn window(&self) -> f64 {
+        self.deadline.saturating_sub(self.release).0.max(1) as f64
+    }
 }
 
 /// Whether two times differ by more than the tolerance, apart from `slack`.
@@ -284,5 +327,46 @@ fn is_silent(task: &Task, last: Option<Time>, now: Time) -> bool {
         _ if !task.after.is_empty() => false,
         (Arrival::Periodic { period }, Some(last)) => now > last + *period + *period + task.jitter,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use temponet_task::Preemption;
+
+    use super::*;
+
+    /// A history of requests that took a third of the time that they had, and one of which nothing is known but that it
+    /// has run for a while. No request says what it takes at most.
+    fn history(window: u64, executed: u64) -> History {
+        let seen = |(number, window): (u64, u64), execution: Option<Time>| Seen {
+            task: TaskId::new(0),
+            release: Time(number),
+            deadline: Time(number + window),
+            wcet: Time(1_000_000),
+            bcet: Time(1),
+            value: 1.0,
+            estimate: None,
+            criticality: 0,
+            execution,
+            executed: Time(0),
+        };
+        let windows = (0..40).map(|number| (number, 300 * (1 + number % 7 * number)));
+        let mut ring: Vec<Seen> =
+            windows.map(|(number, window)| seen((number, window), Some(Time(window / 3)))).collect();
+        ring.push(Seen { executed: Time(executed), ..seen((40, window), None) });
+        History { released: ring.len() as u64, capacity: 100, ring, ..History::default() }
+    }
+
+    #[test]
+    fn on_a_server_lengths_that_go_with_due_times_are_drawn_by_them() {
+        let request = Task::periodic("request", Time(1_000_000), Time(1_000_000)).with_bcet(Time(1));
+        let last = |history: History, task: &Task| history.jobs(std::slice::from_ref(task))[0][40].execution;
+        let server = request.clone().with_preemption(Preemption::None);
+        assert_eq!(last(history(30_000, 0), &server), Time(10_000));
+        assert_eq!(last(history(3_000, 0), &server), Time(1_000));
+        // Whatever is known, a request takes longer than it has run for.
+        assert!(last(history(3_000, 2_000), &server) > Time(2_000));
+        assert_ne!(last(history(30_000, 0), &request), Time(10_000), "a bound is what others go by");
     }
 }
