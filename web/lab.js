@@ -25,6 +25,7 @@ function redrawSet() {
 function showSet({ name, set, builtIn = null, notes = [] }, names = []) {
   Object.assign(state, { name, keys: set, builtIn, moment: null, charts: names, ownCharts: names.length > 0 });
   forgetErrors();
+  alertOf("");
   document.getElementById("built-in").value = builtIn ?? "";
   document.getElementById("about-set").textContent = `${name}${set.description ? ": " + set.description : ""}`;
   const list = document.getElementById("notes");
@@ -126,25 +127,22 @@ async function takeState(found) {
     about = await quick.ask({ do: "about" });
     const list = document.getElementById("built-in");
     make("option", list, "own").value = "";
-    about.sets.forEach(({ name, description }) => {
-      const option = make("option", list, name);
-      option.value = name;
-      option.title = description;
-    });
+    about.sets.forEach((name) => make("option", list, name));
     listTours();
     const known = new Set(about.schedulers.map(({ name }) => name));
     state.schedulers = FIRST.filter((name) => known.has(name));
     drawSchedulers();
     const given = document.getElementById("given");
-    let found = null;
+    let found = null, broken = "";
     try {
       found = await stateOfLink();
     } catch (error) {
-      alertOf(error.message);
+      broken = error.message;
     }
     if (found) await takeState(found);
     else if (given) await open(() => quick.ask({ do: "open", ...JSON.parse(given.textContent) }));
     else await open(() => openBuiltIn(about.default_set));
+    if (broken) alertOf(broken);
     measured.first = performance.now();
   } catch (error) {
     if (!(error instanceof Cancelled)) alertOf(error.message);

@@ -35,10 +35,11 @@ function choiceInWords({ ready, cores }) {
   return words.join(" ");
 }
 
-function showMoment(box, { schedulers, network }) {
-  box.replaceChildren();
+function showMoment(all, { schedulers, network }) {
+  all.replaceChildren();
   const scores = new Map((network?.details.decision.jobs ?? []).map((job) => [`${job.task} #${job.job}`, job.q]));
   for (const { scheduler, rule, decision, not_run } of schedulers) {
+    const box = make("article", all);
     make("h3", box, scheduler);
     if (not_run) {
       make("p", box, not_run);
@@ -50,10 +51,13 @@ function showMoment(box, { schedulers, network }) {
       continue;
     }
     make("p", box, `At ${time(decision.now_ns)}: ${choiceInWords(decision)}`);
-    if (decision.ready.length) momentTable(make("div", box), decision, network?.scheduler === scheduler ? scores : null);
+    if (decision.ready.length) momentTable(scrolling(make("div", box), `Ready jobs under ${scheduler}`), decision, network?.scheduler === scheduler ? scores : null);
     if (network?.scheduler === scheduler) make("p", box, network.sentences);
   }
 }
+
+/** Lets a box scroll sideways by keys, too. */
+const scrolling = (box, label) => Object.assign(box, { tabIndex: 0, role: "group", ariaLabel: label });
 
 function momentTable(box, { ready, now_ns }, scores) {
   const table = make("table", box);

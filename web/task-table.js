@@ -145,7 +145,7 @@ function wrong(input, message) {
 /** Removes what was wrong. */
 function forgetErrors() {
   document.querySelectorAll("#start [aria-invalid], #task-table [aria-invalid], #settings [aria-invalid]").forEach((input) => wrong(input, ""));
-  alertOf("");
+  if (alertOf.isOfSet) alertOf("");
 }
 
 /** Shows a refusal at its cell, or above the table. */
@@ -157,10 +157,12 @@ function refuse(error, paths) {
   const horizon = error.message.startsWith("horizon ") && document.querySelector("[data-run=horizon]");
   const input = own || more || horizon || (path?.[0] === "cores" && document.querySelector("[data-key=cores]"));
   if (input) wrong(input, error.message);
-  else alertOf(error.message);
+  else alertOf(error.message, true);
 }
 
-function alertOf(message) {
+/** Shows a refusal above the table. One of the set goes away when the set is mended. */
+function alertOf(message, isOfSet = false) {
+  alertOf.isOfSet = isOfSet;
   const box = document.getElementById("alert");
   box.hidden = !message;
   box.textContent = message;

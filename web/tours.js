@@ -19,7 +19,7 @@ const TOURS = [
       { ...domino("15ms"), schedulers: ["edf", "rm", "mh-edf"], charts: ["edf", "rm", null], horizon: "3s", words: "Three tasks need 98% of one core. EDF, which runs the job with the earliest deadline, meets every deadline; it always does up to 100%. RM, which prefers short periods, misses some of the slow ones." },
       { ...domino("18ms"), schedulers: ["edf", "rm", "mh-edf"], charts: ["edf", "rm", null], view: [0, 1.2e9], words: "The slow task now takes 18 ms in place of 15: 104%. Late jobs go on. Look along EDF's schedule: the first miss comes after a while, and from then on more and more jobs are late." },
       { ...domino("18ms"), schedulers: ["edf", "rm", "mh-edf"], charts: ["edf", "rm", null], view: [1.5e9, 2.4e9], words: "This is the domino effect. A late job has the earliest deadline of all, so EDF finishes it first, and makes the next one late. Soon nearly every job is finished too late, although only 4% of the work is too much." },
-      { ...domino("18ms"), schedulers: ["edf", "mh-edf", "edf-skip", "d-over"], charts: ["edf", "mh-edf", null], view: [1.5e9, 2.4e9], words: "MH-EDF (Moore–Hodgson) gives up as few jobs as it can and runs the others by EDF. It sacrifices some slow jobs, and the rest is in time." },
+      { ...domino("18ms"), schedulers: ["edf", "mh-edf", "edf-skip", "d-over"], charts: ["edf", "mh-edf", null], view: [1.5e9, 2.4e9], words: "MH-EDF (Moore–Hodgson) gives up as few jobs as it can and runs the others by EDF. It sacrifices some jobs of the longer tasks, and the rest is in time." },
       { ...domino("18ms"), schedulers: ["edf", "mh-edf", "edf-skip", "d-over", "temponet"], charts: ["edf", "mh-edf", "temponet"], view: [1.5e9, 2.4e9], goto: "ranking-section", words: "The ranking says how much there was to win: the clairvoyant optimum, which knows all jobs beforehand, also has to give some up. Simple schedulers that drop what cannot be done reach it here." },
     ],
   },
@@ -27,7 +27,7 @@ const TOURS = [
     title: "Mars Pathfinder",
     steps: [
       { ...pathfinder("none"), schedulers: ["fp"], charts: ["fp", null, null], view: [0, 2.5e8], words: "In 1997 the lander kept resetting itself. Tasks with fixed priorities share one resource, the data of the bus. Dotted boxes are jobs that wait for it, and the stripes in the bars say who holds it." },
-      { ...pathfinder("none"), schedulers: ["fp"], charts: ["fp", null, null], view: [0, 1.5e8], moment: 5.5e7, goto: "moment-section", words: "Priority inversion: the weather task holds the data when the important distribution of data wants them. Tasks between the two in priority run meanwhile, so that the most important one waits for those that have nothing to do with it." },
+      { ...pathfinder("none"), schedulers: ["fp"], charts: ["fp", null, null], view: [6e7, 1.6e8], moment: 1.15e8, goto: "moment-section", words: "Priority inversion, at 115 ms: the weather task holds the data when the important distribution of data wants them. Radio and camera, which lie between the two in priority, run meanwhile, so that the distribution waits for tasks that have nothing to do with it." },
       { ...pathfinder("none"), schedulers: ["fp", "edf"], charts: ["fp", "edf", null], view: [0, 2.5e8], words: "Without a protocol another scheduler does not cure it: EDF has the same resource to wait for." },
       { ...pathfinder("inheritance"), schedulers: ["fp"], charts: ["fp", null, null], view: [0, 2.5e8], words: "The cure that was sent to Mars: priority inheritance. Whoever holds what an important task waits for runs in its place, until the data are free." },
       { ...pathfinder("ceiling"), schedulers: ["fp", "edf"], charts: ["fp", "edf", null], view: [0, 2.5e8], goto: "analysis-section", analyze: true, words: "With the ceiling protocol a job starts only when all that it may need is free: it waits at most once. The analysis below says what is proved." },
@@ -102,8 +102,8 @@ async function showStep() {
   await compareNow();
   if (moment !== undefined) await explainMoment(moment);
   if (step.analyze) document.getElementById("analyze").click();
-  if (step.goto) document.getElementById(step.goto).scrollIntoView({ block: "start" });
-  else guideBox.scrollIntoView({ block: "start" });
+  // The words stay in sight above it.
+  document.getElementById(step.goto ?? "schedules-section").scrollIntoView({ block: "start" });
   document.body.dataset.step = `${guide.tour}.${guide.step}`;
 }
 

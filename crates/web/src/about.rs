@@ -6,10 +6,7 @@ use temponet_lab::roster;
 
 /// Lists sets and schedulers.
 pub fn about() -> Value {
-    let sets = builtin::ALL.iter().map(|set| {
-        let description = set.load().map_or(String::new(), |loaded| loaded.set.description);
-        json!({ "name": set.name, "description": description })
-    });
+    let sets = builtin::ALL.iter().map(|set| set.name);
     let schedulers = roster::all().into_iter().map(|entry| {
         let (is_slow, is_rule) = (entry.kind.is_slow(), entry.kind.is_rule());
         json!({

@@ -18,7 +18,7 @@ pub fn point(run: &Run, load: f64) -> Result<Value, Failure> {
     if !(load > 0.0 && load <= MOST_LOAD) {
         return Err(failure(format!("a load of {load} is not above 0 and at most {MOST_LOAD}")));
     }
-    let (mut plan, _) = run.plan()?;
+    let mut plan = run.plan()?;
     let now = plan.set.mean_utilization() / plan.set.capacity();
     if now <= 0.0 {
         return Err(failure("the load of a set of single jobs cannot be changed"));

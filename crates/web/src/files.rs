@@ -58,7 +58,7 @@ pub fn write(set: &Set, to: Kind) -> Result<Value, Failure> {
 
 /// Runs one scheduler once under an observer, and calls `done` with the observer.
 fn observed(run: &Run, scheduler: &str, observer: &mut dyn Observer) -> Result<(), Failure> {
-    let (plan, _) = run.plan()?;
+    let plan = run.plan()?;
     plan.roster.foresee(&plan.set);
     let mut built = plan.roster.build(scheduler)?;
     simulate(&plan.set, plan.seed, plan.horizon, &mut *built, observer)?;
@@ -67,7 +67,7 @@ fn observed(run: &Run, scheduler: &str, observer: &mut dyn Observer) -> Result<(
 
 /// Writes the jobs of a run as CSV, as `temponet simulate --jobs` does.
 pub fn jobs(run: &Run, scheduler: &str) -> Result<Value, Failure> {
-    let (plan, _) = run.plan()?;
+    let plan = run.plan()?;
     let mut csv = JobsCsv::new(&plan.set, plan.horizon, Vec::new())?;
     observed(run, scheduler, &mut csv)?;
     let text = String::from_utf8(csv.finish()?)?;
@@ -76,7 +76,7 @@ pub fn jobs(run: &Run, scheduler: &str) -> Result<Value, Failure> {
 
 /// Draws a schedule, as `temponet simulate --gantt` does.
 pub fn picture(run: &Run, scheduler: &str, until: Option<&str>) -> Result<Value, Failure> {
-    let (plan, _) = run.plan()?;
+    let plan = run.plan()?;
     let until = match until {
         Some(text) => positive_time(text).map_err(|why| failure(format!("{text:?}: {why}")))?.min(plan.horizon),
         None => picture_window(&plan.set, plan.horizon, gantt::PICTURE_JOBS),

@@ -15,7 +15,7 @@ use crate::{Failure, failure};
 
 /// Explains the last decision of each scheduler at or before a time, in its own run.
 pub fn explain(run: &Run, at_ns: u64) -> Result<Value, Failure> {
-    let (plan, _) = run.plan()?;
+    let plan = run.plan()?;
     let at = Time(at_ns);
     if at >= plan.horizon {
         return Err(failure(format!("{at} is beyond the horizon of {}", plan.horizon)));

@@ -154,14 +154,9 @@ const RUNS: u64 = 10;
 const MOST_RUNS: u64 = 1_000_000;
 
 impl Run {
-    /// Reads the set of the runs.
-    pub fn loaded(&self) -> Result<Loaded, Failure> {
-        self.set.load()
-    }
-
-    /// Returns the plan, in which nothing is recorded yet, and the set's warnings and notes.
-    pub fn plan(&self) -> Result<(ComparisonPlan, Vec<String>), Failure> {
-        let Loaded { set, warnings, notes, .. } = self.loaded()?;
+    /// Returns the plan, in which nothing is recorded yet.
+    pub fn plan(&self) -> Result<ComparisonPlan, Failure> {
+        let set = self.set.load()?.set;
         if let Some(problem) = set.protocol_problem() {
             return Err(failure(problem.to_string()));
         }
@@ -174,7 +169,7 @@ impl Run {
         if schedulers.is_empty() {
             return Err(failure("no scheduler is chosen"));
         }
-        let plan = ComparisonPlan {
+        Ok(ComparisonPlan {
             horizon: self.horizon(&set)?,
             goal: set.goal().clone(),
             set,
@@ -186,8 +181,7 @@ impl Run {
             charge_latency: false,
             record_until: Time::ZERO,
             oracle: self.optimum.filter(|seconds| *seconds > 0.0),
-        };
-        Ok((plan, [warnings, notes].concat()))
+        })
     }
 
     fn horizon(&self, set: &TaskSet) -> Result<Time, Failure> {

@@ -138,7 +138,7 @@ impl Parts {
         let advice = comparison.advice();
         let verdict: String =
             advice.warning.iter().map(|warning| format!("{warning} ")).chain([advice.verdict()]).collect();
-        let (data, parting) = data(comparison);
+        let (data, parting) = data(comparison, true);
         Parts {
             facts,
             verdict,
@@ -155,8 +155,8 @@ impl Parts {
 }
 
 /// Returns the schedules and response times for the scripts of a page as JSON, and where the two schedules part that are
-/// shown first.
-pub fn data(comparison: &Comparison) -> (String, String) {
+/// shown first. Response times take longer than all else, and can be left out.
+pub fn data(comparison: &Comparison, with_responses: bool) -> (String, String) {
     let plan = &comparison.plan;
     let set = &plan.set;
     let schedules = schedules::schedules(comparison);
@@ -167,6 +167,7 @@ pub fn data(comparison: &Comparison) -> (String, String) {
     };
     let (rows, whole_tasks) = (schedules::task_rows(set), || set.whole_tasks().map(|task| &set.tasks()[task]));
     let after = |task: TaskId| set.tasks()[set.first_part(task)].after.iter().map(|before| rows[*before]).collect();
+    let curves = comparison.rows.iter().enumerate().map(|(rank, row)| curve(rank, row, comparison));
     let data = PageData {
         tasks: whole_tasks().map(|task| printable(&task.name)).collect(),
         critical: whole_tasks().map(tasks::criticality).collect(),
@@ -180,7 +181,7 @@ pub fn data(comparison: &Comparison) -> (String, String) {
         resources: set.resources().iter().map(|name| printable(name)).collect(),
         chosen,
         schedules,
-        responses: comparison.rows.iter().enumerate().map(|(rank, row)| curve(rank, row, comparison)).collect(),
+        responses: if with_responses { curves.collect() } else { Vec::new() },
     };
     (serde_json::to_string(&data).unwrap_or_default(), parting.map_or(String::new(), |parting| parting.words))
 }

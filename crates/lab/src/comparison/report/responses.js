@@ -18,6 +18,8 @@ function drawResponses() {
   };
   const holder = make("div", box);
   holder.className = "curves";
+  // It scrolls sideways in a narrow window, also by keys.
+  Object.assign(holder, { tabIndex: 0, role: "group", ariaLabel: "Curves of response times" });
   const boxes = make("fieldset", box);
   make("legend", boxes, "Curves");
   const inputs = curves.map((curve) => {

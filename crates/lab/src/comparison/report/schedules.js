@@ -330,11 +330,12 @@ class Chart {
   /** Marks the date from which on the first two schedules run different jobs, and the moment that is explained. */
   marks() {
     this.mark(page.parts_ns, "first difference", []);
-    this.mark(page.moment_ns ?? null, "this moment", [4, 3]);
+    const isSame = page.parts_ns === page.moment_ns;
+    this.mark(page.moment_ns ?? null, isSame ? "" : "this moment", [4, 3], this.height - AXIS - 3);
   }
 
-  /** Draws a line with words at a date, if there is one and it is visible. */
-  mark(ns, words, dashes) {
+  /** Draws a line with words at a date, if there is one and it is visible. The words stand at a height. */
+  mark(ns, words, dashes, y = 11) {
     if (ns === null || ns < shown.from || ns > shown.to) return;
     const c = this.context, x = this.x(ns), isRight = x > this.width - 110;
     c.strokeStyle = c.fillStyle = theme.focus;
@@ -346,7 +347,7 @@ class Chart {
     c.stroke();
     c.setLineDash([]);
     c.textAlign = isRight ? "right" : "left";
-    c.fillText(words, x + (isRight ? -5 : 5), 11);
+    c.fillText(words, x + (isRight ? -5 : 5), y);
   }
 
   /** Draws a cross at a missed deadline. */

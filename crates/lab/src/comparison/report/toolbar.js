@@ -49,7 +49,7 @@ function start(data) {
   for (let place = 0; place < PLACES; place++) charts.push(new Chart(page.chosen[place], document.getElementById("charts"), place));
   byTask.checked = page.by_task;
   redraw();
-  drawResponses();
+  if (page.responses.length) drawResponses();
 }
 
 byTask.addEventListener("change", () => {

@@ -1,0 +1,230 @@
+// What one does in the lab, by clicking and typing.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { address, choose, compared, type, withLab } from "./browser.mjs";
+
+const cell = (page, label) => page.getByRole("textbox", { name: label, exact: true });
+const alertText = (page) => page.locator("#alert").textContent();
+const keysOf = (page) => page.evaluate(() => state.keys);
+const saved = async (page, what) => {
+  const [download] = await Promise.all([page.waitForEvent("download"), page.selectOption("#save", what)]);
+  return { name: download.suggestedFilename(), content: readFileSync(await download.path()) };
+};
+
+test("a cell is edited in place, what is wrong stands under it in the words of the command line, and undo takes it back", async () => {
+  await withLab(async (page) => {
+    const wcet = cell(page, "wcet of state_estimate");
+    await wcet.fill("-4ms");
+    await wcet.blur();
+    const said = page.locator("#task-table .cell-error");
+    await said.waitFor();
+    assert.equal(await said.textContent(), 'wcet = "-4ms" is negative');
+    assert.equal(await wcet.getAttribute("aria-invalid"), "true");
+    assert.equal(await wcet.getAttribute("aria-describedby"), await said.getAttribute("id"));
+    await wcet.fill("1.5ms");
+    await compared(page, () => wcet.blur());
+    assert.equal(await said.count(), 0);
+    assert.equal((await keysOf(page)).task[1].wcet, "1.5ms");
+    await type(page, "[data-key=cores]", "0");
+    await page.locator("#settings .cell-error").waitFor();
+    assert.match(await page.locator("#settings .cell-error").textContent(), /cores = 0 must be a whole number/);
+    for (const earlier of ["1.5ms", "-4ms", "1.2ms"]) {
+      await compared(page, () => page.click("#undo"));
+      assert.equal((await keysOf(page)).task[1].wcet, earlier);
+    }
+    await page.click("#add-task");
+    assert.equal((await keysOf(page)).task.length, 13);
+    await compared(page, () => page.getByRole("button", { name: "Remove task_13" }).click());
+    assert.equal((await keysOf(page)).task.length, 12);
+    await type(page, "[data-run=horizon]", "5 parsecs");
+    await page.locator("#settings .cell-error").waitFor();
+    assert.match(await page.locator("#settings .cell-error").textContent(), /^horizon "5 parsecs": /);
+  });
+});
+
+test("files of all kinds are opened, and a refusal leaves the set as it is", async () => {
+  await withLab(async (page) => {
+    const open = (name, text) => page.setInputFiles("#file", { name, mimeType: "text/plain", buffer: Buffer.from(text) });
+    const names = async () => (await keysOf(page)).task.map(({ name }) => name);
+    const files = {
+      "a.toml": '[[task]]\nname = "toml_task"\nperiod = 10\nwcet = 2\n',
+      "b.csv": "name,period,wcet\ncsv_task,10ms,2ms\n",
+      "c.json": '{"task": [{"name": "json_task", "period": "10ms", "wcet": "2ms"}]}',
+      "d.json": '{"tasks": {"rtapp_task": {"loop": -1, "run": 2000, "timer": {"ref": "unique", "period": 10000}}}}',
+      "e.xml": '<simulation duration="100000000" cycles_per_ms="1000000"><sched className="simso.schedulers.EDF"/><processors><processor name="p" id="1"/></processors><tasks><task name="simso_task" id="1" period="10" activationDate="0.0" WCET="2" deadline="10" task_type="Periodic" abort_on_miss="yes"/></tasks></simulation>',
+    };
+    for (const [name, text] of Object.entries(files)) {
+      await compared(page, () => open(name, text).then(() => page.waitForFunction((of) => state.name === of, name.split(".")[0])));
+      assert.equal((await names()).length, 1, name);
+      assert.equal(await alertText(page), "", name);
+    }
+    assert.deepEqual(await names(), ["simso_task"]);
+    await open("broken.csv", "name,period,wcet\na,10ms,x\n");
+    await page.locator("#alert:not([hidden])").waitFor();
+    assert.match(await alertText(page), /^broken\.csv:2: wcet = x is not a time/);
+    await open("picture.png", "x");
+    await page.waitForFunction(() => document.getElementById("alert").textContent.includes("unknown kind of file"));
+    await page.setInputFiles("#file", { name: "bytes.toml", mimeType: "text/plain", buffer: Buffer.from([0xff, 0xfe, 0x80]) });
+    await page.waitForFunction(() => document.getElementById("alert").textContent.includes("is not UTF-8 text"));
+    await page.evaluate(() => open(() => readFile(new File([new Uint8Array(100 << 20)], "huge.toml"))));
+    assert.equal(await alertText(page), "huge.toml: is too large: more than 64 MiB");
+    assert.deepEqual(await names(), ["simso_task"]);
+    const dropped = await page.evaluateHandle(() => {
+      const data = new DataTransfer();
+      data.items.add(new File(["name,period,wcet\ndropped,10ms,2ms\n"], "drop.csv"));
+      return data;
+    });
+    await page.dispatchEvent("body", "drop", { dataTransfer: dropped });
+    await page.waitForFunction(() => state.name === "drop");
+  });
+});
+
+test("schedules share a time axis that moves and zooms by keys, and a moment is explained", async () => {
+  await withLab(async (page) => {
+    await choose(page, ["edf", "rm", "temponet"]);
+    await compared(page);
+    const first = page.locator("#charts canvas").first();
+    const view = () => page.evaluate(() => [shown.from, shown.to]);
+    await first.focus();
+    await page.keyboard.press("Home");
+    const before = await view();
+    await page.keyboard.press("+");
+    const zoomed = await view();
+    assert.ok(zoomed[1] - zoomed[0] < before[1] - before[0]);
+    await page.keyboard.press("ArrowRight");
+    assert.ok((await view())[0] > zoomed[0]);
+    await page.keyboard.press("0");
+    assert.deepEqual(await view(), [0, await page.evaluate(() => page.until_ns)]);
+    await page.keyboard.press("m");
+    assert.match(await page.locator("#said").textContent(), /MISSED: /);
+    await page.locator("#charts select").nth(2).selectOption({ label: "rm" });
+    const box = await first.boundingBox();
+    await page.mouse.click(box.x + box.width * 0.6, box.y + 40);
+    await page.locator("#moment h3").first().waitFor();
+    const words = await page.locator("#moment").textContent();
+    assert.match(words, /Rule: earliest deadline first/);
+    assert.match(words, /Runs \w+ #\d+/);
+    assert.match(words, /network's score/);
+    assert.match(words, /The shield/);
+    assert.ok(Number.isFinite(await page.evaluate(() => page.moment_ns)));
+    await page.locator("#moment").evaluate((box) => box.replaceChildren());
+    await first.focus();
+    await page.keyboard.press("n");
+    await page.keyboard.press("e");
+    await page.locator("#moment h3").first().waitFor();
+  });
+});
+
+test("what if: a slider is dragged, and schedules follow; afterwards everything is compared", async () => {
+  await withLab(async (page) => {
+    await choose(page, ["edf", "rm"]);
+    await compared(page);
+    await page.selectOption("#what-task", { label: "camera" });
+    const slider = page.locator("[data-what=wcet]"), pictures = () => page.evaluate(() => measured.pictures.length);
+    const before = await pictures(), jobs = await page.evaluate(() => JSON.stringify(page.schedules));
+    await slider.scrollIntoViewIfNeeded();
+    const box = await slider.boundingBox();
+    await page.mouse.move(box.x + box.width * 0.1, box.y + box.height / 2);
+    await page.mouse.down();
+    for (let step = 1; step <= 10; step++) {
+      await page.mouse.move(box.x + box.width * (0.1 + 0.08 * step), box.y + box.height / 2);
+      await page.waitForTimeout(60);
+    }
+    assert.ok((await pictures()) > before + 2, "pictures follow while the mouse is down");
+    await page.waitForFunction((jobs) => JSON.stringify(page.schedules) !== jobs, jobs);
+    await compared(page, () => page.mouse.up());
+    const camera = (await keysOf(page)).task.find(({ name }) => name === "camera");
+    assert.notEqual(camera.wcet, "18ms");
+    assert.equal(await cell(page, "wcet of camera").inputValue(), camera.wcet);
+    assert.match(await page.locator("#what-shares").textContent(), /edf \d/);
+    await page.locator("[data-what=period]").focus();
+    await compared(page, () => page.keyboard.press("ArrowLeft"));
+    assert.notEqual((await keysOf(page)).task.find(({ name }) => name === "camera").period, "33ms");
+  });
+});
+
+test("a curve draws itself and can be stopped, and deadlines are proved", async () => {
+  await withLab(async (page) => {
+    await page.selectOption("#built-in", "rosace");
+    await choose(page, ["edf", "rm"]);
+    await compared(page, () => type(page, "[data-run=horizon]", "1s"));
+    await page.click("#draw-curve");
+    await page.waitForFunction(() => !curve.isDrawing && curve.points.size === LOADS.length);
+    assert.equal(await page.locator("#curve polyline").count(), 2);
+    const shares = await page.evaluate(() => [...curve.points].sort(([a], [b]) => a - b).map(([, [of]]) => of.share));
+    assert.equal(shares[0], 1);
+    assert.ok(shares.at(-1) < 1);
+    await page.click("#analyze");
+    await page.locator("#analysis .verdict").waitFor();
+    assert.match(await page.locator("#analysis").textContent(), /proved to be met/);
+    assert.match(await page.locator("#analysis").textContent(), /Response times at most/);
+    await page.selectOption("#built-in", "robot");
+    await page.waitForFunction(() => state.name === "robot");
+    await compared(page, () => type(page, "[data-run=horizon]", "100s"));
+    await page.click("#draw-curve");
+    await page.locator("#cancel").waitFor();
+    await page.click("#cancel");
+    await page.waitForFunction(() => !curve.isDrawing);
+    assert.match(await page.locator("#curve-words").textContent(), /^Stopped after \d+ points\.$/);
+  });
+});
+
+test("a link is a figure: another browser shows the same", async () => {
+  const [url, report] = await withLab(async (page) => {
+    await page.selectOption("#built-in", "standard-125");
+    await choose(page, ["edf", "mh-edf"]);
+    await cell(page, "wcet of slow").fill("33ms");
+    await type(page, "[data-run=horizon]", "2s");
+    await compared(page, () => type(page, "[data-run=seed]", "7"));
+    await page.evaluate(() => show(1e8, 3e8));
+    await page.click("#link");
+    await page.waitForFunction(() => location.hash.length > 20);
+    return [page.url(), await page.evaluate(() => JSON.stringify(comparison))];
+  });
+  await withLab(async (page) => {
+    await compared(page);
+    assert.equal(await page.evaluate(() => JSON.stringify(comparison)), report);
+    assert.deepEqual(await page.evaluate(() => [shown.from, shown.to]), [1e8, 3e8]);
+    assert.equal(await cell(page, "wcet of slow").inputValue(), "33ms");
+  }, { url });
+  await withLab(async (page) => assert.match(await alertText(page), /^the link cannot be read: /), { url: address + "#broken" });
+});
+
+test("the set, pictures, jobs and the ranking are saved", async () => {
+  await withLab(async (page) => {
+    await choose(page, ["edf", "rm"]);
+    await compared(page, () => type(page, "[data-run=horizon]", "500ms"));
+    const toml = await saved(page, "toml");
+    assert.equal(toml.name, "robot.toml");
+    assert.match(toml.content.toString(), /\[\[task\]\]\nname = "motor_control"/);
+    assert.match((await saved(page, "svg")).content.toString(), /^<svg[^]*motor_control/);
+    assert.deepEqual([...(await saved(page, "png")).content.subarray(1, 4)], [...Buffer.from("PNG")]);
+    assert.match((await saved(page, "jobs")).content.toString(), /^task,job,release_ns,/);
+    const ranking = (await saved(page, "ranking")).content.toString().split("\n");
+    assert.equal(ranking.length, 1 + 2 + 1);
+    assert.match(ranking[1], /^(edf|rm),\d+,\d+,\d+,0\.\d+/);
+  });
+});
+
+test("monstrous sets neither freeze nor end the page", async () => {
+  await withLab(async (page) => {
+    const open = (name, text) => page.setInputFiles("#file", { name, mimeType: "text/plain", buffer: Buffer.from(text) });
+    await choose(page, ["edf"]);
+    await open("burst.toml", '[[burst]]\nname = "peak"\njobs = 1000000\nevery = "1s"\nwcet = "1ns"\ndeadline = "500ms"\n');
+    await page.waitForFunction(() => state.name === "burst");
+    await open("long.toml", '[[task]]\nname = "a"\nperiod = "1000003us"\nwcet = "1us"\n[[task]]\nname = "b"\nperiod = "999983us"\nwcet = "1us"\n[[task]]\nname = "c"\nperiod = "7ns"\nwcet = "1ns"\n');
+    await page.waitForFunction(() => state.name === "long");
+    const began = Date.now();
+    await page.evaluate(() => 1);
+    assert.ok(Date.now() - began < 2000, "the page answers meanwhile");
+    await type(page, "[data-run=horizon]", "100000s");
+    await page.locator("#cancel").waitFor();
+    await page.click("#cancel");
+    await compared(page);
+    assert.equal(await page.locator("#verdict").textContent(), "Cancelled.");
+    await type(page, "[data-run=horizon]", "");
+    await compared(page, () => page.selectOption("#built-in", "rosace").then(() => page.waitForFunction(() => state.name === "rosace")));
+    assert.match(await page.locator("#verdict").textContent(), /edf/);
+  });
+});
