@@ -110,7 +110,7 @@ pub fn run(args: Args) -> Result<()> {
     }
     match args.json {
         true => output::print_json(&json_report(&advice, &notes)),
-        false => output::print(&format!("{heading}\n\n{}", text(&advice))),
+        false => output::print(&format!("{heading}\n\n{}\n", text(&advice).trim_end())),
     }
 }
 

@@ -34,11 +34,13 @@ mod sweep;
 pub mod table;
 mod train;
 mod tune;
+mod version;
 
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use temponet_wording::{visible, visible_lines};
 
@@ -167,6 +169,13 @@ impl Program {
         let is_wrong = |error: &clap::Error| error.exit_code() != 0;
         match self.command_line().try_get_matches_from(with_negative_values(std::env::args_os())) {
             Ok(matches) => matches,
+            // `-V` prints the version alone.
+            Err(error)
+                if error.kind() == ErrorKind::DisplayVersion && std::env::args_os().any(|arg| arg == "--version") =>
+            {
+                let _ = write!(std::io::stdout(), "{}", version::text(self.name));
+                std::process::exit(0);
+            }
             Err(error) if is_wrong(&error) && std::env::args_os().any(|arg| is_hidden(&arg.to_string_lossy())) => {
                 let text = error.render().to_string();
                 let _ = write!(std::io::stderr(), "{}", visible_lines(&text));

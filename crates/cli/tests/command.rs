@@ -27,6 +27,18 @@ fn compare_without_arguments_answers_on_an_overloaded_example() {
 }
 
 #[test]
+fn the_version_names_kernel_features_and_model() {
+    let folder = Folder::new("version");
+    let text = folder.stdout(&["--version"]);
+    let value = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_else(|| panic!("{text}"));
+    assert!(value("kernel here").contains(temponet_infer::Kernel::best().name()), "{text}");
+    assert!(!value("features").trim().is_empty(), "{text}");
+    let shown = folder.json(&["model", "show", "built-in", "--json"]);
+    assert!(value("model").contains(shown["checksum"].as_str().unwrap()), "{text}");
+    assert_eq!(folder.stdout(&["-V"]).lines().count(), 1);
+}
+
+#[test]
 fn compare_json_has_every_field_and_adds_up() {
     let folder = Folder::new("json");
     let report = folder.json(&["compare", "democar", "--runs", "3", "--json"]);

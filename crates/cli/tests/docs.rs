@@ -17,19 +17,25 @@ fn read(document: &str) -> String {
     std::fs::read_to_string(root().join(document)).unwrap()
 }
 
-/// Every document: the README, CONTRIBUTING, and all pages below `docs`. Pages that a command wrote may name files of
+/// Every document: the README, CONTRIBUTING, and all pages below `docs` but the contents of the book. Pages that a command wrote may name files of
 /// their time.
 fn documents() -> Vec<String> {
     let pages = |folder: &str| -> Vec<String> {
         let entries = std::fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().file_name());
         let names = entries.map(|name| name.into_string().unwrap());
         names
-            .filter(|name| name.ends_with(".md") && !name.starts_with("reproduction-") && name != "reproduction.md")
+            .filter(|name| {
+                name.ends_with(".md")
+                    && name != "SUMMARY.md"
+                    && !name.starts_with("reproduction-")
+                    && name != "reproduction.md"
+            })
             .map(|name| format!("{folder}/{name}"))
             .collect()
     };
     let named = ["README.md", "CONTRIBUTING.md", "docs/reproduction.md"].map(String::from);
-    named.into_iter().chain(pages("docs")).chain(pages("docs/results")).collect()
+    let folders = ["docs", "docs/guides", "docs/results"];
+    named.into_iter().chain(folders.into_iter().flat_map(pages)).collect()
 }
 
 #[test]
@@ -136,6 +142,44 @@ fn links_between_documents_lead_somewhere() {
             assert!(link.starts_with("http") || folder.join(file).exists(), "{document} links to {link}");
         }
     }
+}
+
+#[test]
+fn every_page_is_in_the_book_and_every_page_of_the_book_is_there() {
+    let contents = read("docs/SUMMARY.md");
+    let named: HashSet<&str> = contents.split("](").skip(1).filter_map(|rest| rest.split(')').next()).collect();
+    // Three pages lie at the root, beside the documents.
+    let at_root = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"];
+    for page in &named {
+        let folder = if at_root.contains(page) { "" } else { "docs/" };
+        assert!(root().join(format!("{folder}{page}")).exists(), "docs/SUMMARY.md names {page}");
+    }
+    let pages = documents()
+        .into_iter()
+        .chain(["docs/results/reproduction.md", "docs/results/reproduction-full.md"].map(String::from));
+    for page in pages {
+        assert!(named.contains(page.strip_prefix("docs/").unwrap_or(&page)), "docs/SUMMARY.md lacks {page}");
+    }
+}
+
+#[test]
+fn sets_shown_in_the_guides_can_be_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut read_sets = 0;
+    for document in ["docs/start.md", "docs/guides/robots.md", "docs/guides/servers.md"] {
+        let text = read(document);
+        for (kind, rest) in ["toml", "csv"].into_iter().flat_map(|kind| {
+            text.split(&format!("```{kind}\n")).skip(1).map(move |rest| (kind, rest)).collect::<Vec<_>>()
+        }) {
+            let file = folder.path().join(format!("set.{kind}"));
+            std::fs::write(&file, rest.split("```").next().unwrap()).unwrap();
+            let options = ["compare", file.to_str().unwrap(), "--schedulers", "edf", "--horizon", "1s"];
+            let output = std::process::Command::new(env!("CARGO_BIN_EXE_temponet")).args(options).output().unwrap();
+            assert!(output.status.success(), "{document}: {}", String::from_utf8_lossy(&output.stderr));
+            read_sets += 1;
+        }
+    }
+    assert!(read_sets >= 3, "{read_sets}");
 }
 
 #[test]
