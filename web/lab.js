@@ -34,6 +34,7 @@ function showSet({ name, set, builtIn = null, notes = [] }, names = []) {
   document.getElementById("undo").disabled = earlier.length === 0;
   // Another set has another time axis.
   charts.splice(0).forEach((chart) => chart.canvas.parentElement.remove());
+  [shown.from, shown.to] = [0, 0];
   drawTasks();
   drawWhatIf();
   return figures();
@@ -100,7 +101,7 @@ function drawSchedulers() {
     input.type = "checkbox";
     input.value = name;
     input.checked = state.schedulers.includes(name);
-    label.append(" " + name + " ");
+    label.append(` ${name} `);
     make("small", label, summary);
     input.addEventListener("change", () => {
       state.schedulers = input.checked ? [...state.schedulers, name] : state.schedulers.filter((other) => other !== name);
@@ -108,8 +109,16 @@ function drawSchedulers() {
       figures();
     });
   }
+  ownSchedulers.value = state.schedulers.filter((spec) => !isListed(spec)).join(" ");
   tellSchedulers();
 }
+const ownSchedulers = document.getElementById("own-schedulers");
+const isListed = (spec) => about.schedulers.some(({ name }) => name === spec);
+ownSchedulers.addEventListener("change", () => {
+  state.schedulers = [...state.schedulers.filter(isListed), ...ownSchedulers.value.split(/\s+/).filter(Boolean)];
+  tellSchedulers();
+  figures();
+});
 const tellSchedulers = () => (document.getElementById("chosen-schedulers").textContent = state.schedulers.join(", ") || "none");
 
 /** Takes the state of a link or of a step of a tour. */

@@ -25,59 +25,72 @@ const rules = () => {
 };
 const plainName = (shownName) => shownName.replace(/ \(.*\)$/, "");
 
-/** Draws other data in place of what is shown. Lists, window and rows stay as the reader chose them. */
-function renew(data) {
-  const moment = state.moment;
+/** Draws other data in place of what is shown, with where its schedules part, in words. Lists, window and rows stay as the reader chose them. */
+function renew(data, words) {
+  const view = state.view ?? [shown.from, shown.to];
   if (!charts.length) start(data);
   else {
     const names = charts.map((chart) => (chart.schedule ? plainName(chart.schedule.name) : null));
-    const wasAll = page.until_ns, byTaskWas = byTask.checked === page.by_task;
+    const shapeOf = ({ tasks, cores, by_task, until_ns }) => JSON.stringify([tasks, cores, by_task, until_ns]);
+    const before = shapeOf(page);
+    if (byTask.checked !== page.by_task) data.by_task = byTask.checked;
     take(data);
-    if (!byTaskWas) page.by_task = byTask.checked;
+    const isSameShape = before === shapeOf(page);
     charts.forEach((chart, place) => {
       const at = page.schedules.findIndex(({ name }) => plainName(name) === names[place]);
       const isKept = state.ownCharts && (at >= 0 || names[place] === null);
       chart.offer(isKept ? (at >= 0 ? at : undefined) : page.chosen[place]);
+      const wasHidden = chart.canvas.hidden;
       chart.schedule = chart.select.value === "" ? null : schedule(+chart.select.value);
       chart.cursor = -1;
       chart.canvas.hidden = chart.list.hidden = !chart.schedule;
-      chart.resize();
+      if (!isSameShape || wasHidden !== chart.canvas.hidden) chart.resize();
     });
-    if (wasAll !== page.until_ns) legend();
-    show(shown.from, shown.to);
+    if (!isSameShape) legend();
   }
-  page.moment_ns = moment;
-  if (state.view) {
-    const [from, to] = state.view;
-    state.view = null;
-    show(from, to);
-  }
+  page.moment_ns = state.moment;
+  Object.assign(parting, { words, ns: page.parts_ns });
   if (state.charts.length) chooseCharts(state.charts);
+  tellParting();
+  // Before the first schedule nothing was seen.
+  show(...(view[1] > view[0] ? view : page.first_view_ns));
+  state.view = null;
 }
 
-/** Chooses the schedules that are seen, by name; null is none. A name is waited for until its scheduler has run. */
+/** Chooses the schedules that are seen, by name; null is none. A name is waited for until its scheduler has run. They are not drawn yet. */
 function chooseCharts(names) {
   if (names.every((name) => !name || page.schedules.some((of) => plainName(of.name) === name))) state.charts = [];
   charts.forEach((chart, place) => {
     const at = page.schedules.findIndex(({ name }) => plainName(name) === names[place]);
     if (at < 0 && names[place]) return;
     chart.select.value = at < 0 ? "" : at;
-    chart.choose();
+    chart.schedule = at < 0 ? null : schedule(at);
+    chart.canvas.hidden = chart.list.hidden = !chart.schedule;
+    chart.resize();
   });
 }
 
-document.getElementById("charts").addEventListener("change", () => (state.ownCharts = true));
+document.getElementById("charts").addEventListener("change", () => {
+  state.ownCharts = true;
+  tellParting();
+  charts.forEach((chart) => chart.draw());
+  noteState();
+});
 
-/** Shows whose schedules part where, in words. */
-const partingWords = (words) => (document.getElementById("parting").textContent = words);
+/** Says where the schedules part that the lab chose, and marks the place, while they are the first two that are seen. */
+const parting = { words: "", ns: null };
+function tellParting() {
+  const isSeen = [0, 1].every((place) => charts[place]?.select.value === String(page.chosen[place]));
+  document.getElementById("parting").textContent = isSeen ? parting.words : "";
+  page.parts_ns = isSeen ? parting.ns : null;
+}
 
 /** Draws the schedules of simple schedulers at once. Returns their shares in time. */
 async function sketch() {
   const { paths } = written(), began = performance.now();
   try {
     const result = await quick.latest({ do: "schedules", ...runOf(rules()) });
-    renew(result.data);
-    partingWords(result.parting);
+    renew(result.data, result.parting);
     measured.pictures.push(performance.now() - began);
     forgetErrors();
     return result.shares;
@@ -104,8 +117,7 @@ async function compareAll() {
     const result = await long.ask({ do: "compare", ...runOf(), optimum: OPTIMUM });
     comparison = result.report;
     showParts(result.parts);
-    renew(result.data);
-    partingWords(result.parts.parting);
+    renew(result.data, result.parts.parting);
     drawResponses();
     forgetErrors();
     measured.comparisons.push(performance.now() - began);

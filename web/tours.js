@@ -9,7 +9,7 @@ const pathfinder = (protocol) => ({ builtIn: protocol === undefined ? "mars-path
 const dhall = (tasks) => setOf("dhall", tasks, { cores: 2 });
 const LIGHT = [task("light_1", "10ms", "2ms"), task("light_2", "10ms", "2ms")];
 const HEAVY = task("heavy", "11ms", "10ms");
-const levels = (more = []) => setOf("levels", [task("brake", "20ms", "6ms", { criticality: 1 }), task("radio", "15ms", "5ms"), task("display", "40ms", "18ms"), ...more]);
+const levels = (more = []) => setOf("levels", [task("brake", "30ms", "12ms", { criticality: 1 }), task("radio", "10ms", "4ms"), task("display", "20ms", "6ms"), ...more]);
 const blocking = (preemption) => setOf("blocking", [task("control", "10ms", "2ms"), task("image", "60ms", "24ms", preemption === undefined ? {} : { preemption }), task("log", "100ms", "15ms")]);
 
 const TOURS = [
@@ -46,10 +46,10 @@ const TOURS = [
   {
     title: "Criticality and the shield",
     steps: [
-      { ...levels(), schedulers: ["edf", "srpt", "shield:srpt"], charts: ["edf", "srpt", null], horizon: "3s", words: "The brake is critical, radio and display are not, and together they need 108% of the core. Bars of critical tasks have an outline." },
-      { ...levels(), schedulers: ["edf", "srpt", "shield:srpt"], charts: ["edf", null, null], view: [0, 4e8], goto: "ranking-section", words: "EDF knows no criticality: in overload it lets the brake miss as well. The ranking counts critical jobs first." },
+      { ...levels(), schedulers: ["edf", "srpt", "shield:srpt"], charts: ["edf", "srpt", null], horizon: "3s", words: "The brake is critical, radio and display are not, and together they need 110% of the core. Bars of critical tasks have an outline." },
+      { ...levels(), schedulers: ["edf", "srpt", "shield:srpt"], charts: ["srpt", null, null], view: [0, 4e8], goto: "ranking-section", words: "SRPT, which runs the shortest job first, knows of no criticality. The brake takes longest, so it is late again and again. The ranking counts critical jobs first." },
       { ...levels(), schedulers: ["edf", "srpt", "shield:srpt"], charts: ["srpt", "shield:srpt", null], view: [0, 4e8], words: "A shield stands around any scheduler. It keeps enough time for the critical jobs, and overrules the scheduler where its choice could cost one of them." },
-      { ...levels([task("burst", "100ms", "30ms")]), schedulers: ["edf", "srpt", "shield:srpt"], charts: ["srpt", "shield:srpt", null], view: [0, 4e8], words: "More work comes: 138% of the core. Behind the shield the brake is still never late. That is a theorem, not a measurement." },
+      { ...levels([task("burst", "100ms", "30ms")]), schedulers: ["edf", "srpt", "shield:srpt"], charts: ["srpt", "shield:srpt", null], view: [0, 4e8], words: "More work comes: 140% of the core. Now EDF lets the brake be late, too. Behind the shield the brake is still never late. That is a theorem, not a measurement." },
       { ...levels([task("burst", "100ms", "30ms")]), schedulers: ["edf", "shield:srpt", "temponet", "temponet-unshielded"], charts: ["edf", "shield:srpt", "temponet"], view: [0, 4e8], goto: "ranking-section", words: "The learned scheduler is behind the shield, too. Whatever its weights say, critical jobs are safe; without the shield nothing of that is promised." },
     ],
   },

@@ -80,8 +80,9 @@ class Helper {
     next?.resolve();
   }
 
-  /** Ends the worker; all that waits for it fails. */
+  /** Ends the worker, unless it has nothing to do; all that waits for it fails. */
   end(why = new Cancelled()) {
+    if (!this.waiting.size && !this.next) return;
     this.worker?.terminate();
     this.worker = null;
     const all = [...this.waiting.values()];

@@ -29,7 +29,7 @@ export async function withLab(use, { url = address, ...options } = {}) {
     await page.waitForFunction(() => measured.first);
     const result = await use(page, context);
     assert.deepEqual(said, [], "nothing is said in the console");
-    assert.deepEqual(asked.filter((of) => of.split("#")[0] !== address && !of.startsWith("blob:") && !of.startsWith("data:")), [], "nothing is requested");
+    assert.deepEqual(asked.filter((of) => of.split("#")[0] !== url.split("#")[0] && !of.startsWith("blob:") && !of.startsWith("data:")), [], "nothing is requested");
     return result;
   } finally {
     await context.close();

@@ -1,6 +1,9 @@
 // What one does in the lab, by clicking and typing.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 import { address, choose, compared, type, withLab } from "./browser.mjs";
 
@@ -77,6 +80,18 @@ test("files of all kinds are opened, and a refusal leaves the set as it is", asy
     });
     await page.dispatchEvent("body", "drop", { dataTransfer: dropped });
     await page.waitForFunction(() => state.name === "drop");
+  });
+});
+
+test("schedulers are chosen from the list, or named with options; a wrong name is refused", async () => {
+  await withLab(async (page) => {
+    await choose(page, ["edf"]);
+    await compared(page, () => type(page, "#own-schedulers", "shield:srpt llf:quantum=500us"));
+    assert.deepEqual(await page.evaluate(() => comparison.results.map(({ scheduler }) => scheduler).sort()), ["edf", "llf:quantum=500us", "shield:srpt"]);
+    await compared(page, () => type(page, "#own-schedulers", "edg"));
+    assert.match(await alertText(page), /there is no scheduler "edg"/);
+    await compared(page, () => type(page, "#own-schedulers", ""));
+    assert.equal(await alertText(page), "");
   });
 });
 
@@ -179,7 +194,7 @@ test("a link is a figure: another browser shows the same", async () => {
     await compared(page, () => type(page, "[data-run=seed]", "7"));
     await page.evaluate(() => show(1e8, 3e8));
     await page.click("#link");
-    await page.waitForFunction(() => location.hash.length > 20);
+    await page.waitForFunction(() => document.getElementById("link").textContent !== "Copy link");
     return [page.url(), await page.evaluate(() => JSON.stringify(comparison))];
   });
   await withLab(async (page) => {
@@ -227,4 +242,22 @@ test("monstrous sets neither freeze nor end the page", async () => {
     await compared(page, () => page.selectOption("#built-in", "rosace").then(() => page.waitForFunction(() => state.name === "rosace")));
     assert.match(await page.locator("#verdict").textContent(), /edf/);
   });
+});
+
+test("temponet lab writes a page that begins with a set", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "lab-cli-"));
+  try {
+    const program = join(folder, "temponet"), out = join(folder, "out.html");
+    copyFileSync(process.env.TEMPONET_CLI, program);
+    copyFileSync(process.env.LAB_PAGE, join(folder, "temponet-lab.html"));
+    writeFileSync(join(folder, "mine.csv"), "name,period,wcet\n</script><i>,10ms,4ms\nb,20ms,5ms\n");
+    execFileSync(program, ["lab", join(folder, "mine.csv"), "--output", out], { stdio: "ignore" });
+    await withLab(async (page) => {
+      await compared(page);
+      assert.deepEqual((await keysOf(page)).task.map(({ name }) => name), ["</script><i>", "b"]);
+      assert.equal(await page.evaluate(() => state.name), "mine");
+    }, { url: "file://" + out });
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 });

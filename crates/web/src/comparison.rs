@@ -4,7 +4,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use temponet_lab::comparison::json::JsonReport;
 use temponet_lab::comparison::report::{self, MOST_JOBS, Parts};
-use temponet_lab::comparison::{compare, picture_window};
+use temponet_lab::comparison::{compare, picture_window, sketch};
 use temponet_lab::progress::Progress;
 
 use crate::Failure;
@@ -13,11 +13,10 @@ use crate::request::Run;
 /// Runs every scheduler once and returns the schedules, without proofs, optimum and verdict.
 pub fn schedules(run: &Run) -> Result<Value, Failure> {
     let mut plan = run.plan()?;
-    (plan.runs, plan.oracle) = (1, None);
     plan.record_until = picture_window(&plan.set, plan.horizon, MOST_JOBS);
     // What lies beyond the picture is not seen.
     plan.horizon = plan.record_until;
-    let comparison = compare(plan, &Progress::new(1, temponet_task::Time(1)))?;
+    let comparison = sketch(plan, &Progress::new(1, temponet_task::Time(1)))?;
     let shares = comparison.rows.iter().map(|row| {
         let jobs = row.metrics.jobs;
         json!({ "scheduler": row.scheduler, "released": jobs.released, "met": jobs.met })

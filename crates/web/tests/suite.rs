@@ -127,3 +127,62 @@ fn a_curve_falls_and_pictures_and_jobs_are_those_of_a_run() {
     let picture = result(json!({ "do": "picture", "run": run, "scheduler": "edf", "until": null }));
     assert!(picture["text"].as_str().unwrap().starts_with("<svg"));
 }
+
+/// Whatever a page sends, it gets an answer: sets with strange values, requests that are no requests.
+#[test]
+fn no_request_ends_the_module() {
+    let strange = [
+        json!(null),
+        json!(-1),
+        json!(0),
+        json!(1e300),
+        json!(u64::MAX),
+        json!(""),
+        json!("1ns"),
+        json!("99999999s"),
+        json!("\u{0}<b>"),
+        json!([]),
+        json!({ "x": [1] }),
+        json!(true),
+    ];
+    let mut answers = (0, 0);
+    for name in ["standard-112", "mars-pathfinder", "gpu-vision", "autoware-chains"] {
+        let set = result(json!({ "do": "open", "built_in": name }))["set"].clone();
+        let keys = ["cores", "costs", "time_unit", "on_miss", "protocol", "task", "core", "chain"];
+        let task_keys = [
+            "name",
+            "period",
+            "wcet",
+            "bcet",
+            "deadline",
+            "offset",
+            "jitter",
+            "criticality",
+            "after",
+            "parts",
+            "section",
+            "kind",
+        ];
+        let changes = keys.iter().map(|key| (None, *key)).chain(task_keys.iter().map(|key| (Some(1), *key)));
+        for ((task, key), value) in changes.flat_map(|change| strange.iter().map(move |value| (change, value))) {
+            let mut set = set.clone();
+            match task {
+                Some(at) => set["task"][at][key] = value.clone(),
+                None => set[key] = value.clone(),
+            }
+            let set = json!({ "name": "strange", "text": set.to_string() });
+            let run = json!({ "set": set, "schedulers": ["edf", "rm"], "horizon": "20us" });
+            let mut schedules = run.clone();
+            schedules["do"] = json!("schedules");
+            for request in [schedules, json!({ "do": "moment", "run": run, "at_ns": 10_000 })] {
+                let answer: Value = serde_json::from_str(&temponet_web::answer(&request.to_string())).unwrap();
+                if answer["error"].is_string() { answers.0 += 1 } else { answers.1 += 1 }
+            }
+        }
+    }
+    assert!(answers.0 > 300 && answers.1 > 100, "refused and answered: {answers:?}");
+    for text in ["", "{", "[]", "{\"do\":\"open\"}", "{\"do\":\"compare\"}", "\u{feff}{}"] {
+        let answer: Value = serde_json::from_str(&temponet_web::answer(text)).unwrap();
+        assert!(answer["error"].is_string(), "{text}: {answer}");
+    }
+}

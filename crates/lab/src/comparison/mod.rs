@@ -240,6 +240,23 @@ pub fn compare(mut plan: ComparisonPlan, progress: &Progress) -> Result<Comparis
     Ok(comparison)
 }
 
+/// Runs each scheduler once, without optimum and proofs: for schedules that follow a change at once. The order is that
+/// of the goal alone.
+pub fn sketch(mut plan: ComparisonPlan, progress: &Progress) -> Result<Comparison, CompareError> {
+    plan.runs = 1;
+    plan.roster.foresee(&plan.set);
+    let (mut rows, mut skipped) = (Vec::new(), Vec::new());
+    for spec in &plan.schedulers {
+        match run_one(&plan, spec, 0, progress) {
+            Ok(row) => rows.push(row),
+            Err(CompareError::Run(name, why)) if why.is_about_the_set() => skipped.push((name, why.to_string())),
+            Err(error) => return Err(error),
+        }
+    }
+    rank(&plan.goal, &mut rows, |row| row);
+    Ok(Comparison { plan, premise: None, rows, skipped, clairvoyant: None, shield: None })
+}
+
 fn run_one(plan: &ComparisonPlan, spec: &str, run: u64, progress: &Progress) -> Result<ComparisonRow, CompareError> {
     temponet_cancel::checkpoint();
     progress.say(spec);
@@ -504,6 +521,17 @@ mod tests {
         let (one, four) = (on(1), on(4));
         for (a, b) in one.rows.iter().zip(&four.rows) {
             assert_eq!((&a.scheduler, &a.metrics, &a.compliance), (&b.scheduler, &b.metrics, &b.compliance));
+        }
+    }
+
+    #[test]
+    fn a_sketch_has_the_schedules_of_the_first_run() {
+        let plan = || ComparisonPlan { record_until: Time::from_ms(600), ..plan(&["edf", "d-over", "mh-edf"], 3) };
+        let comparison = outcome(plan());
+        let sketch = sketch(plan(), &Progress::new(1, Time(1))).unwrap();
+        assert_eq!(sketch.rows.len(), 3);
+        for row in &sketch.rows {
+            assert_eq!(row.recording.slices, comparison.row(&row.scheduler).unwrap().recording.slices);
         }
     }
 
