@@ -22,6 +22,7 @@ mod guarantee;
 mod hints;
 mod import;
 mod interrupt;
+mod lab;
 mod listing;
 mod model;
 mod other_program;
@@ -60,6 +61,7 @@ enum Command {
     Analyze(analyze::Args),
     Advise(advise::Args),
     Explain(explain::Args),
+    Lab(lab::Args),
     Train(train::Args),
     Tune(tune::Args),
     Model(model::Args),
@@ -202,6 +204,7 @@ impl Program {
             Command::Analyze(args) => analyze::run(args),
             Command::Advise(args) => advise::run(args),
             Command::Explain(args) => explain::run(args),
+            Command::Lab(args) => lab::run(args),
             Command::Train(args) => train::run(args),
             Command::Tune(args) => tune::run(args),
             Command::Model(args) => model::run(args),

@@ -9,14 +9,14 @@ use std::process::{Command, Output};
 use crate::folder::Folder;
 
 /// Writes a program that prints who it is and its arguments, and ends with exit code 7.
-fn fake(path: &Path, who: &str) {
+pub fn fake(path: &Path, who: &str) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(path, format!("#!/bin/sh\necho {who} \"$@\"\nexit 7\n")).unwrap();
     std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
 }
 
 /// A copy of `temponet` in a folder of its own, and another folder that is on the path.
-fn installed(name: &str) -> Folder {
+pub fn installed(name: &str) -> Folder {
     let folder = Folder::new(name);
     std::fs::create_dir_all(folder.0.join("bin")).unwrap();
     std::fs::create_dir_all(folder.0.join("path")).unwrap();
@@ -27,7 +27,7 @@ fn installed(name: &str) -> Folder {
     folder
 }
 
-fn call(folder: &Folder, args: &[&str]) -> Output {
+pub fn call(folder: &Folder, args: &[&str]) -> Output {
     let mut command = Command::new(folder.0.join("bin/temponet"));
     command.current_dir(&folder.0).env("PATH", format!("{}:/usr/bin:/bin", folder.0.join("path").display()));
     command.args(args).output().unwrap()

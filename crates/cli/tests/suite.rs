@@ -14,6 +14,7 @@ mod folder;
 mod goals;
 mod guarantee;
 mod import;
+mod lab;
 mod learned;
 mod other_program;
 mod parts;
