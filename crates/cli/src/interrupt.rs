@@ -1,9 +1,26 @@
 //! Handling of Ctrl-C and of requests to terminate: the program ends at once and leaves no temporary files behind.
 //!
-//! There is one handler for the whole program. Temporary files are registered here until they are complete.
+//! There is one handler for the whole program. Temporary files are registered here until they are complete. A command
+//! that ends well when it is interrupted, such as a recording, asks for the first interruption itself.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
+
+/// Whether the first interruption is for the command.
+static IS_ASKED_FOR: AtomicBool = AtomicBool::new(false);
+/// Whether the command has been interrupted.
+static HAS_COME: AtomicBool = AtomicBool::new(false);
+
+/// From now on the first interruption only makes [`has_come`] true; a second one ends the program.
+pub fn ask_for_the_first() {
+    IS_ASKED_FOR.store(true, Ordering::SeqCst);
+}
+
+/// Whether an interruption has come since [`ask_for_the_first`].
+pub fn has_come() -> bool {
+    HAS_COME.load(Ordering::SeqCst)
+}
 
 /// Files to remove if the program is interrupted.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
@@ -23,7 +40,10 @@ pub fn listen() -> std::io::Result<()> {
         use signal_hook::consts::{SIGINT, SIGTERM};
         let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
         std::thread::Builder::new().name("signals".into()).spawn(move || {
-            if let Some(signal) = signals.forever().next() {
+            for signal in signals.forever() {
+                if IS_ASKED_FOR.load(Ordering::SeqCst) && !HAS_COME.swap(true, Ordering::SeqCst) {
+                    continue;
+                }
                 for path in UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner).iter() {
                     let _ = std::fs::remove_file(path);
                 }

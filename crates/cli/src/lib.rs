@@ -28,6 +28,7 @@ mod model;
 mod other_program;
 pub mod output;
 pub mod paths;
+mod record;
 pub mod setup;
 mod shape;
 mod simulate;
@@ -70,6 +71,7 @@ enum Command {
     New(convert::NewArgs),
     Convert(convert::Args),
     Import(import::Args),
+    Record(record::Args),
     Schema(convert::SchemaArgs),
     Generate(generate::Args),
     Sweep(sweep::Args),
@@ -213,6 +215,7 @@ impl Program {
             Command::New(args) => convert::new(args),
             Command::Convert(args) => convert::run(args),
             Command::Import(args) => import::run(args),
+            Command::Record(args) => record::run(args),
             Command::Schema(args) => convert::schema(args),
             Command::Generate(args) => generate::run(args),
             Command::Sweep(args) => sweep::run(args),

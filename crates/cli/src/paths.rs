@@ -49,6 +49,8 @@ pub enum Kind {
     Threads,
     /// Workload of rt-app.
     Workload,
+    /// Recording of the kernel's trace, as text.
+    Recording,
     /// Data that `bench … --write` writes for other programs.
     BenchData,
 }
@@ -76,6 +78,7 @@ impl Kind {
             Kind::Script => "a shell script",
             Kind::Threads => "a thread configuration",
             Kind::Workload => "a workload of rt-app",
+            Kind::Recording => "a recording",
             Kind::BenchData => "data of a benchmark",
         }
     }
@@ -93,6 +96,7 @@ impl Kind {
             Kind::Parquet => &["parquet"],
             Kind::Model => &["safetensors"],
             Kind::TaskSet => &["toml", "csv", "json"],
+            Kind::Recording => &["txt"],
             Kind::Events | Kind::Checkpoint | Kind::BenchData => &[],
         }
     }
@@ -121,6 +125,7 @@ impl Kind {
             Kind::TaskSet | Kind::Workload => false,
             Kind::Script => starts("#!/bin/sh\n# Settings by temponet advise"),
             Kind::Threads => starts("# Settings by temponet advise"),
+            Kind::Recording => starts("# tracer: nop\n# recorded by temponet"),
             Kind::BenchData => {
                 holds("\"time_unit\"") || holds("name,release,execution,deadline") || starts("[{\"count\":")
             }

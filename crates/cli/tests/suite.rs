@@ -19,6 +19,7 @@ mod learned;
 mod other_program;
 mod parts;
 mod random_sets;
+mod record;
 mod shown;
 mod training;
 mod tune;

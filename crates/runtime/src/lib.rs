@@ -62,7 +62,7 @@ pub use carrier::Carrier;
 pub use error::RuntimeError;
 pub use job::Job;
 #[cfg(target_os = "linux")]
-pub use linux::die_with_parent;
+pub use linux::{die_with_parent, recording};
 pub use report::{Counts, JobOutcome, Latencies, Report};
 pub use runtime::{OnOverrun, Runtime, TaskHandle};
 pub use temponet_task::{OnMiss, Preemption, Scheduler, Server, Task, Time};

@@ -30,7 +30,11 @@ pub(crate) struct KernelText {
     /// Losses whose end is the next event of their processor.
     losses: Vec<(u32, Option<u64>)>,
     pending: Option<Event>,
+    is_partial: bool,
 }
+
+/// Line of a recording of some threads alone, as `temponet record` writes it.
+const PARTIAL: &[u8] = b"# only some threads";
 
 /// What stands before the name of the event.
 struct Head<'a> {
@@ -53,6 +57,7 @@ impl KernelText {
             events: 0,
             losses: Vec::new(),
             pending: None,
+            is_partial: false,
         }
     }
 
@@ -93,7 +98,7 @@ impl Source for KernelText {
                 Line::Event(event) => return Ok(Some(self.after_losses(event))),
                 Line::Lost(cpu, count) => self.losses.push((cpu, count)),
                 Line::OtherMarker => self.unread.other_markers += 1,
-                Line::Nothing => {}
+                Line::Nothing => self.is_partial |= line == PARTIAL,
                 Line::Unreadable => {
                     if self.example.is_none() {
                         self.example = Some(shown(line));
@@ -129,6 +134,10 @@ impl Source for KernelText {
 
     fn file(&self) -> &Path {
         &self.lines.file
+    }
+
+    fn is_partial(&self) -> bool {
+        self.is_partial
     }
 }
 

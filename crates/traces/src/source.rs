@@ -27,6 +27,10 @@ pub(crate) trait Source {
     }
     /// Name for messages.
     fn file(&self) -> &std::path::Path;
+    /// Whether only events of some threads were recorded, so that a missing one is no loss. Known from the first event on.
+    fn is_partial(&self) -> bool {
+        false
+    }
     /// What only this source can say about the trace, for the notes.
     fn remarks(&self) -> Vec<String> {
         Vec::new()
@@ -89,6 +93,10 @@ impl Merged {
         let event = self.sources[at].next.take();
         self.sources[at].advance(names)?;
         Ok(event)
+    }
+
+    pub fn is_partial(&self) -> bool {
+        self.sources.iter().any(|source| source.source.is_partial())
     }
 
     pub fn bytes(&self) -> u64 {

@@ -12,7 +12,7 @@
 //! A thread that was running when the trace began, and one of which events were lost, is unknown until it is woken or
 //! switched out; jobs of that time are touched and do not count.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::event::{Leaving, NO_CPU, NO_PRIORITY, Name, Names, Party};
 
@@ -133,6 +133,10 @@ pub(crate) struct Threads {
     pub missing: u64,
     /// Jobs that began before the trace.
     pub begun_before: u64,
+    /// Whether only events of some threads are in the trace. Then a switch that is missing is one of another thread.
+    pub is_partial: bool,
+    /// Threads of which events are missing in such a trace. They are not followed.
+    others: HashSet<i32>,
 }
 
 impl Threads {
@@ -144,7 +148,10 @@ impl Threads {
             if at >= self.running.len() {
                 self.running.resize(at + 1, None);
             }
-            if let Some(known) = self.running[at].filter(|known| *known != from.tid) {
+            let known = self.running[at].filter(|known| *known != from.tid);
+            if let (Some(known), true) = (known, self.is_partial) {
+                self.leave_out(known);
+            } else if let Some(known) = known {
                 self.missing += 1;
                 self.lost_until = self.lost_until.max(time);
                 if let Some(thread) = self.threads.get_mut(&known).filter(|_| known != 0) {
@@ -154,11 +161,22 @@ impl Threads {
             }
             self.running[at] = Some(to.tid);
         }
-        let done = if from.tid > 0 { self.leave(time, cpu, from, leaving) } else { None };
-        if to.tid > 0 {
+        let done = if self.follows(from.tid) { self.leave(time, cpu, from, leaving) } else { None };
+        if self.follows(to.tid) {
             self.enter(time, cpu, to);
         }
         done
+    }
+
+    /// Whether jobs of the thread are looked for.
+    fn follows(&self, tid: i32) -> bool {
+        tid > 0 && !(self.is_partial && self.others.contains(&tid))
+    }
+
+    /// Forgets a thread of which events are missing because they are not recorded.
+    fn leave_out(&mut self, tid: i32) {
+        self.threads.remove(&tid);
+        self.others.insert(tid);
     }
 
     fn thread(&mut self, who: Party) -> &mut Thread {
@@ -183,6 +201,11 @@ impl Threads {
 
     fn leave(&mut self, time: u64, cpu: u32, who: Party, leaving: Leaving) -> Option<Job> {
         let lost_until = self.lost_until;
+        let is_there = !matches!(self.thread(who).state, State::Asleep { .. } | State::Ready | State::Waiting);
+        if self.is_partial && !is_there {
+            self.leave_out(who.tid);
+            return None;
+        }
         let thread = self.thread(who);
         match thread.state {
             State::Running { since, cpu: at } if at == cpu || at == NO_CPU || cpu == NO_CPU => {
@@ -274,11 +297,12 @@ impl Threads {
     /// A thread is woken.
     pub fn wake(&mut self, time: u64, who: Party, is_new: bool) {
         self.saw_wake = true;
-        if who.tid <= 0 {
-            return;
-        }
         if is_new {
             self.threads.remove(&who.tid);
+            self.others.remove(&who.tid);
+        }
+        if !self.follows(who.tid) {
+            return;
         }
         let thread = self.thread(who);
         match thread.state {
@@ -376,6 +400,20 @@ mod tests {
         let job = threads.switch(200, 0, party(7), Leaving::Sleeps, IDLE).unwrap();
         assert_eq!((job.release, job.start, job.end, job.executed, job.preemptions), (100, 110, 200, 70, 1));
         assert!(job.was_woken && !job.is_touched && !job.waited);
+    }
+
+    #[test]
+    fn switches_of_others_that_are_not_recorded_are_no_loss() {
+        let mut threads = Threads { is_partial: true, ..Threads::default() };
+        threads.wake(0, party(7), false);
+        threads.switch(0, 0, IDLE, Leaving::Preempted, party(7));
+        // The job is preempted by 8; 8 gives the processor to 9, which is not recorded.
+        threads.switch(10, 0, party(7), Leaving::Preempted, party(8));
+        threads.switch(20, 0, party(9), Leaving::Sleeps, party(7));
+        let job = threads.switch(25, 0, party(7), Leaving::Sleeps, party(8)).unwrap();
+        assert_eq!((job.executed, job.preemptions, job.is_touched, threads.missing), (15, 1, false, 0));
+        // Of 8 nothing is known, whatever it does in between.
+        assert_eq!(threads.switch(40, 0, party(8), Leaving::Sleeps, party(7)), None);
     }
 
     #[test]

@@ -11,7 +11,7 @@ mod json;
 mod outcome;
 mod page;
 mod text;
-mod undo;
+pub mod undo;
 
 use std::path::PathBuf;
 
@@ -195,7 +195,7 @@ pub fn run(args: Args) -> Result<()> {
     Machine::this().repair().iter().for_each(|note| output::say(note));
     let _throttle = args.unthrottled.then(|| Machine::this().unthrottled()).transpose()?.flatten();
     let sheet = PlatformSheet { throttling: PlatformSheet::of_this_machine(&[]).throttling, ..sheet };
-    let instance = args.trace.as_ref().map(|_| Machine::this().trace_instance()).transpose()?;
+    let instance = args.trace.as_ref().map(|_| Machine::this().trace_instance("--trace")).transpose()?;
     let (schedulers, seconds) = (plan.schedulers.len() as u64, args.duration.as_secs_f64());
     let minutes = seconds * (args.runs * schedulers) as f64 / 60.0;
     if minutes >= 1.0 {

@@ -152,13 +152,13 @@ impl Machine {
         changed.map(|()| Some(unthrottled))
     }
 
-    /// Makes an instance of the kernel's trace.
-    pub fn trace_instance(&self) -> Result<Instance> {
-        let folder = self.instances.as_ref().map_err(|why| anyhow!("--trace: {why}"))?;
+    /// Makes an instance of the kernel's trace. `what` is what it is for, in messages.
+    pub fn trace_instance(&self, what: &str) -> Result<Instance> {
+        let folder = self.instances.as_ref().map_err(|why| anyhow!("{what}: {why}"))?;
         let path = folder.join(format!("{PREFIX}{}", self.this_process().text()));
         // A run that was killed with this program may hold files of it open for another moment.
         let helper = Helper::by(r#"rmdir "$1" || { sleep 1; rmdir "$1"; }"#, &[&path.to_string_lossy()])?;
-        fs::create_dir(&path).with_context(|| format!("--trace: cannot make {}", path.display()))?;
+        fs::create_dir(&path).with_context(|| format!("{what}: cannot make {}", path.display()))?;
         Ok(Instance { path, helper })
     }
 }
@@ -325,7 +325,7 @@ mod tests {
     fn a_killed_helper_is_stood_in_for() {
         let (root, machine) = machine();
         let record = machine.record.clone();
-        let instance = machine.trace_instance().unwrap();
+        let instance = machine.trace_instance("--trace").unwrap();
         let path = instance.path().to_path_buf();
         assert!(path.ends_with(format!("temponet-{}-77", std::process::id())) && path.is_dir());
         let mut unthrottled = machine.unthrottled().unwrap().unwrap();

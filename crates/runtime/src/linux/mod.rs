@@ -4,6 +4,7 @@ mod guard;
 pub mod kernel;
 pub mod launch;
 pub mod platform_sheet;
+pub mod recording;
 pub mod synthetic;
 mod sys;
 mod threads;
