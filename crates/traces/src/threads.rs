@@ -12,7 +12,7 @@
 //! A thread that was running when the trace began, and one of which events were lost, is unknown until it is woken or
 //! switched out; jobs of that time are touched and do not count.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use crate::event::{Leaving, NO_CPU, NO_PRIORITY, Name, Names, Party};
 
@@ -135,8 +135,6 @@ pub(crate) struct Threads {
     pub begun_before: u64,
     /// Whether only events of some threads are in the trace. Then a switch that is missing is one of another thread.
     pub is_partial: bool,
-    /// Threads of which events are missing in such a trace. They are not followed.
-    others: HashSet<i32>,
 }
 
 impl Threads {
@@ -161,22 +159,19 @@ impl Threads {
             }
             self.running[at] = Some(to.tid);
         }
-        let done = if self.follows(from.tid) { self.leave(time, cpu, from, leaving) } else { None };
-        if self.follows(to.tid) {
+        let done = if from.tid > 0 { self.leave(time, cpu, from, leaving) } else { None };
+        if to.tid > 0 {
             self.enter(time, cpu, to);
         }
         done
     }
 
-    /// Whether jobs of the thread are looked for.
-    fn follows(&self, tid: i32) -> bool {
-        tid > 0 && !(self.is_partial && self.others.contains(&tid))
-    }
-
-    /// Forgets a thread of which events are missing because they are not recorded.
+    /// Forgets what a thread was doing of which an event is missing because it is not recorded.
     fn leave_out(&mut self, tid: i32) {
-        self.threads.remove(&tid);
-        self.others.insert(tid);
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            thread.lose_track();
+            (thread.job, thread.woken_early, thread.state) = (None, None, State::Unknown);
+        }
     }
 
     fn thread(&mut self, who: Party) -> &mut Thread {
@@ -201,10 +196,8 @@ impl Threads {
 
     fn leave(&mut self, time: u64, cpu: u32, who: Party, leaving: Leaving) -> Option<Job> {
         let lost_until = self.lost_until;
-        let is_there = !matches!(self.thread(who).state, State::Asleep { .. } | State::Ready | State::Waiting);
-        if self.is_partial && !is_there {
+        if self.is_partial && !matches!(self.thread(who).state, State::Running { .. } | State::Unknown) {
             self.leave_out(who.tid);
-            return None;
         }
         let thread = self.thread(who);
         match thread.state {
@@ -297,12 +290,11 @@ impl Threads {
     /// A thread is woken.
     pub fn wake(&mut self, time: u64, who: Party, is_new: bool) {
         self.saw_wake = true;
+        if who.tid <= 0 {
+            return;
+        }
         if is_new {
             self.threads.remove(&who.tid);
-            self.others.remove(&who.tid);
-        }
-        if !self.follows(who.tid) {
-            return;
         }
         let thread = self.thread(who);
         match thread.state {
@@ -412,8 +404,12 @@ mod tests {
         threads.switch(20, 0, party(9), Leaving::Sleeps, party(7));
         let job = threads.switch(25, 0, party(7), Leaving::Sleeps, party(8)).unwrap();
         assert_eq!((job.executed, job.preemptions, job.is_touched, threads.missing), (15, 1, false, 0));
-        // Of 8 nothing is known, whatever it does in between.
-        assert_eq!(threads.switch(40, 0, party(8), Leaving::Sleeps, party(7)), None);
+        // What 8 did in between is not known; its next job is seen whole.
+        threads.switch(40, 0, party(9), Leaving::Sleeps, party(7));
+        assert_eq!(threads.switch(45, 0, party(8), Leaving::Sleeps, IDLE), None);
+        threads.wake(50, party(8), false);
+        threads.switch(50, 0, IDLE, Leaving::Preempted, party(8));
+        assert!(!threads.switch(60, 0, party(8), Leaving::Sleeps, IDLE).unwrap().is_touched);
     }
 
     #[test]
