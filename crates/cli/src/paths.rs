@@ -121,11 +121,10 @@ impl Kind {
             Kind::Parquet => starts("PAR1"),
             Kind::Model => holds("\"format\":\"temponet-model-"),
             Kind::Checkpoint => holds("\"format\":\"temponet-checkpoint-"),
-            // Nothing distinguishes our task sets from those that people write.
-            Kind::TaskSet | Kind::Workload => false,
+            // Nothing distinguishes our task sets from those that people write, and a recording cannot be made again.
+            Kind::TaskSet | Kind::Workload | Kind::Recording => false,
             Kind::Script => starts("#!/bin/sh\n# Settings by temponet advise"),
             Kind::Threads => starts("# Settings by temponet advise"),
-            Kind::Recording => starts("# tracer: nop\n# recorded by temponet"),
             Kind::BenchData => {
                 holds("\"time_unit\"") || holds("name,release,execution,deadline") || starts("[{\"count\":")
             }

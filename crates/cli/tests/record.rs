@@ -53,12 +53,13 @@ fn a_command_is_recorded_and_found_again() {
     let jobs = found["tasks"][0]["jobs"].as_u64().unwrap();
     assert!((7..=12).contains(&jobs), "{found}");
     // The first one began before the recording knew the thread.
-    assert!(found["dropped"].as_u64().unwrap() <= 1, "{found}");
-    // An older recording is replaced, and nothing else is.
-    folder.stdout(&["record", "-o", "trace.txt", "--for", "100ms"]);
-    folder.write("mine.txt", "mine\n");
-    folder.error(&["record", "-o", "mine.txt", "--for", "100ms"]);
-    assert_eq!(folder.read("mine.txt"), "mine\n");
+    assert!(found["tasks"][0]["dropped"].as_u64().unwrap() <= 1, "{found}");
+    // A recording cannot be made again, so that none is replaced unless that is asked for.
+    let recorded = folder.read("trace.txt");
+    folder.error(&["record", "-o", "trace.txt", "--for", "100ms"]);
+    assert_eq!(folder.read("trace.txt"), recorded);
+    folder.stdout(&["record", "-o", "trace.txt", "--for", "100ms", "--force"]);
+    assert!(!folder.read("trace.txt").contains("# only some threads"));
 }
 
 #[test]
