@@ -46,6 +46,7 @@ const openBuiltIn = async (name) => ({ ...(await quick.ask({ do: "open", built_i
 async function open(load) {
   try {
     const found = await load();
+    if (!found) return;
     if (state.name) remember();
     await showSet(found);
   } catch (error) {
@@ -121,11 +122,16 @@ ownSchedulers.addEventListener("change", () => {
 });
 const tellSchedulers = () => (document.getElementById("chosen-schedulers").textContent = state.schedulers.join(", ") || "none");
 
-/** Takes the state of a link or of a step of a tour. */
+const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Takes the state of a link or of a step of a tour. What anybody may have written into a link is checked. */
 async function takeState(found) {
-  const { schedulers, run = {}, view = null, charts: names = [], moment = null } = found;
-  const set = found.builtIn ? await openBuiltIn(found.builtIn) : { name: String(found.name ?? "unnamed"), set: found.keys ?? {} };
-  Object.assign(state, { schedulers: schedulers.map(String), run, view: Array.isArray(view) ? view : null });
+  const { schedulers, moment = null } = found, run = isObject(found.run) ? found.run : {};
+  const names = Array.isArray(found.charts) ? found.charts.map((name) => (typeof name === "string" ? name : null)) : [];
+  const view = Array.isArray(found.view) && found.view.length === 2 && found.view.every(Number.isFinite) ? found.view : null;
+  if (!found.builtIn && !(isObject(found.keys) && (found.keys.task ?? []).every?.(isObject))) throw new Refused("the link holds no set");
+  const set = found.builtIn ? await openBuiltIn(found.builtIn) : { name: String(found.name ?? "unnamed"), set: found.keys };
+  Object.assign(state, { schedulers: schedulers.map(String), run, view });
   drawSchedulers();
   await showSet(set, names);
   if (Number.isFinite(moment)) await explainMoment(moment);
@@ -148,9 +154,12 @@ async function takeState(found) {
     } catch (error) {
       broken = error.message;
     }
-    if (found) await takeState(found);
+    if (found) await open(() => takeState(found));
     else if (given) await open(() => quick.ask({ do: "open", ...JSON.parse(given.textContent) }));
-    else await open(() => openBuiltIn(about.default_set));
+    if (!state.name) {
+      broken ||= document.getElementById("alert").textContent;
+      await open(() => openBuiltIn(about.default_set));
+    }
     if (broken) alertOf(broken);
     measured.first = performance.now();
   } catch (error) {
@@ -162,6 +171,7 @@ addEventListener("hashchange", async () => {
     const found = await stateOfLink();
     if (found) await takeState(found);
   } catch (error) {
-    if (!(error instanceof Cancelled)) alertOf(error.message);
+    if (!(error instanceof Refused || error instanceof Cancelled)) throw error;
+    if (error instanceof Refused) alertOf(error.message);
   }
 });

@@ -18,10 +18,14 @@ let comparison = null;
 
 const nameOf = (spec) => spec.split(":")[0];
 const isRule = (spec) => about.schedulers.some((entry) => entry.name === nameOf(spec) && entry.rule);
-/** The schedulers that are quick enough to be run while something is dragged. */
+/** Greatest number of schedulers that are run while something is dragged: as many as are seen at once. */
+const MOST_DRAGGED = 3;
+/** The schedulers that are run while something is dragged: those that decide by a rule, the visible ones and EDF first. */
 const rules = () => {
   const found = state.schedulers.filter(isRule);
-  return found.length ? found : ["edf"];
+  const seen = charts.map(({ schedule }) => schedule && plainName(schedule.name));
+  const first = [...seen, "edf"].filter((name) => found.includes(name));
+  return found.length ? [...new Set([...first, ...found])].slice(0, MOST_DRAGGED) : ["edf"];
 };
 const plainName = (shownName) => shownName.replace(/ \(.*\)$/, "");
 

@@ -5,6 +5,7 @@ import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { deflateRawSync } from "node:zlib";
 import { address, choose, compared, type, withLab } from "./browser.mjs";
 
 const cell = (page, label) => page.getByRole("textbox", { name: label, exact: true });
@@ -204,6 +205,14 @@ test("a link is a figure: another browser shows the same", async () => {
     assert.equal(await cell(page, "wcet of slow").inputValue(), "33ms");
   }, { url });
   await withLab(async (page) => assert.match(await alertText(page), /^the link cannot be read: /), { url: address + "#broken" });
+  const strange = [{ schedulers: [], keys: { task: 5 } }, { schedulers: ["edf"], keys: [] }, { schedulers: [1], builtIn: "nothing" }, { schedulers: ["edf"], keys: { task: [] }, view: ["a", 2], charts: [{}], run: { seed: "x" }, moment: {} }];
+  for (const state of strange) {
+    const hash = deflateRawSync(JSON.stringify(state)).toString("base64url");
+    await withLab(async (page) => {
+      await page.locator("#alert:not([hidden])").waitFor();
+      await compared(page, () => page.selectOption("#built-in", "rosace").then(() => choose(page, ["edf"])));
+    }, { url: `${address}#${hash}` });
+  }
 });
 
 test("the set, pictures, jobs and the ranking are saved", async () => {
@@ -250,11 +259,17 @@ test("temponet lab writes a page that begins with a set", async () => {
     const program = join(folder, "temponet"), out = join(folder, "out.html");
     copyFileSync(process.env.TEMPONET_CLI, program);
     copyFileSync(process.env.LAB_PAGE, join(folder, "temponet-lab.html"));
-    writeFileSync(join(folder, "mine.csv"), "name,period,wcet\n</script><i>,10ms,4ms\nb,20ms,5ms\n");
+    writeFileSync(join(folder, "mine.csv"), "name,period,wcet\n</script><u id=evil>,10ms,4ms\nb,20ms,5ms\n");
     execFileSync(program, ["lab", join(folder, "mine.csv"), "--output", out], { stdio: "ignore" });
     await withLab(async (page) => {
       await compared(page);
-      assert.deepEqual((await keysOf(page)).task.map(({ name }) => name), ["</script><i>", "b"]);
+      assert.deepEqual((await keysOf(page)).task.map(({ name }) => name), ["</script><u id=evil>", "b"]);
+      await page.locator("#charts canvas").first().focus();
+      await page.keyboard.press("e");
+      await page.locator("#moment table").first().waitFor();
+      await page.click("#analyze");
+      await page.locator("#analysis .verdict").waitFor();
+      assert.equal(await page.locator("#evil").count(), 0, "a name is text everywhere");
       assert.equal(await page.evaluate(() => state.name), "mine");
     }, { url: "file://" + out });
   } finally {
