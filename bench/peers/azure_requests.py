@@ -19,7 +19,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-SCHEDULERS = "edf,fcfs,reject-when-busy,early-reject,lifo,hrrn,rank,rank:patience=5s,edf-skip,edf-skip:q=0.5,edf-shed,sjf-shed,sjf-shed:q=0.9,mh-edf,mh-edf:q=0.5,temponet".split(",")
+SCHEDULERS = "edf,fcfs,reject-when-busy,early-reject,lifo,hrrn,rank,rank:patience=5s,edf-skip,edf-skip:q=0.5,edf-shed,sjf-shed,sjf-shed:q=0.9,mh-edf,mh-edf:q=0.5,request-index,tuned,temponet".split(",")
 NINTH_DECILE = 1.2815515655446004
 CORES = 16
 

@@ -31,7 +31,13 @@ struct Asked {
 enum Known {
     Nothing,
     Prompt,
-    Estimate { error: f64 },
+    Estimate {
+        error: f64,
+    },
+    /// An estimate, which is one more input of the regression on the prompt.
+    Both {
+        error: f64,
+    },
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -58,6 +64,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("none", Known::Nothing),
         ("prompt", Known::Prompt),
         ("σ = 0.5", Known::Estimate { error: 0.5 }),
+        ("σ = 0.5 and prompt", Known::Both { error: 0.5 }),
         ("exact", Known::Estimate { error: 0.0 }),
     ];
     for load in [1.3, 2.0] {
@@ -109,7 +116,10 @@ fn share_met(trace: &[Asked], load: f64, policy: &Policy, known: Known, cancels:
     let work: f64 = trace.iter().map(|asked| asked.length).sum();
     let stretch = work / (WORKERS as f64 * load) / (last - first);
     let clock = SimulatedClock::new();
-    let estimator = if known == Known::Prompt { Estimator::Regressor { features: 1 } } else { Estimator::Given };
+    let estimator = match known {
+        Known::Prompt | Known::Both { .. } => Estimator::Regressor { features: 1 },
+        Known::Nothing | Known::Estimate { .. } => Estimator::Given,
+    };
     let settings = Dispatcher::builder().workers(WORKERS).policy(policy.clone()).estimator(estimator);
     let settings = settings.cancel_when_due(cancels).clock(clock.clone());
     let dispatcher = settings.build().expect("the settings are sound");
@@ -137,7 +147,7 @@ fn share_met(trace: &[Asked], load: f64, policy: &Policy, known: Known, cancels:
         } else if let Some(asked) = coming.next() {
             let mut request = Request::new().due(clock.now() + Duration::from_secs_f64(asked.window));
             request.features = vec![asked.prompt];
-            if let Known::Estimate { error } = known {
+            if let Known::Estimate { error } | Known::Both { error } = known {
                 let median = asked.length * (error * asked.error).exp();
                 request = request.estimate(Estimate::seconds(median).ninth_decile(median * (1.2816 * error).exp()));
             }

@@ -35,6 +35,10 @@ pub(crate) const NINTH_DECILE: f64 = 0.9;
 /// old belief does not last for ever.
 const PROBES: u32 = 32;
 
+/// Quantiles of a class are worked out again when one in this many of its lengths is new. Quantiles of as many lengths
+/// are off by chance by more than that.
+const FRESH: f64 = 256.0;
+
 /// What lengths depend on.
 #[derive(Clone, Debug)]
 pub(crate) struct Facts {
@@ -79,28 +83,28 @@ pub(crate) struct Lengths {
 /// Lengths of one class.
 struct Class {
     sketch: Sketch,
-    /// Its quantiles, as far as they are up to date.
+    /// Its quantiles when they were last worked out, and how many lengths have come since.
     quantiles: Vec<Option<u64>>,
-    is_current: bool,
+    unread: f64,
     /// Number of requests that were refused, or let through, because learned lengths say that they would be late.
     refused: u32,
 }
 
 impl Class {
     fn new() -> Class {
-        Class { sketch: Sketch::new(), quantiles: Vec::new(), is_current: false, refused: 0 }
+        Class { sketch: Sketch::new(), quantiles: Vec::new(), unread: 0.0, refused: 0 }
     }
 
     fn add(&mut self, length: u64, is_complete: bool) {
         self.sketch.add(length, is_complete);
-        self.is_current = false;
+        self.unread += 1.0;
     }
 
     fn quantile(&mut self, at: usize, quantiles: &[(f64, f64)]) -> Option<u64> {
-        if !self.is_current {
+        if self.quantiles.is_empty() || self.unread * FRESH > self.sketch.total() {
             self.quantiles.clear();
             self.quantiles.extend(quantiles.iter().map(|(share, _)| self.sketch.quantile(*share)));
-            self.is_current = true;
+            self.unread = 0.0;
         }
         self.quantiles[at]
     }
@@ -223,6 +227,22 @@ mod tests {
         let ignored = Some(Estimate::seconds(2.0));
         assert!(is_about(lengths.length(&facts(1, ignored), 0), 1e6));
         assert!(is_about(lengths.length(&facts(5_000, None), 0), 1e3));
+    }
+
+    #[test]
+    fn quantiles_of_a_class_follow_its_lengths_before_many_are_new() {
+        let mut lengths = Lengths::new(Estimator::Class, &[0.5]);
+        (0..1_000).for_each(|_| lengths.observe(&facts(0, None), 1_000, true));
+        assert!(is_about(lengths.length(&facts(0, None), 0), 1e3));
+        // Half of them would be an even chance, and one in 256 may be unread.
+        let needed = 1
+            + (0..2_000)
+                .position(|_| {
+                    lengths.observe(&facts(0, None), 1_000_000, true);
+                    is_about(lengths.length(&facts(0, None), 0), 1e6)
+                })
+                .expect("they are the most by then");
+        assert!((1_000..1_010).contains(&needed), "{needed}");
     }
 
     #[test]

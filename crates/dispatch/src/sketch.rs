@@ -60,6 +60,11 @@ impl Sketch {
         }
     }
 
+    /// Number of lengths, of which old ones have faded.
+    pub fn total(&self) -> f64 {
+        self.total
+    }
+
     /// Returns the share of lengths that is greater than this one; 1 if nothing has completed.
     pub fn share_beyond(&self, length: u64) -> f64 {
         let end = (class_of(length) + 1).saturating_sub(self.first).min(self.classes.len());
