@@ -6,6 +6,8 @@ mod analyze;
 mod arena;
 mod bounds;
 mod bulk;
+#[cfg(target_os = "linux")]
+mod closed_loop;
 mod command;
 mod conversion;
 mod docs;

@@ -62,8 +62,9 @@ pub(crate) struct Sporadic {
 
 impl Arrivals {
     /// Finds out, from releases in order; none if they are too few. A period that the trace states, as that of a timer,
-    /// is believed if the mean gap is near it, however late the releases are.
-    pub fn of(releases: &[u64], known: Option<u64>) -> Option<Arrivals> {
+    /// is believed if the mean gap is near it, however late the releases are. `ends` has the end of each job, or nothing: a
+    /// task that is busy at a release skips it, as timers of most programs do, and that is no irregularity.
+    pub fn of(releases: &[u64], ends: &[u64], known: Option<u64>) -> Option<Arrivals> {
         if releases.len() < FEWEST {
             return None;
         }
@@ -72,10 +73,13 @@ impl Arrivals {
         let squares: f64 = gaps.iter().map(|gap| (*gap as f64 - mean).powi(2)).sum();
         let deviation = (squares / gaps.len() as f64).sqrt();
         gaps.sort_unstable();
-        let median = gaps[gaps.len() / 2] as f64;
-        let fit = Fit::of(releases, median).and_then(|fit| fit.without_outliers(releases));
-        let confidence = fit.as_ref().map_or(0.0, |fit| fit.confidence);
-        if let Some(fit) = fit.filter(Fit::is_periodic) {
+        // Where most releases are skipped, the median is several periods.
+        let likely = [gaps[gaps.len() / 2], gaps[gaps.len() / 10]];
+        let mut fits = likely.iter().filter_map(|gap| Fit::of(releases, *gap as f64)?.without_outliers(releases));
+        let first = fits.next();
+        let confidence = first.as_ref().map_or(0.0, |fit| fit.confidence);
+        let mut fits = first.into_iter().chain(fits).map(|fit| fit.excusing(releases, ends));
+        if let Some(fit) = fits.find(Fit::is_periodic) {
             return Some(Arrivals::Periodic(fit.periodic()));
         }
         if let Some(period) = known.filter(|period| *period > 0 && (mean / *period as f64 - 1.0).abs() <= NEAR_STATED)
@@ -201,6 +205,19 @@ impl Fit {
         Some(Fit { beside, ..fit })
     }
 
+    /// Does not count as skips what a task that was busy has skipped: every release between, to its end.
+    fn excusing(mut self, releases: &[u64], ends: &[u64]) -> Fit {
+        let number = |release: u64| ((release.saturating_sub(self.origin)) as f64 - self.phase) / self.period;
+        let was_busy = |(pair, end): (&[u64], &u64)| {
+            let (before, after) = (number(pair[0]).round(), number(pair[1]).round());
+            // The last release that was skipped; a job that ends just before it may still be late for it.
+            after - before > 1.0 && number(*end) >= after - 1.0 - MOST_BESIDE
+        };
+        let excused = releases.windows(2).zip(ends).filter(|pair| was_busy(*pair)).count();
+        self.skips = self.skips.saturating_sub(excused);
+        self
+    }
+
     fn is_periodic(&self) -> bool {
         self.concentration >= LEAST_CONCENTRATION
             && self.confidence >= LEAST_CONFIDENCE
@@ -296,7 +313,7 @@ mod tests {
     }
 
     fn periodic(releases: &[u64]) -> Periodic {
-        match Arrivals::of(releases, None) {
+        match Arrivals::of(releases, &[], None) {
             Some(Arrivals::Periodic(periodic)) => periodic,
             other => panic!("{other:?}"),
         }
@@ -334,16 +351,37 @@ mod tests {
         assert_eq!((found.period, found.beside, found.jitter), (10_000_000, 3, 0));
     }
 
+    /// A task that is late skips the releases that pass meanwhile. One that is called at some ticks of a clock does not.
+    #[test]
+    fn releases_that_a_busy_task_skips_are_no_irregularity() {
+        let (mut state, mut number) = (5, 0);
+        let (mut releases, mut ends) = (Vec::new(), Vec::new());
+        for _ in 0..200 {
+            let late = if noise(&mut state) < 0.7 { 1 + (4.0 * noise(&mut state)) as u64 } else { 0 };
+            releases.push(7_000_000 + 10_000_000 * number + (2e4 * noise(&mut state)) as u64);
+            ends.push(7_000_000 + 10_000_000 * (number + late) + 4_000_000);
+            number += late + 1;
+        }
+        match Arrivals::of(&releases, &ends, None) {
+            Some(Arrivals::Periodic(found)) => assert_eq!(found.period, 10_000_000, "{found:?}"),
+            other => panic!("{other:?}"),
+        }
+        let soon: Vec<u64> = releases.iter().map(|release| release + 1_000_000).collect();
+        for ends in [&soon[..], &[]] {
+            assert!(matches!(Arrivals::of(&releases, ends, None), Some(Arrivals::Sporadic(_))));
+        }
+    }
+
     #[test]
     fn a_stated_period_is_believed_if_the_mean_gap_is_near() {
         let mut state = 3;
         let late: Vec<u64> = (0..100).map(|k| k * 20_000_000 + (noise(&mut state) * 18e6) as u64).collect();
-        assert!(matches!(Arrivals::of(&late, None), Some(Arrivals::Sporadic(_))));
+        assert!(matches!(Arrivals::of(&late, &[], None), Some(Arrivals::Sporadic(_))));
         assert!(matches!(
-            Arrivals::of(&late, Some(20_000_000)),
+            Arrivals::of(&late, &[], Some(20_000_000)),
             Some(Arrivals::Periodic(Periodic { period: 20_000_000, .. }))
         ));
-        assert!(matches!(Arrivals::of(&late, Some(30_000_000)), Some(Arrivals::Sporadic(_))));
+        assert!(matches!(Arrivals::of(&late, &[], Some(30_000_000)), Some(Arrivals::Sporadic(_))));
     }
 
     #[test]
@@ -357,13 +395,13 @@ mod tests {
                     time as u64
                 })
                 .collect();
-            let Some(Arrivals::Sporadic(found)) = Arrivals::of(&all, None) else { panic!("{all:?}") };
+            let Some(Arrivals::Sporadic(found)) = Arrivals::of(&all, &[], None) else { panic!("{all:?}") };
             assert!(found.least >= 1_000_000 && (found.mean / 10e6 - 1.0).abs() < 0.25, "{found:?}");
         }
         // Two releases in each period are no period.
         let two: Vec<u64> = (0..200).flat_map(|k| [k * 10_000_000, k * 10_000_000 + 3_000_000]).collect();
-        assert!(matches!(Arrivals::of(&two, None), Some(Arrivals::Sporadic(_))));
-        assert_eq!(Arrivals::of(&[1, 2, 3], None), None);
-        assert!(Arrivals::of(&[5, 5, 5, 5, 5], None).is_some());
+        assert!(matches!(Arrivals::of(&two, &[], None), Some(Arrivals::Sporadic(_))));
+        assert_eq!(Arrivals::of(&[1, 2, 3], &[], None), None);
+        assert!(Arrivals::of(&[5, 5, 5, 5, 5], &[], None).is_some());
     }
 }

@@ -111,11 +111,12 @@ impl JobLog {
         }
     }
 
-    /// Releases of the first jobs, in order.
-    pub fn releases(&self) -> Vec<u64> {
-        let mut releases: Vec<u64> = self.kept.iter().map(|(release, ..)| *release).collect();
-        releases.sort_unstable();
-        releases
+    /// Releases and ends of the first jobs, in the order of the releases.
+    pub fn spans(&self) -> (Vec<u64>, Vec<u64>) {
+        let mut spans: Vec<(u64, u64)> =
+            self.kept.iter().map(|(release, _, response)| (*release, release.saturating_add(*response))).collect();
+        spans.sort_unstable();
+        spans.into_iter().unzip()
     }
 
     /// Whether only the first jobs were kept.
@@ -129,29 +130,35 @@ impl JobLog {
     }
 
     /// Execution times, where `period` is that of a periodic task. A thread that is still busy at its next release does not sleep, so
-    /// that its job goes on into the next one: the time is that of both. Such times are left out, but the largest one
-    /// is at least their share.
+    /// that its job may go on into the next one: the time is that of both. A time that is that of several usual jobs is left out,
+    /// but the largest one is at least their share. What a late job took alone counts.
     pub fn times(&self, period: Option<u64>) -> Times {
-        let is_merged = |response: u64| period.is_some_and(|period| response >= period);
-        let merged: Vec<_> = self.kept.iter().filter(|(.., response)| is_merged(*response)).collect();
-        if merged.is_empty() {
+        let is_late = |response: u64| period.is_some_and(|period| response >= period);
+        let (late, in_time): (Vec<_>, Vec<_>) =
+            self.kept.iter().copied().partition(|(.., response)| is_late(*response));
+        if late.is_empty() {
             let mut samples = self.samples.clone();
             samples.sort_unstable();
             return Times { samples, most: self.most, merged: 0 };
         }
-        let mut single: Vec<u64> =
-            self.kept.iter().filter(|(.., response)| !is_merged(*response)).map(|(_, executed, _)| *executed).collect();
-        let share = |(_, executed, response): &&(u64, u64, u64)| {
-            let jobs = 1 + response / period.unwrap_or(u64::MAX).max(1);
-            executed.div_ceil(jobs)
+        let mut single: Vec<u64> = in_time.iter().map(|(_, executed, _)| *executed).collect();
+        single.sort_unstable();
+        let usual = single.get(single.len() / 2).copied();
+        // A tenth less than a whole number of usual jobs is as many.
+        let jobs = |(_, executed, response): &(u64, u64, u64)| {
+            let most = 1 + response / period.unwrap_or(u64::MAX).max(1);
+            let by_time = |usual: u64| (executed.saturating_add(usual / 10) / usual.max(1)).max(1);
+            usual.map_or(most, |usual| by_time(usual).min(most))
         };
-        let largest_share = merged.iter().map(share).max().unwrap_or(0);
+        let (alone, merged): (Vec<_>, Vec<_>) = late.into_iter().partition(|job: &(u64, u64, u64)| jobs(job) == 1);
+        let shares: Vec<u64> = merged.iter().map(|job| job.1.div_ceil(jobs(job))).collect();
+        single.extend(alone.iter().map(|(_, executed, _)| *executed));
         if single.is_empty() {
-            single = merged.iter().map(share).collect();
+            single.clone_from(&shares);
         }
         single.sort_unstable();
-        let most = single.last().copied().unwrap_or(0).max(largest_share);
-        Times { most, samples: single, merged: merged.len() as u64 }
+        let most = single.iter().chain(&shares).copied().max().unwrap_or(0);
+        Times { most, samples: single, merged: shares.len() as u64 }
     }
 }
 
@@ -183,5 +190,10 @@ mod tests {
         let times = log.times(Some(100));
         assert_eq!((times.merged, times.most, times.samples.len()), (1, 21, 20));
         assert_eq!(log.times(None).most, 42);
+        // A late job that took little more than usual is one job, and so is each of two that were.
+        log.add(&job(3000, 3130, 29));
+        log.add(&job(4000, 4190, 20));
+        let times = log.times(Some(100));
+        assert_eq!((times.merged, times.most, times.samples.len()), (1, 29, 22));
     }
 }

@@ -133,8 +133,11 @@ pub(crate) fn build(
         },
         _ => None,
     };
-    let with_arrivals: Vec<Option<Arrivals>> =
-        all.iter().map(|task| Arrivals::of(&task.log.releases(), stated(task))).collect();
+    let arrivals = |task: &Collected| {
+        let (releases, ends) = task.log.spans();
+        Arrivals::of(&releases, &ends, stated(task))
+    };
+    let with_arrivals: Vec<Option<Arrivals>> = all.iter().map(arrivals).collect();
     let incoming = incoming(reading, all);
     let chosen: Vec<usize> =
         (0..all.len()).filter(|at| with_arrivals[*at].is_some() && all[*at].log.total > 0).collect();

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use temponet_task::TaskSet;
 
-use super::{Applied, cores, in_comment, joined};
+use super::{Applied, cores, in_comment, joined, number};
 use crate::linux::settings::{Policy, Settings};
 
 /// Longest name of a thread that the kernel keeps, in bytes.
@@ -20,8 +20,7 @@ each() {
     name=$1
     shift
     found=
-    for comm in /proc/[0-9]*/task/[0-9]*/comm; do
-        [ -r "$comm" ] && [ "$(cat "$comm" 2>/dev/null)" = "$name" ] || continue
+    for comm in $(grep -lxF -e "$name" /proc/[0-9]*/task/[0-9]*/comm 2>/dev/null); do
         found=${comm%/comm}
         "$@" "${found##*/}" || failed=1
     done
@@ -66,7 +65,7 @@ pub fn write(set: &TaskSet, settings: &Settings) -> Applied {
                 _ => writeln!(text, "each {name} pin {}", joined(&cores, ",")),
             };
         } else if !setting.policy.is_deadline() {
-            let all: Vec<usize> = (0..set.cores()).collect();
+            let all: Vec<usize> = set.core_ids().map(|core| number(set, core)).collect();
             let _ = writeln!(text, "each {name} pin {}", joined(&all, ","));
         }
         let _ = match setting.policy {

@@ -9,7 +9,7 @@ mod rt_app;
 mod systemd;
 
 use temponet_formats::{Format, NotRepresentable};
-use temponet_task::{TaskId, TaskSet};
+use temponet_task::{CoreId, TaskId, TaskSet};
 
 use super::settings::Settings;
 
@@ -78,11 +78,17 @@ fn toml(set: &TaskSet, settings: &Settings) -> Result<Applied, NotRepresentable>
     Ok(Applied { text, notes: note.into_iter().collect() })
 }
 
-/// The numbers of the processors of a task; none if it may use all.
+/// The numbers of the processors of a task; none if it may use all of the machine.
 fn cores(set: &TaskSet, settings: &Settings, task: TaskId) -> Option<Vec<usize>> {
     let cores = &settings.threads[task.index()].cores;
-    let own = || cores.iter(set.cores()).map(|core| core.index());
-    (!cores.is_all() && own().count() < set.cores()).then(|| own().collect())
+    let own = || cores.iter(set.cores());
+    (!cores.is_all() && own().count() < set.cores()).then(|| own().map(|core| number(set, core)).collect())
+}
+
+/// The number that Linux has for a core: that of its name, as an imported trace gives it ("cpu3"), else its place.
+fn number(set: &TaskSet, core: CoreId) -> usize {
+    let named = set.machine().cores().get(core.index()).and_then(|core| core.name.strip_prefix("cpu")?.parse().ok());
+    named.unwrap_or(core.index())
 }
 
 /// The numbers joined.

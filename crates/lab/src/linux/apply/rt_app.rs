@@ -3,7 +3,7 @@
 use temponet_formats::{NotRepresentable, ThreadPolicy, to_rt_app_with};
 use temponet_task::TaskSet;
 
-use super::Applied;
+use super::{Applied, number};
 use crate::linux::settings::{Policy, Settings};
 
 /// Writes the workload.
@@ -15,5 +15,9 @@ pub fn write(set: &TaskSet, settings: &Settings) -> Result<Applied, NotRepresent
             Policy::Deadline { budget, deadline, period } => ThreadPolicy::Deadline([budget, deadline, period]),
         })
     })?;
-    Ok(Applied { text: exported.text, notes: exported.notes })
+    let mut notes = exported.notes;
+    if set.core_ids().any(|core| number(set, core) != core.index()) {
+        notes.push("processors are numbered as the cores of the set, not as those of the trace".into());
+    }
+    Ok(Applied { text: exported.text, notes })
 }
