@@ -13,8 +13,15 @@ const QUIET = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-ru
 /** Longest time that anything takes here, in milliseconds; a busy machine is slow. */
 export const PATIENCE = 120_000;
 
-/** Calls a function with a page of a fresh browser, and checks what it said and asked for. */
-export async function withLab(use, { url = address, ...options } = {}) {
+/** Calls a function with the lab in a fresh browser, after its first picture. */
+export const withLab = (use, { url = address, ...options } = {}) =>
+  withPage(url, async (page) => {
+    await page.waitForFunction(() => measured.first);
+    return use(page);
+  }, options);
+
+/** Calls a function with a page in a fresh browser, and checks what it said and asked for. */
+export async function withPage(url, use, options = {}) {
   const folder = mkdtempSync(join(tmpdir(), "lab-"));
   const context = await chromium.launchPersistentContext(folder, {
     executablePath: "/usr/bin/chromium", headless: true, args: QUIET, viewport: { width: 1280, height: 900 }, acceptDownloads: true, ...options,
@@ -26,8 +33,7 @@ export async function withLab(use, { url = address, ...options } = {}) {
     page.on("pageerror", (error) => said.push(error.stack ?? String(error)));
     page.on("request", (request) => asked.push(request.url()));
     await page.goto(url);
-    await page.waitForFunction(() => measured.first);
-    const result = await use(page, context);
+    const result = await use(page);
     assert.deepEqual(said, [], "nothing is said in the console");
     assert.deepEqual(asked.filter((of) => of.split("#")[0] !== url.split("#")[0] && !of.startsWith("blob:") && !of.startsWith("data:")), [], "nothing is requested");
     return result;
