@@ -1,6 +1,7 @@
 //! Contract of settings of Linux: what is called proved never misses in simulation, over random sets with adversarial
 //! phases and execution times; the plans that are found are among what is proved; and forms are quoted.
 
+use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet_lab::linux::advice::{AdvicePlan, SettingsAdvice, Verdict, advise};
@@ -9,7 +10,7 @@ use temponet_lab::linux::{LinuxPolicies, Policy, Setting, Settings, plans, prove
 use temponet_lab::progress::Progress;
 use temponet_lab::roster::Roster;
 use temponet_sim::{Metrics, Unobserved, simulate};
-use temponet_task::{CoreId, CoreSet, Costs, OnMiss, Preemption, Task, TaskSet, Time};
+use temponet_task::{CoreId, CoreSet, Costs, ExecutionModel, OnMiss, Preemption, Task, TaskId, TaskSet, Time};
 
 use crate::task_sets::{Kind, drawn, ms, set};
 
@@ -77,6 +78,47 @@ fn what_is_proved_of_plans_is_never_refuted() {
         }
     }
     assert!(fifo > 500 && reserved > 300 && global > 50 && kept > 50, "{fifo} {reserved} {global} {kept}");
+}
+
+/// Tasks that follow each other, each on one core by SCHED_FIFO.
+#[test]
+fn what_is_proved_of_tasks_that_follow_each_other_is_never_refuted() {
+    let mut rng = Pcg64::seed_from_u64(45);
+    let mut proofs = 0;
+    for round in 0..1_500u64 {
+        let cores = rng.random_range(1..=2);
+        let mut tasks: Vec<Task> = Vec::new();
+        for index in 0..rng.random_range(2..=6) {
+            let follows = index > 0 && rng.random_bool(0.5);
+            let (period, before) = match follows {
+                true => (tasks[index - 1].period().unwrap(), vec![TaskId::new(index - 1)]),
+                false => (ms([10, 20, 40, 50][rng.random_range(0..4)]), Vec::new()),
+            };
+            let wcet = Time((period.0 as f64 * rng.random_range(0.02..0.25)) as u64);
+            let deadline = Time(period.0 * rng.random_range(60..160) / 100);
+            let mut task = Task::periodic(format!("t{index}"), period, wcet).with_deadline(deadline).with_after(before);
+            (task.bcet, task.execution) = (Time(wcet.0 / 2), ExecutionModel::Uniform);
+            tasks.push(task);
+        }
+        let mut set = TaskSet::new("chains", tasks, cores);
+        set.system.follow_sources().unwrap();
+        if round.is_multiple_of(2) {
+            set.system.set_on_miss(OnMiss::Continue);
+        }
+        let mut priorities: Vec<u8> = (1..=set.tasks().len() as u8).collect();
+        priorities.shuffle(&mut rng);
+        let thread = |priority: u8| Setting {
+            policy: Policy::Fifo { priority },
+            cores: CoreSet::of([CoreId(rng.random_range(0..cores as u32))]),
+        };
+        let threads = priorities.into_iter().map(thread).collect();
+        let settings = Settings { threads, has_partitions: false };
+        proofs += assert_proofs_hold(&set, &settings, round);
+        for plan in plans(&set, 0.1) {
+            proofs += assert_proofs_hold(&set, &plan.settings, round);
+        }
+    }
+    assert!(proofs > 2_000, "{proofs}");
 }
 
 /// Settings that nobody would choose: a proof of them holds as well.
