@@ -88,13 +88,15 @@ mod linux {
         let instance = Machine::this().trace_instance("record").map_err(explained)?;
         let mut file = file.open()?;
         interrupt::ask_for_the_first();
-        let begun = Instant::now();
+        let mut begun = Instant::now();
         let (recorded, status) = match args.command.is_empty() {
             false => with_command(args, instance.path(), &mut file.out)?,
             true => {
                 let wanted = (!args.pid.is_empty()).then_some(&threads[..]);
                 let mut recording = Recording::prepare(instance.path(), wanted).map_err(|why| explained(why.into()))?;
                 recording.begin(&mut file.out)?;
+                // Making its buffers takes a while on a busy machine.
+                begun = Instant::now();
                 let length = args.length.map_or(DEFAULT, |time| Duration::from_nanos(time.0));
                 let is_gone = || !args.pid.is_empty() && args.pid.iter().all(|process| threads_of(*process).is_err());
                 while begun.elapsed() < length && !interrupt::has_come() && !is_gone() {

@@ -136,7 +136,7 @@ fn advice_on_a_recorded_system_brings_more_of_its_jobs_in_time() {
     // What was found is what ran.
     let names = TASKS.map(|(name, ..)| name).join("|");
     let found = folder.json(&["import", "trace.txt", "--threads", &format!("^({names})$"), "-o", "set.toml", "--json"]);
-    for (name, period, _) in TASKS {
+    for (name, period, work) in TASKS {
         let task = found["tasks"].as_array().unwrap().iter().find(|task| task["name"] == name);
         let task = task.unwrap_or_else(|| panic!("{name} was not found: {found}"));
         // A task that is always late skips releases, and nobody can tell from a trace that it should not.
@@ -144,9 +144,10 @@ fn advice_on_a_recorded_system_brings_more_of_its_jobs_in_time() {
         let periods = task["period_ns"].as_f64().unwrap() / 1e6 / period as f64;
         let whole = if 2 * met >= released { 1.0 } else { periods.round().max(1.0) };
         assert!(task["kind"] == "sporadic" && 2 * met < released || (periods / whole - 1.0).abs() < 1e-3, "{task}");
-        let (longest, of_program) = (task["max_ns"].as_f64().unwrap(), before[name].2.as_nanos() as f64);
-        // The kernel counts what comes before and after the work, too.
-        assert!(longest > 0.98 * of_program - 5e4 && longest < 1.05 * of_program + 5e5, "{task} {:?}", before[name]);
+        // What a job takes is what it was made to take; the longest one may include what the machine added.
+        let [median, longest] = ["median_ns", "max_ns"].map(|key| task[key].as_f64().unwrap());
+        assert!((median - work as f64 * 1e6).abs() < 0.02 * work as f64 * 1e6 + 5e4, "{task}");
+        assert!(longest > 0.98 * before[name].2.as_nanos() as f64 - 5e4, "{task} {:?}", before[name]);
     }
 
     let advice = folder.json(&["advise", "set.toml", "--json"]);
