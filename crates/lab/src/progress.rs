@@ -1,5 +1,5 @@
 //! The progress of long work. On a terminal it is a bar on stderr, which appears only if the work takes longer than two
-//! seconds. WebAssembly has neither terminal nor threads: there the embedding program listens ([`listen`]).
+//! seconds. WebAssembly has neither terminal nor threads: there the embedding program listens (`progress::listen`).
 
 #[cfg_attr(target_family = "wasm", path = "progress/listener.rs")]
 #[cfg_attr(not(target_family = "wasm"), path = "progress/terminal.rs")]

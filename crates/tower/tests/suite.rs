@@ -6,5 +6,4 @@ mod bodies;
 mod load;
 mod readiness;
 mod scene;
-mod spans;
 mod tonic_server;
