@@ -40,7 +40,9 @@ pub use impossible::{Impossible, Refutation, refutations};
 pub use listing::{SHARING_TESTS, TESTS, Test};
 pub use mixed_criticality::{amc_rtb, edf_vd, is_mixed, meets_virtual_deadlines, shrink_factor};
 pub use optimal::{fluid, is_in_quanta, pfair};
-pub use partitioned::{edf_partition, edf_partition_with, partitioned_edf, partitioned_fixed, priority_partition};
+pub use partitioned::{
+    edf_partition, edf_partition_with, partition_by, partitioned_edf, partitioned_fixed, priority_partition,
+};
 pub use precedence::{covers_followers, dependent_outcome, dependent_response_times, due_date_edf};
 pub use priority_search::{audsley, response_among};
 pub use response_time::{PriorityRule, ResponseTimes, response_times};

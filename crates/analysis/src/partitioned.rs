@@ -43,10 +43,7 @@ pub fn edf_partition_with(
         blocked_test(&demands, &blocking(CoreId::new(core), members), budget)
     };
     let mut budget = StepBudget::standard();
-    let packed = [Fit::Worst, Fit::First, Fit::Best].into_iter().find_map(|fit| {
-        let (outcome, core_of) = packed(worst_case, fit, false, |core, members| test(core, members, &mut budget));
-        (outcome == Outcome::Schedulable).then_some(core_of)
-    });
+    let packed = partition_by(worst_case, |core, members| test(core, members, &mut budget));
     let mut budget = StepBudget::small();
     packed.or_else(|| search(worst_case, |core, members| test(core, members, &mut budget)))
 }
@@ -90,7 +87,7 @@ pub fn partitioned_fixed(worst_case: &WorstCase, fit: Fit, rule: PriorityRule) -
 }
 
 /// Returns a core for every task, by its place, such that some fixed priorities meet every deadline on each core
-/// ([`audsley`]); none if none is found. Worst fit comes first, because it leaves every core some slack.
+/// ([`audsley`]); none if none is found.
 pub fn priority_partition(worst_case: &WorstCase) -> Option<Vec<usize>> {
     if worst_case.tasks.len() > MOST_TASKS {
         return None;
@@ -101,12 +98,21 @@ pub fn priority_partition(worst_case: &WorstCase) -> Option<Vec<usize>> {
         Some(audsley(&part, &all, budget).is_some())
     };
     let mut budget = StepBudget::large();
-    let packed = [Fit::Worst, Fit::First, Fit::Best].into_iter().find_map(|fit| {
-        let (outcome, core_of) = packed(worst_case, fit, false, |core, members| has_order(core, members, &mut budget));
-        (outcome == Outcome::Schedulable).then_some(core_of)
-    });
+    let packed = partition_by(worst_case, |core, members| has_order(core, members, &mut budget));
     let mut budget = StepBudget::standard();
     packed.or_else(|| search(worst_case, |core, members| has_order(core, members, &mut budget)))
+}
+
+/// Packs tasks such that `fits` holds of the tasks of each core, and returns the core of every task, by its place; none if
+/// none is found. Worst fit comes first, because it leaves every core some slack.
+pub fn partition_by(
+    worst_case: &WorstCase,
+    mut fits: impl FnMut(usize, &[usize]) -> Option<bool>,
+) -> Option<Vec<usize>> {
+    [Fit::Worst, Fit::First, Fit::Best].into_iter().find_map(|fit| {
+        let (outcome, core_of) = packed(worst_case, fit, false, &mut fits);
+        (outcome == Outcome::Schedulable).then_some(core_of)
+    })
 }
 
 /// Largest number of tasks that are packed by response times. Packing more would take too many analyses.

@@ -50,7 +50,7 @@ pub struct Args {
     line: Option<usize>,
     /// File for these settings [default: standard output, without the table]
     #[arg(short, long, value_name = "FILE", requires = "form")]
-    out: Option<PathBuf>,
+    output: Option<PathBuf>,
     /// Write a page with the settings of every line
     #[arg(long, value_name = "OUT.html")]
     report: Option<PathBuf>,
@@ -83,7 +83,7 @@ pub fn run(args: Args) -> Result<()> {
     let page = Output::wanted(args.report.as_deref(), Kind::Page, args.force)?;
     let kind = args.form.map_or(Kind::TaskSet, kind_of);
     let claim = |path: &PathBuf| Output::claim(path, kind, Replace::nothing_or(args.force));
-    let file = args.out.as_ref().map(claim).transpose()?;
+    let file = args.output.as_ref().map(claim).transpose()?;
     let heading = heading(&set, horizon);
     let runs = args.runs.unwrap_or(RUNS);
     let plan = AdvicePlan {
@@ -143,7 +143,7 @@ fn text(advice: &SettingsAdvice) -> String {
     let rows: Vec<Vec<String>> = advice.lines.iter().enumerate().map(|(at, line)| row(advice, at, line)).collect();
     let mut out = format!("{}\n\n{}", advice.verdict(), table::render_with(&header, &rows, 3));
     for (at, line) in advice.lines.iter().enumerate() {
-        if let Verdict::Unknown(why) = &line.verdict {
+        if let Verdict::Unknown(why) = line.verdict() {
             out += &format!("line {}: unknown: {why}\n", at + 1);
         }
     }
@@ -185,7 +185,7 @@ fn row(advice: &SettingsAdvice, at: usize, line: &Line) -> Vec<String> {
     vec![
         (at + 1).to_string(),
         line.name.clone(),
-        line.verdict.name().into(),
+        line.verdict().name().into(),
         line.share().map_or("–".into(), percent),
         line.margin().map_or("–".into(), percent),
         against,

@@ -31,7 +31,7 @@ pub struct Args {
     pub files: Vec<PathBuf>,
     /// Task-set file to write (.toml with comments on what was found, .json or .csv)
     #[arg(short, long, value_name = "OUT.toml")]
-    pub out: Option<PathBuf>,
+    pub output: Option<PathBuf>,
     /// Import only tasks whose name matches this regular expression: names of threads, callbacks or markers
     #[arg(long, value_name = "RE", value_parser = NamePattern::new)]
     pub threads: Option<NamePattern>,
@@ -66,13 +66,13 @@ fn task_by(text: &str) -> Result<TaskBy, String> {
 
 pub fn run(args: Args) -> Result<()> {
     args.files.iter().try_for_each(|file| paths::reads(file))?;
-    let format = args.out.as_deref().map(|path| {
+    let format = args.output.as_deref().map(|path| {
         let format = Format::of(path).filter(|format| *format != Format::SimSo);
         format.with_context(|| format!("{}: the name must end in .toml, .csv or .json", path.display()))
     });
     let format = format.transpose()?;
     let claim = |path: &PathBuf| Output::claim(path, Kind::TaskSet, Replace::nothing_or(args.force));
-    let out = args.out.as_ref().map(claim).transpose()?;
+    let out = args.output.as_ref().map(claim).transpose()?;
     let jobs = Output::wanted(args.jobs.as_deref(), Kind::Jobs, args.force)?;
     let mut rows = jobs.as_ref().map(Output::open).transpose()?;
     let options = Options {

@@ -25,7 +25,7 @@ use crate::setup::positive_time;
 pub struct Args {
     /// File to write; its name must end in .txt
     #[arg(short, long, value_name = "OUT.txt")]
-    out: PathBuf,
+    output: PathBuf,
     /// Record only this process and what it starts; several may be given
     #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..), conflicts_with = "command")]
     pid: Vec<i32>,
@@ -83,7 +83,7 @@ mod linux {
             .iter()
             .map(|process| threads_of(*process).with_context(|| format!("-p {process}: there is no such process")));
         let threads: Vec<i32> = threads.collect::<Result<Vec<_>>>()?.concat();
-        let file = Output::claim(&args.out, Kind::Recording, Replace::nothing_or(args.force))?;
+        let file = Output::claim(&args.output, Kind::Recording, Replace::nothing_or(args.force))?;
         Machine::this().repair().iter().for_each(|note| output::say(note));
         let instance = Machine::this().trace_instance("record").map_err(explained)?;
         let mut file = file.open()?;
@@ -183,11 +183,11 @@ mod linux {
         let seconds = length.as_secs_f64();
         if args.json {
             return output::print_json(&serde_json::json!({
-                "written": args.out.display().to_string(), "events": recorded.events, "bytes": recorded.bytes,
+                "written": args.output.display().to_string(), "events": recorded.events, "bytes": recorded.bytes,
                 "length_ns": length.as_nanos() as u64,
             }));
         }
-        let file = args.out.display();
+        let file = args.output.display();
         output::print(&format!(
             "{file}: {} in {seconds:.1} s; `temponet import {file} -o mytasks.toml` finds the tasks\n",
             counted(recorded.events, "event"),

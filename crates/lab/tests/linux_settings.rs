@@ -171,7 +171,7 @@ fn a_set_that_fair_shares_miss_is_proved_with_priorities() {
     // A control loop with 2 of 5 ms beside 50 of 100 ms.
     let advice = advice(set(&[(2, 4, 5), (50, 100, 100)], 1));
     let (best, today) = (advice.best().unwrap(), advice.today().unwrap());
-    assert_eq!((&best.verdict, &today.verdict), (&Verdict::Proved, &Verdict::Simulated));
+    assert_eq!((best.verdict(), today.verdict()), (Verdict::Proved, Verdict::Simulated));
     assert!(!best.is_today && today.share().unwrap() < 1.0, "{:?}", today.share());
     assert!(advice.verdict().contains("is proved to meet every deadline"), "{}", advice.verdict());
     let growth = best.growth.unwrap();

@@ -33,8 +33,8 @@ pub fn to_rt_app(set: &TaskSet) -> Result<Exported, NotRepresentable> {
     to_rt_app_with(set, |_| None)
 }
 
-/// Returns the set as an rt-app workload with these policies; none is a reservation of wcet, deadline and period. Tasks that rt-app cannot represent are left out and named in the notes. If no
-/// task is left, that is an error.
+/// Returns the set as an rt-app workload with these policies; none is a reservation of wcet, deadline and period. Tasks
+/// that rt-app cannot represent are left out and named in the notes. If no task is left, that is an error.
 pub fn to_rt_app_with(
     set: &TaskSet,
     policy: impl Fn(TaskId) -> Option<ThreadPolicy>,
@@ -110,7 +110,7 @@ fn thread(
     if is_reserved && (wcet > deadline || deadline > period) {
         say("Linux admits SCHED_DEADLINE threads only with wcet <= deadline <= period".into());
     }
-    for what in unsaid(task, set).into_iter().filter(|what| is_reserved || *what != "priority is") {
+    for what in unsaid(task, set, is_reserved) {
         say(format!("{what} not represented"));
     }
     let cpus = match task.cores.is_all() {
@@ -137,9 +137,11 @@ fn reserved(budget: u64, deadline: u64, period: u64) -> String {
     )
 }
 
-/// Returns the properties of a task that are not represented, each with its verb.
-fn unsaid(task: &Task, set: &TaskSet) -> Vec<String> {
+/// Returns the properties of a task that are not represented, each with its verb. A thread without a reservation has a
+/// priority.
+fn unsaid(task: &Task, set: &TaskSet, is_reserved: bool) -> Vec<String> {
     let words = |(key, _): &(&Spec, Out)| match key.lost? {
+        _ if key.name == "priority" && !is_reserved => None,
         "" => Some(format!("{} is", key.name)),
         words => Some(words.into()),
     };

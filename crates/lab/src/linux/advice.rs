@@ -90,12 +90,12 @@ pub struct Line {
     pub is_today: bool,
     /// Who schedules.
     pub means: Means,
-    /// What is known.
-    pub verdict: Verdict,
     /// For each task the proof that it is always in time, if there is one.
     pub bounds: Vec<Option<Bound>>,
     /// What simulation shows; none if the set could not be simulated.
     pub simulated: Option<Simulated>,
+    /// Why the set could not be simulated.
+    pub failure: Option<String>,
     /// Tasks whose policy or priority is not today's, and those whose cores are not; none for our own runtime.
     pub changed: Option<[Vec<TaskId>; 2]>,
     /// Tasks that are given up.
@@ -163,7 +163,6 @@ pub fn advise(plan: AdvicePlan, progress: &Progress) -> Result<SettingsAdvice, N
     }
     simulated(&plan, &free, &mut lines, progress);
     let goal = plan.set.goal().clone();
-    lines.iter_mut().for_each(Line::judge);
     lines.sort_by(order);
     progress.finish();
     let mut notes: Vec<String> = note.into_iter().collect();
@@ -200,8 +199,8 @@ fn linux(set: &TaskSet, name: String, settings: Settings, today: &Settings) -> L
         bounds: proved(set, &settings),
         changed: Some(changed),
         means: Means::Linux(settings),
-        verdict: Verdict::Unknown(String::new()),
         simulated: None,
+        failure: None,
         given_up: Vec::new(),
         growth: None,
         notes: Vec::new(),
@@ -215,9 +214,9 @@ fn own(set: &TaskSet, roster: &Roster) -> Vec<Line> {
         name: format!("temponet exec, {spec}"),
         is_today: false,
         means: Means::Runtime(spec.into()),
-        verdict: Verdict::Unknown(String::new()),
         bounds,
         simulated: None,
+        failure: None,
         changed: None,
         given_up: Vec::new(),
         growth: None,
@@ -284,18 +283,16 @@ impl Line {
         self.notes.extend(notes);
     }
 
-    fn judge(&mut self) {
-        self.verdict = match (self.is_proved(), &self.simulated) {
+    /// What is known.
+    pub fn verdict(&self) -> Verdict {
+        match (self.is_proved(), &self.simulated) {
             (true, _) => Verdict::Proved,
             (false, Some(_)) => Verdict::Simulated,
-            (false, None) => match &self.verdict {
-                Verdict::Unknown(why) => Verdict::Unknown(why.clone()),
-                _ => Verdict::Unknown(String::new()),
-            },
-        };
+            (false, None) => Verdict::Unknown(self.failure.clone().unwrap_or_default()),
+        }
     }
 
-    /// The share of deadlines that simulated runs met; 1 where every deadline is proved. None if neither is known.
+    /// The share of deadlines that simulated runs met; none if there are no such runs.
     pub fn share(&self) -> Option<f64> {
         self.simulated.as_ref().map(|runs| runs.metrics.jobs.compliance())
     }
@@ -387,7 +384,7 @@ fn simulated(plan: &AdvicePlan, free: &TaskSet, lines: &mut [Line], progress: &P
     for ((line, _), outcome) in cells.into_iter().zip(outcomes) {
         let line = &mut lines[line];
         match (outcome, &mut line.simulated) {
-            (Err(why), _) => line.verdict = Verdict::Unknown(why),
+            (Err(why), _) => line.failure = Some(why),
             (Ok(run), Some(all)) => {
                 all.metrics.merge(&run);
                 all.shares.push(run.jobs.compliance());
@@ -407,7 +404,7 @@ fn simulated(plan: &AdvicePlan, free: &TaskSet, lines: &mut [Line], progress: &P
 /// The best line first: proved ones, those with most room before others; then by the goal, by the number of tasks that
 /// are proved, and by how little has to be changed.
 fn order(a: &Line, b: &Line) -> std::cmp::Ordering {
-    let class = |line: &Line| match line.verdict {
+    let class = |line: &Line| match line.verdict() {
         Verdict::Proved => 0,
         Verdict::Simulated => 1,
         Verdict::Unknown(_) => 2,
@@ -444,7 +441,7 @@ impl SettingsAdvice {
         let share = |line: &Line| line.share().map_or("an unknown share".into(), percent);
         let in_simulation = |line: &Line| format!("{} of the deadlines in simulation", share(line));
         let name = self.named(best);
-        let mut sentences = match (&best.verdict, &today.verdict) {
+        let mut sentences = match (best.verdict(), today.verdict()) {
             (Verdict::Proved, Verdict::Proved) if best.is_today => {
                 vec!["Today's settings are proved to meet every deadline, and no others leave more room.".to_string()]
             }
@@ -470,7 +467,7 @@ impl SettingsAdvice {
                 vec![format!("{name} met {}{more}.", in_simulation(best))]
             }
         };
-        if best.verdict == Verdict::Simulated && best.proved_tasks() > 0 {
+        if best.verdict() == Verdict::Simulated && best.proved_tasks() > 0 {
             let are = if best.proved_tasks() == 1 { "is" } else { "are" };
             sentences.push(format!(
                 "{} of its {} {are} proved to be always in time.",

@@ -27,7 +27,7 @@ fn one(advice: &SettingsAdvice, line: &Line) -> Value {
     let set = &advice.plan.set;
     let name = |task: &TaskId| set.tasks()[*task].name.as_str();
     let names = |tasks: &[TaskId]| tasks.iter().map(name).collect::<Vec<_>>();
-    let reason = match &line.verdict {
+    let reason = match line.verdict() {
         Verdict::Unknown(why) => Some(why),
         _ => None,
     };
@@ -62,7 +62,7 @@ fn one(advice: &SettingsAdvice, line: &Line) -> Value {
             Means::Linux(_) => "linux".to_string(),
             Means::Runtime(scheduler) => scheduler.clone(),
         },
-        "verdict": line.verdict.name(),
+        "verdict": line.verdict().name(),
         "reason": reason,
         "proved_tasks": line.proved_tasks(),
         "proved_up_to": line.growth,

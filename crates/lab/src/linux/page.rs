@@ -62,7 +62,7 @@ fn lines(advice: &SettingsAdvice) -> String {
             if line.is_today { "best" } else { "" },
             &[
                 HtmlCell::text(&line.name),
-                HtmlCell::text(line.verdict.name()).class("words"),
+                HtmlCell::text(line.verdict().name()).class("words"),
                 HtmlCell::figure(line.proved_tasks().to_string(), Some(line.proved_tasks() as f64)),
                 HtmlCell::figure(line.growth.map_or("–".into(), |growth| format!("{growth:.2}")), line.growth),
                 HtmlCell::figure(line.share().map_or("–".into(), percent), line.share()),

@@ -7,11 +7,10 @@
 
 use std::cmp::Reverse;
 
-use temponet_analysis::packing::{ClusterLoad, Fit, pack_by};
-use temponet_analysis::{Outcome, Sporadic, StepBudget, WorstCase, audsley, priority_partition, qpa};
+use temponet_analysis::{Outcome, Sporadic, StepBudget, WorstCase, audsley, partition_by, priority_partition, qpa};
 use temponet_task::{CoreId, CoreSet, TaskId, TaskSet, Time};
 
-use super::settings::{ADMITTED, Policy, Setting, Settings, highest_for, levels};
+use super::settings::{ADMITTED, Policy, Setting, Settings, highest_for, levels, time_to_serve, wakes_once};
 
 /// Settings with a name.
 #[derive(Clone, Debug)]
@@ -124,9 +123,8 @@ impl Search<'_> {
         }
         if self.set.cores() == 1 {
             plans.push(self.fifo_by_deadline(name));
-        } else {
+        } else if let Some(core_of) = partition_by(worst_case, |_, _| Some(true)) {
             // By load alone: on average, jobs may take less than their wcets.
-            let core_of = packed(worst_case, Fit::Worst, |_, _| true);
             let mut orders = vec![Vec::new(); self.set.cores()];
             self.by_deadline().into_iter().for_each(|task| orders[core_of[task]].push(task));
             plans.push(self.fifo(format!("{name}, by load and deadline"), &orders, &[], false));
@@ -246,21 +244,14 @@ impl Search<'_> {
         if has_partitions {
             let mut served = worst_case.cluster(kept.iter().copied(), 0..worst_case.cores);
             for (task, place) in served.tasks.iter_mut().zip(kept) {
-                if let Policy::Deadline { budget, deadline, period } = wanted[*place] {
-                    (task.wcet, task.jobs, task.deadline, task.period) = (budget, 1, deadline, period);
-                    (task.jitter, task.offset, task.is_periodic) = (Time::ZERO, Time::ZERO, false);
-                }
+                *task = wanted[*place].served(task);
             }
             let fits = |core: usize, members: &[usize]| {
                 let bandwidth: f64 = members.iter().map(|at| wanted[kept[*at]].bandwidth()).sum();
                 let part = served.cluster(members.iter().copied(), core..core + 1);
                 bandwidth <= ADMITTED - 1e-9 && qpa(&part) == Outcome::Schedulable
             };
-            let found = [Fit::Worst, Fit::First, Fit::Best].into_iter().find_map(|fit| {
-                let core_of = packed(&served, fit, fits);
-                let on = |core: usize| (0..kept.len()).filter(|at| core_of[*at] == core).collect::<Vec<_>>();
-                (0..served.cores).all(|core| fits(core, &on(core))).then_some(core_of)
-            });
+            let found = partition_by(&served, |core, members| Some(fits(core, members)));
             for (place, core) in kept.iter().zip(found?) {
                 threads[*place].cores = CoreSet::of([CoreId::new(core)]);
             }
@@ -280,14 +271,16 @@ fn reserved_name(margin: f64, has_partitions: bool, given_up: usize) -> String {
 fn reservation(task: &Sporadic, margin: f64) -> Option<Policy> {
     let [shortest, longest] = PERIODS;
     let period = task.period.min(longest);
-    let deadline = task.deadline.min(period).saturating_sub(task.jitter);
+    let deadline = time_to_serve(task).min(period);
     let wanted = Time((task.work() as f64 * (1.0 + margin)).ceil().min(1e18) as u64);
     // Whole microseconds are easier to read.
     let whole = wanted.next_multiple(Time::from_us(1)).max(SHORTEST_BUDGET);
     let budget = if whole <= deadline { whole } else { wanted };
-    // The jobs of a burst come apart if they have jitter; a reservation does not serve them.
-    let wakes_once = task.jobs == 1 || task.jitter == Time::ZERO;
-    (wakes_once && period >= shortest && budget <= deadline).then_some(Policy::Deadline { budget, deadline, period })
+    (wakes_once(task) && period >= shortest && budget <= deadline).then_some(Policy::Deadline {
+        budget,
+        deadline,
+        period,
+    })
 }
 
 /// An order of `kept` on a core, with `others` that may run there below them; none if there is none.
@@ -303,18 +296,4 @@ fn order_on(
     let part = worst_case.cluster(members.iter().copied(), core..core + 1);
     let own: Vec<usize> = (0..kept.len()).collect();
     Some(audsley(&part, &own, budget)?.into_iter().map(|at| members[at]).collect())
-}
-
-/// A core for every task of a case, packed by utilization.
-fn packed(worst_case: &WorstCase, fit: Fit, fits: impl Fn(usize, &[usize]) -> bool) -> Vec<usize> {
-    let load = |task: &Sporadic| task.work() as f64 / task.period.0.max(1) as f64;
-    let loads: Vec<f64> = worst_case.tasks.iter().map(load).collect();
-    let empty = |core: CoreId| ClusterLoad::empty(1, worst_case.speed(core).as_f64());
-    let empty: Vec<ClusterLoad> = CoreId::all(worst_case.cores).map(empty).collect();
-    let may_use = |place: usize, core: usize| worst_case.may_use(place, CoreId::new(core));
-    let admits = |core: usize, _: ClusterLoad, present: &[usize], place: usize| {
-        let members: Vec<usize> = present.iter().copied().chain([place]).collect();
-        fits(core, &members)
-    };
-    pack_by(&loads, &empty, fit, may_use, admits).cluster_of
 }

@@ -21,7 +21,7 @@ use temponet_analysis::{
 };
 use temponet_task::{CoreId, TaskSet, Time};
 
-use super::settings::{Policy, Settings};
+use super::settings::{Policy, Settings, time_to_serve, wakes_once};
 
 /// Proof that a task is always in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,24 +87,12 @@ impl<'a> Proof<'a> {
         let own = worst_case.tasks.iter().map(|task| (task.deadline, task.jitter)).collect();
         let serve = |(task, thread): (&mut Sporadic, &super::Setting)| {
             let Policy::Deadline { budget, deadline, period } = thread.policy else { return true };
-            let time = task.deadline.min(task.period).saturating_sub(task.jitter);
-            // The jobs of a burst come apart if they have jitter, and the thread sleeps in between.
-            let wakes_once = task.jobs == 1 || task.jitter == Time::ZERO;
-            let fits = wakes_once
+            let fits = wakes_once(task)
                 && budget.0 >= task.work()
-                && deadline <= time
+                && deadline <= time_to_serve(task)
                 && deadline <= period
                 && period <= task.period;
-            *task = Sporadic {
-                wcet: budget,
-                jobs: 1,
-                deadline,
-                period,
-                jitter: Time::ZERO,
-                offset: Time::ZERO,
-                is_periodic: false,
-                ..*task
-            };
+            *task = thread.policy.served(task);
             fits
         };
         let fits = worst_case.tasks.iter_mut().zip(&settings.threads).map(serve).collect();

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use temponet_analysis::Sporadic;
 use temponet_task::{Attribute, CoreId, CoreSet, TaskId, TaskSet, Time};
 
 /// Policy of a thread, with its numbers.
@@ -55,6 +56,13 @@ impl Policy {
             Policy::Deadline { budget, period, .. } => budget.0 as f64 / period.0 as f64,
             _ => 0.0,
         }
+    }
+
+    /// What a processor has to do for a task with this policy: a reservation takes the place of its jobs.
+    pub(super) fn served(self, task: &Sporadic) -> Sporadic {
+        let Policy::Deadline { budget, deadline, period } = self else { return *task };
+        let (jitter, offset) = (Time::ZERO, Time::ZERO);
+        Sporadic { wcet: budget, jobs: 1, deadline, period, jitter, offset, is_periodic: false, ..*task }
     }
 
     pub(super) fn is_deadline(self) -> bool {
@@ -170,6 +178,17 @@ impl Settings {
         let asked = |core: CoreId| on(core).map(work).fold(0, u64::saturating_add);
         CoreId::all(set.cores()).any(|core| asked(core) as f64 > ADMITTED * second.0 as f64)
     }
+}
+
+/// Longest time that a reservation may take to serve a job of a task.
+pub(super) fn time_to_serve(task: &Sporadic) -> Time {
+    task.deadline.min(task.period).saturating_sub(task.jitter)
+}
+
+/// Whether the jobs of an arrival find their thread awake. Those of a burst come apart if they have jitter, and the thread
+/// sleeps in between; a reservation does not serve them.
+pub(super) fn wakes_once(task: &Sporadic) -> bool {
+    task.jobs == 1 || task.jitter == Time::ZERO
 }
 
 /// Priorities for `count` threads from the highest on, from `high` down to `low`. Where there are more threads than

@@ -252,8 +252,8 @@ impl History {
         seen.into_iter().map(Executions::estimate).collect()
     }
 
-    /// What the execution times of a task are shares of. Requests of a server state no bounds that tell one from the
-    /// other, but they may be due in proportion to their lengths.
+    /// Unit of the execution times of a task. Requests of a server state no bounds that tell one from the other, but they
+    /// may be due in proportion to their lengths.
     fn unit(&self, task: &Task, id: TaskId) -> Unit {
         let jobs = || self.ring.iter().filter(|seen| seen.task == id);
         let complete = || jobs().filter_map(|seen| Some((seen, seen.execution?)));
@@ -275,8 +275,8 @@ impl History {
 /// Number of complete jobs from which on they tell what their execution times go with.
 const FEWEST: usize = 10;
 
-/// What execution times are shares of: what a job takes at most, or the time that it has, so many times over that the
-/// share is at most 1.
+/// Unit of the execution times of a task: the wcet of each job, or a multiple of its window. The multiple is the greatest
+/// wcet per window, so that no execution time is more than one unit.
 #[derive(Clone, Copy)]
 enum Unit {
     Wcet,
