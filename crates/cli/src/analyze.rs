@@ -1,5 +1,7 @@
 //! `temponet analyze`: what can be proved about a task set, how much more work it tolerates, and what to change.
 
+mod fail_unless;
+
 use anyhow::Result;
 use temponet_analysis::{PriorityRule, ResponseTimes, Test};
 use temponet_lab::analysis::{Analysis, json};
@@ -13,6 +15,7 @@ use temponet_sched::Scaling;
 use temponet_task::{Arrival, Task, Time};
 use temponet_wording::counted;
 
+use self::fail_unless::Demand;
 use crate::compare::chosen;
 use crate::hints::with_flags;
 use crate::setup::{ModelArgs, SetupArgs};
@@ -22,7 +25,8 @@ use crate::{guarantee, output, table};
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  temponet analyze gap-avionics\n  temponet analyze mytasks.toml --cores 4 --json\n  \
-    temponet analyze rosace --no-simulation\n  temponet analyze mytasks.toml --what-if\n\n\
+    temponet analyze rosace --no-simulation\n  temponet analyze mytasks.toml --what-if\n  \
+    temponet analyze robot --no-simulation --fail-unless critical\n\n\
     docs/analysis.md describes the tests and their assumptions."
 )]
 pub struct Args {
@@ -42,6 +46,10 @@ pub struct Args {
     /// Say what to change so that every deadline is met, or how much room each task has
     #[arg(long)]
     what_if: bool,
+    /// Exit with code 1 unless this is proved: every deadline under a SCHEDULER, under any, or by the shield those of
+    /// the critical tasks or of task.NAME; may be repeated, and all that is not proved is named
+    #[arg(long, value_name = "SCHEDULER|any|critical|task.NAME")]
+    fail_unless: Vec<Demand>,
     /// Print the results as one JSON object
     #[arg(long)]
     json: bool,
@@ -58,6 +66,7 @@ const MOST_AT_ONCE: u32 = 10_000;
 
 pub fn run(args: Args) -> Result<()> {
     let (set, horizon, mut notes) = args.setup.prepare(args.set.as_deref())?;
+    fail_unless::refuse_unknown(&args.fail_unless, &set)?;
     let roster = args.model.roster()?;
     let schedulers = chosen(&args.schedulers, &roster)?;
     let schedulers: Vec<String> = schedulers.iter().map(|name| args.model.scheduler(name).to_string()).collect();
@@ -85,9 +94,10 @@ pub fn run(args: Args) -> Result<()> {
     let analysis = Analysis::of(set, survivals);
     let what_if = args.what_if.then(|| WhatToChange::on(&analysis.set));
     match args.json {
-        true => output::print_json(&json::report(&analysis, &notes, what_if.as_ref())),
-        false => output::print(&(text(&analysis) + &what_if.as_ref().map_or(String::new(), changes))),
+        true => output::print_json(&json::report(&analysis, &notes, what_if.as_ref()))?,
+        false => output::print(&(text(&analysis) + &what_if.as_ref().map_or(String::new(), changes)))?,
     }
+    fail_unless::check(&args.fail_unless, &analysis)
 }
 
 fn text(analysis: &Analysis) -> String {

@@ -130,3 +130,44 @@ fn what_is_not_covered_is_named_and_the_rest_is_analysed() {
     let text = folder.stdout(&["analyze", "chain.toml", "--no-simulation"]);
     assert!(text.contains("The rest, as if no task comes after another: On 2 cores every deadline"), "{text}");
 }
+
+#[test]
+fn fail_unless_ends_with_exit_code_one_and_says_what_is_not_proved() {
+    let folder = Folder::new("analyze-fail-unless");
+    let task = |name: &str, wcet: u32, criticality: u8| {
+        format!("[[task]]\nname = \"{name}\"\nperiod = 10\nwcet = {wcet}\ncriticality = {criticality}\n")
+    };
+    folder.write("fits.toml", &(task("brake", 4, 1) + &task("log", 5, 0)));
+    folder.write("overload.toml", &(task("brake", 4, 1) + &task("log", 7, 0)));
+    folder.write("too_much.toml", &(task("brake", 4, 1) + &task("steer", 7, 1)));
+    let mode = "[[mode]]\nname = \"rush\"\nat = 100\nwork = 2.0\n";
+    folder.write("modes.toml", &(task("brake", 4, 1) + mode));
+    let analyze = |set: &str, demands: &[&str]| {
+        let options = demands.iter().flat_map(|demand| ["--fail-unless", demand]);
+        let args: Vec<&str> = ["analyze", set, "--no-simulation"].into_iter().chain(options).collect();
+        let output = folder.run(&args);
+        let [stdout, stderr] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+        let code = output.status.code();
+        assert_eq!(stdout.contains("utilization"), code != Some(2), "the report is there all the same: {stdout}");
+        (code, stderr)
+    };
+    assert_eq!(analyze("fits.toml", &["edf", "any", "critical", "task.brake"]), (Some(0), String::new()));
+    assert_eq!(analyze("overload.toml", &["critical", "task.brake"]), (Some(0), String::new()));
+    let (code, error) = analyze("overload.toml", &["edf", "critical", "task.log", "any"]);
+    let expected = "failed: edf: not proved to meet every deadline\n\
+        failed: task.log: the shield does not guarantee log (it is not critical)\n\
+        failed: any: no scheduler is proved to meet every deadline\n";
+    assert_eq!((code, error.as_str()), (Some(1), expected));
+    let (code, error) = analyze("too_much.toml", &["critical"]);
+    assert_eq!((code, error.contains("critical: the shield does not guarantee ")), (Some(1), true), "{error}");
+    let (code, error) = analyze("modes.toml", &["critical"]);
+    assert_eq!((code, error.contains("critical: In mode rush, jobs that ")), (Some(1), true), "{error}");
+    for (set, wrong, why) in [
+        ("fits.toml", "eddf", "nor a scheduler without options; did you mean \"edf\"?"),
+        ("fits.toml", "task.brak", "there is no task \"brak\"; did you mean \"brake\"?"),
+        ("gap-avionics", "critical", "no task is critical"),
+    ] {
+        let (code, error) = analyze(set, &[wrong]);
+        assert_eq!((code, error.contains(why)), (Some(2), true), "{error}");
+    }
+}

@@ -107,6 +107,14 @@ fn whole_names(set: &TaskSet) -> impl Iterator<Item = &str> {
     set.tasks().iter().filter(|task| !task.is_part).map(|task| task.name.as_str())
 }
 
+/// Rejects an option about a task that the set does not have.
+pub fn refuse_unknown_task(option: &str, name: &str, set: &TaskSet) -> Result<()> {
+    if whole_names(set).any(|known| known == name) {
+        return Ok(());
+    }
+    bail!("{option}: there is no task {name:?}{}", did_you_mean(name, whole_names(set)));
+}
+
 /// Rejects conditions on schedulers that will not run, and on levels and tasks that the set does not have.
 pub fn refuse_unknown(conditions: &[Condition], schedulers: &[String], set: &TaskSet) -> Result<()> {
     for Condition { text, scheduler, subject, .. } in conditions {
@@ -118,10 +126,7 @@ pub fn refuse_unknown(conditions: &[Condition], schedulers: &[String], set: &Tas
             Subject::Level(level) if !set.levels().contains(level) => {
                 bail!("--fail-if {text:?}: no task has criticality {level}");
             }
-            Subject::Task(name) if !whole_names(set).any(|known| known == name) => {
-                let meant = did_you_mean(name, whole_names(set));
-                bail!("--fail-if {text:?}: there is no task {name:?}{meant}");
-            }
+            Subject::Task(name) => refuse_unknown_task(&format!("--fail-if {text:?}"), name, set)?,
             _ => {}
         }
     }

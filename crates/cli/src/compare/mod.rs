@@ -16,6 +16,7 @@ use temponet_sched::Kind as SchedulerKind;
 use temponet_task::{Aim, Time};
 
 use self::fail_if::Condition;
+pub use self::fail_if::refuse_unknown_task;
 use crate::bulk::{self, Wanted};
 use crate::output;
 use crate::paths::{Kind, Output};

@@ -1,0 +1,105 @@
+//! `--fail-unless edf`: an analysis as a check in a build, which exits with code 1 unless this is proved.
+
+use std::str::FromStr;
+
+use anyhow::{Result, bail};
+use temponet_lab::analysis::Analysis;
+use temponet_lab::guarantee::Guaranteed;
+use temponet_sched::catalog;
+use temponet_task::TaskSet;
+use temponet_wording::{did_you_mean, listed};
+
+use crate::Failed;
+use crate::compare::refuse_unknown_task;
+
+/// What must be proved.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Demand {
+    /// Every deadline is met under at least one scheduler.
+    Any,
+    /// The shield guarantees every deadline of every critical task.
+    Critical,
+    /// The shield guarantees every deadline of the task with this name.
+    Task(String),
+    /// Every deadline is met under the scheduler with this name.
+    Scheduler(&'static str),
+}
+
+impl FromStr for Demand {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Demand, String> {
+        Ok(match text {
+            "any" => Demand::Any,
+            "critical" => Demand::Critical,
+            _ => match text.strip_prefix("task.") {
+                Some(name) => Demand::Task(name.into()),
+                None => Demand::Scheduler(scheduler(text)?),
+            },
+        })
+    }
+}
+
+/// Returns the name of a scheduler as the catalog has it.
+fn scheduler(name: &str) -> Result<&'static str, String> {
+    if let Some(entry) = catalog::find(name) {
+        return Ok(&entry.name);
+    }
+    let known = catalog::all().into_iter().map(|entry| &*entry.name).chain(["any", "critical"]);
+    Err(format!("is neither any, critical, task.NAME nor a scheduler without options{}", did_you_mean(name, known)))
+}
+
+/// Rejects demands on tasks that the set does not have, and on critical ones if none is.
+pub fn refuse_unknown(demands: &[Demand], set: &TaskSet) -> Result<()> {
+    for demand in demands {
+        match demand {
+            Demand::Critical if set.levels().is_empty() => bail!("--fail-unless critical: no task is critical"),
+            Demand::Task(name) => refuse_unknown_task(&format!("--fail-unless task.{name}"), name, set)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Fails unless all of it is proved, and names what is not.
+pub fn check(demands: &[Demand], analysis: &Analysis) -> Result<()> {
+    let failed: Vec<String> = demands.iter().filter_map(|demand| missing(demand, analysis)).collect();
+    if failed.is_empty() { Ok(()) } else { Err(Failed(failed.join("\n")).into()) }
+}
+
+/// Returns what is missing of a demand.
+fn missing(demand: &Demand, analysis: &Analysis) -> Option<String> {
+    let proofs = &analysis.proofs;
+    match demand {
+        Demand::Any => proofs.is_empty().then(|| "any: no scheduler is proved to meet every deadline".into()),
+        Demand::Scheduler(name) => {
+            let is_proved = proofs.iter().any(|proof| proof.scheduler == *name);
+            (!is_proved).then(|| format!("{name}: not proved to meet every deadline"))
+        }
+        Demand::Critical => {
+            let critical = analysis.set.tasks().iter().filter(|task| task.criticality > 0);
+            not_guaranteed("critical", critical.map(|task| task.name.as_str()).collect(), &analysis.set)
+        }
+        Demand::Task(name) => not_guaranteed(&format!("task.{name}"), vec![name.as_str()], &analysis.set),
+    }
+}
+
+/// Returns which of the tasks the shield does not guarantee, with the reasons; none if it guarantees all.
+fn not_guaranteed(demand: &str, names: Vec<&str>, set: &TaskSet) -> Option<String> {
+    let guaranteed = Guaranteed::on(set);
+    let others = guaranteed.not_guaranteed();
+    let concerned = others.iter().filter(|(name, _)| names.contains(name));
+    let concerned: Vec<String> = concerned.map(|(name, why)| format!("{name} ({why})")).collect();
+    if !concerned.is_empty() {
+        return Some(format!(
+            "{demand}: the shield does not guarantee {}",
+            listed(concerned.iter().map(String::as_str), MOST_NAMES)
+        ));
+    }
+    // What a mode can end is no guarantee that a build may rest on.
+    let exceptions = guaranteed.exceptions_by_modes();
+    (!exceptions.is_empty()).then(|| format!("{demand}: {}", exceptions.join(" ")))
+}
+
+/// Greatest number of tasks that a failure names.
+const MOST_NAMES: usize = 8;
