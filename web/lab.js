@@ -1,8 +1,6 @@
 "use strict";
 /** The page: opens sets, and starts. */
 
-/** Largest file that is read, in bytes; that of a pipe on the command line. */
-const MOST_BYTES = 64 << 20;
 /** Schedulers that are compared at first. */
 const FIRST = ["temponet", "tuned", "edf", "rm", "llf", "mh-edf", "edf-skip", "muf", "look-ahead"];
 
@@ -21,8 +19,11 @@ function redrawSet() {
   return edited();
 }
 
+/** What was opened last, for tests. */
+let lastOpened = null;
+
 /** Shows another set. */
-function showSet({ name, set, builtIn = null, notes = [] }, names = []) {
+function showSet({ name, set, builtIn = null, notes = [], trace = null, held = null }, names = []) {
   Object.assign(state, { name, keys: set, builtIn, moment: null, charts: names, ownCharts: names.length > 0 });
   forgetErrors();
   alertOf("");
@@ -31,6 +32,7 @@ function showSet({ name, set, builtIn = null, notes = [] }, names = []) {
   const list = document.getElementById("notes");
   list.replaceChildren();
   notes.forEach((note) => make("li", list, note));
+  showTrace(trace, trace && held);
   document.getElementById("undo").disabled = earlier.length === 0;
   // Another set has another time axis.
   charts.splice(0).forEach((chart) => chart.canvas.parentElement.remove());
@@ -48,6 +50,7 @@ async function open(load) {
     const found = await load();
     if (!found) return;
     if (state.name) remember();
+    lastOpened = found;
     await showSet(found);
   } catch (error) {
     if (error instanceof Refused) alertOf(error.message);
@@ -55,38 +58,6 @@ async function open(load) {
   }
 }
 
-async function readFile(file) {
-  if (file.size > MOST_BYTES) throw new Refused(`${file.name}: is too large: more than ${MOST_BYTES >> 20} MiB`);
-  const bytes = await file.arrayBuffer();
-  let text;
-  try {
-    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-  } catch {
-    throw new Refused(`${file.name}: is not UTF-8 text`);
-  }
-  return quick.ask({ do: "open", name: file.name, text });
-}
-
-const fileBox = document.getElementById("file");
-fileBox.addEventListener("change", () => {
-  const [file] = fileBox.files;
-  if (file) open(() => readFile(file));
-  fileBox.value = "";
-});
-for (const kind of ["dragenter", "dragover"]) {
-  addEventListener(kind, (event) => {
-    event.preventDefault();
-    document.body.classList.add("dragging");
-  });
-}
-for (const kind of ["dragleave", "drop"]) {
-  addEventListener(kind, (event) => {
-    event.preventDefault();
-    if (kind === "drop" || !event.relatedTarget) document.body.classList.remove("dragging");
-    const file = kind === "drop" && event.dataTransfer.files[0];
-    if (file) open(() => readFile(file));
-  });
-}
 document.getElementById("built-in").addEventListener("change", ({ target }) => target.value && open(() => openBuiltIn(target.value)));
 document.getElementById("undo").addEventListener("click", () => {
   const [name, set, builtIn] = JSON.parse(earlier.pop());

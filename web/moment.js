@@ -15,7 +15,7 @@ async function explainMoment(ns) {
   const { set, ...run } = runOf([...new Set([...names, ...learned])].slice(0, 6));
   if (!run.schedulers.length) return void (box.textContent = "Choose a scheduler in a schedule above.");
   try {
-    showMoment(box, await long.ask({ do: "moment", run: { set, ...run }, at_ns }));
+    showMoment(box, await aside.ask({ do: "moment", run: { set, ...run }, at_ns }));
   } catch (error) {
     box.textContent = error instanceof Cancelled ? "" : error.message;
     if (!(error instanceof Cancelled || error instanceof Refused)) throw error;

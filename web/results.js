@@ -1,6 +1,8 @@
 "use strict";
 /** The figures: schedules at once, and then the whole comparison. The first worker draws what changes, the second one does what takes longer. */
 const quick = new Helper();
+/** The third one answers about single moments, and follows what is dragged where that takes longer. */
+const aside = new Helper();
 const long = new Helper((share, words) => {
   const bar = document.getElementById("progress");
   if (share < 0) bar.removeAttribute("value");
@@ -8,7 +10,7 @@ const long = new Helper((share, words) => {
   document.getElementById("work-words").textContent = words;
 });
 /** Durations in milliseconds, from a change to the picture of it, for the measurement in `web/test`. */
-const measured = { pictures: [], comparisons: [] };
+const measured = { pictures: [], comparisons: [], followed: [] };
 /** Most that the clairvoyant optimum takes, in seconds of one core of a reference machine; that of the command line. */
 const OPTIMUM = 5;
 /** What the lab knows: sets and schedulers. */
@@ -27,33 +29,43 @@ const rules = () => {
   const first = [...seen, "edf"].filter((name) => found.includes(name));
   return found.length ? [...new Set([...first, ...found])].slice(0, MOST_DRAGGED) : ["edf"];
 };
-const plainName = (shownName) => shownName.replace(/ \(.*\)$/, "");
+/** Identity of a schedule over several runs: the name without who decides. */
+const plainName = (shownName) => shownName.replace(/ \(.*\)$/, "").replace(/^clairvoyant.*/, "clairvoyant");
+/** Place of a schedule among those of the page; -1 if there is none. */
+const placeOf = (name) => page.schedules.findIndex((of) => plainName(of.name) === name);
+const shapeOf = ({ tasks, cores, by_task, until_ns }) => JSON.stringify([tasks, cores, by_task, until_ns]);
+/** Whether two sets have the same rows, so that a schedule of the one can stand among those of the other. */
+const sameRows = (one, other) => JSON.stringify([one.tasks, one.cores]) === JSON.stringify([other.tasks, other.cores]);
 
-/** Draws other data in place of what is shown, with where its schedules part, in words. Lists, window and rows stay as the reader chose them. */
-function renew(data, words) {
+/** Draws other data in place of what is shown. Lists, window and rows stay as the reader chose them. A sketch has simple schedulers alone: other schedules that are seen stay as they are, pale, until they are found anew. */
+function renew(data, isSketch = false) {
   const view = state.view ?? [shown.from, shown.to];
   if (!charts.length) start(data);
   else {
     const names = charts.map((chart) => (chart.schedule ? plainName(chart.schedule.name) : null));
-    const shapeOf = ({ tasks, cores, by_task, until_ns }) => JSON.stringify([tasks, cores, by_task, until_ns]);
+    const isAbsent = (name) => !data.schedules.some((of) => plainName(of.name) === name);
+    const isAwaited = (name) => name && isAbsent(name) && (state.schedulers.includes(name) || name === "clairvoyant");
+    const stale = isSketch && sameRows(page, data) ? charts.map((chart) => chart.schedule).filter((of) => of && isAwaited(plainName(of.name))) : [];
     const before = shapeOf(page);
     if (byTask.checked !== page.by_task) data.by_task = byTask.checked;
     take(data);
+    for (const schedule of new Set(stale)) {
+      known.set(page.schedules.length, schedule);
+      page.schedules.push({ name: schedule.name });
+    }
+    // What has other rows cannot stay, and comes back when it has run.
+    if (state.ownCharts && names.some((name) => isAwaited(name) && placeOf(name) < 0)) state.charts = names;
     const isSameShape = before === shapeOf(page);
     charts.forEach((chart, place) => {
-      const at = page.schedules.findIndex(({ name }) => plainName(name) === names[place]);
-      const isKept = state.ownCharts && (at >= 0 || names[place] === null);
-      chart.offer(isKept ? (at >= 0 ? at : undefined) : page.chosen[place]);
+      const at = placeOf(names[place]), isKept = (state.ownCharts || isSketch) && (at >= 0 || names[place] === null);
       const wasHidden = chart.canvas.hidden;
-      chart.schedule = chart.select.value === "" ? null : schedule(+chart.select.value);
-      chart.cursor = -1;
-      chart.canvas.hidden = chart.list.hidden = !chart.schedule;
+      put(chart, isKept ? at : (page.chosen[place] ?? -1));
       if (!isSameShape || wasHidden !== chart.canvas.hidden) chart.resize();
     });
     if (!isSameShape) legend();
+    markStale(stale);
   }
   page.moment_ns = state.moment;
-  Object.assign(parting, { words, ns: page.parts_ns });
   if (state.charts.length) chooseCharts(state.charts);
   tellParting();
   // Before the first schedule nothing was seen.
@@ -61,40 +73,48 @@ function renew(data, words) {
   state.view = null;
 }
 
+/** Puts a schedule into a chart by its place; -1 is none. It is not drawn yet. */
+function put(chart, at) {
+  chart.offer(at >= 0 ? at : undefined);
+  chart.schedule = at >= 0 ? schedule(at) : null;
+  chart.cursor = -1;
+  chart.canvas.hidden = chart.list.hidden = !chart.schedule;
+}
+
+/** Shows which charts have schedules of an earlier state of the set. */
+function markStale(stale) {
+  for (const { canvas, schedule } of charts) {
+    canvas.classList.toggle("behind", stale.includes(schedule));
+    canvas.setAttribute("aria-busy", stale.includes(schedule));
+  }
+}
+
 /** Chooses the schedules that are seen, by name; null is none. A name is waited for until its scheduler has run. They are not drawn yet. */
 function chooseCharts(names) {
-  if (names.every((name) => !name || page.schedules.some((of) => plainName(of.name) === name))) state.charts = [];
+  if (names.every((name) => !name || placeOf(name) >= 0)) state.charts = [];
   charts.forEach((chart, place) => {
-    const at = page.schedules.findIndex(({ name }) => plainName(name) === names[place]);
-    if (at < 0 && names[place]) return;
-    chart.select.value = at < 0 ? "" : at;
-    chart.schedule = at < 0 ? null : schedule(at);
-    chart.canvas.hidden = chart.list.hidden = !chart.schedule;
+    if (placeOf(names[place]) < 0 && names[place]) return;
+    put(chart, placeOf(names[place]));
     chart.resize();
   });
 }
 
 document.getElementById("charts").addEventListener("change", () => {
   state.ownCharts = true;
-  tellParting();
-  charts.forEach((chart) => chart.draw());
+  state.charts = [];
   noteState();
 });
 
-/** Says where the schedules part that the lab chose, and marks the place, while they are the first two that are seen. */
-const parting = { words: "", ns: null };
-function tellParting() {
-  const isSeen = [0, 1].every((place) => charts[place]?.select.value === String(page.chosen[place]));
-  document.getElementById("parting").textContent = isSeen ? parting.words : "";
-  page.parts_ns = isSeen ? parting.ns : null;
-}
+/** Number of the latest sketch, to know what is of an earlier state of the set. */
+let sketched = 0;
 
 /** Draws the schedules of simple schedulers at once. Returns their shares in time. */
 async function sketch() {
   const { paths } = written(), began = performance.now();
+  sketched++;
   try {
     const result = await quick.latest({ do: "schedules", ...runOf(rules()) });
-    renew(result.data, result.parting);
+    renew(result.data, true);
     measured.pictures.push(performance.now() - began);
     forgetErrors();
     return result.shares;
@@ -103,6 +123,36 @@ async function sketch() {
     if (!(error instanceof Refused)) throw error;
     refuse(error, paths);
     return null;
+  }
+}
+
+/** Draws the schedules that are seen of schedulers that look at the whole set before they start, as fast as they are found. Returns their shares in time. */
+async function follow() {
+  const isFast = (name) => !about.schedulers.some((entry) => entry.name === nameOf(name) && entry.slow);
+  const seen = charts.map(({ schedule }) => schedule && plainName(schedule.name));
+  const names = [...new Set(seen)].filter((name) => state.schedulers.includes(name) && !isRule(name) && isFast(name));
+  if (!names.length) return null;
+  const turn = sketched;
+  try {
+    const { data, shares } = await aside.latest({ do: "schedules", ...runOf(names) });
+    const jobs = jobsOf(data);
+    data.schedules.forEach((of, at) => {
+      const place = placeOf(plainName(of.name));
+      if (place < 0 || !sameRows(page, data)) return;
+      const before = known.get(place), found = decoded(data, jobs, at);
+      page.schedules[place].name = found.name;
+      known.set(place, found);
+      charts.filter((chart) => chart.schedule === before).forEach((chart) => put(chart, place));
+      if (turn === sketched) markStale([]);
+    });
+    tellParting();
+    charts.forEach((chart) => chart.draw());
+    measured.followed.push(turn);
+    return turn === sketched ? shares : null;
+  } catch (error) {
+    // What is refused is refused to the sketch, too.
+    if (error instanceof Cancelled || error instanceof Refused) return null;
+    throw error;
   }
 }
 
@@ -121,7 +171,7 @@ async function compareAll() {
     const result = await long.ask({ do: "compare", ...runOf(), optimum: OPTIMUM });
     comparison = result.report;
     showParts(result.parts);
-    renew(result.data, result.parts.parting);
+    renew(result.data);
     drawResponses();
     forgetErrors();
     measured.comparisons.push(performance.now() - began);
@@ -140,7 +190,7 @@ async function compareAll() {
 }
 
 /** Puts HTML of the lab into a box, with tables that can be sorted. */
-function put(id, html) {
+function fill(id, html) {
   const box = document.getElementById(id);
   box.innerHTML = html;
   box.querySelectorAll("table.sortable").forEach(sortable);
@@ -155,10 +205,10 @@ function showParts(parts) {
     make("b", item, number);
     item.append(what);
   }
-  put("ranking-table", parts.ranking);
-  put("heat", parts.tasks);
-  put("chain-table", parts.chains && "<h3>Chains</h3>" + parts.chains);
-  put("response-table", parts.responses);
+  fill("ranking-table", parts.ranking);
+  fill("heat", parts.tasks);
+  fill("chain-table", parts.chains && "<h3>Chains</h3>" + parts.chains);
+  fill("response-table", parts.responses);
 }
 
 let settleTimer;
@@ -183,14 +233,14 @@ function compareNow() {
 /** What was found of an earlier set is removed. */
 function forgetAnswers() {
   long.end();
+  aside.end();
   for (const id of ["analysis", "moment", "curve"]) document.getElementById(id).replaceChildren();
   for (const id of ["analysis-words", "curve-words"]) document.getElementById(id).textContent = "";
 }
 
 document.getElementById("cancel").addEventListener("click", () => {
   clearTimeout(settleTimer);
-  long.end();
-  quick.end();
+  [long, quick, aside].forEach((helper) => helper.end());
   working(false);
   awaited(false);
   document.getElementById("verdict").textContent = "Cancelled.";

@@ -60,16 +60,19 @@ function drawSliders() {
     slider.addEventListener("keydown", (event) => event.key.startsWith("Arrow") && !event.repeat && remember());
     slider.addEventListener("input", async () => {
       change();
-      tellShares(await sketch());
+      const found = [sketch(), follow()];
+      tellShares(await found[0]);
+      tellShares(await found[1], true);
     });
     slider.addEventListener("change", () => edited(false));
   }
 }
 
 /** Says how many jobs of the window are in time while something is dragged. */
-function tellShares(shares) {
+function tellShares(shares, isMore = false) {
   if (!shares) return;
-  const words = shares.map(({ scheduler, met, released }) => `${scheduler} ${released ? ((100 * met) / released).toFixed(1) + "%" : "–"}`);
+  tellShares.told = isMore ? [...tellShares.told, ...shares] : shares;
+  const words = tellShares.told.map(({ scheduler, met, released }) => `${scheduler} ${released ? ((100 * met) / released).toFixed(1) + "%" : "–"}`);
   document.getElementById("what-shares").textContent = `In time, in the part that is recorded: ${words.join(", ")}.`;
 }
 whatTask.addEventListener("change", drawSliders);

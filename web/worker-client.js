@@ -1,11 +1,12 @@
 "use strict";
 /** Work that was given up, because the reader cancelled it or because something newer took its place. */
 class Cancelled extends Error {}
-/** What is wrong with a request, in the words of the command line; `line` is that of the set's text. */
+/** What is wrong with a request, in the words of the command line; `line` is that of the set's text; of a trace, other options may help. */
 class Refused extends Error {
-  constructor(message, line) {
+  constructor(message, line, isOfTrace = false) {
     super(message);
     this.line = line ?? null;
+    this.isOfTrace = isOfTrace;
   }
 }
 
@@ -41,14 +42,14 @@ class Helper {
     this.worker = worker;
   }
 
-  /** Sends a request and returns its result; a refusal is thrown. */
-  async ask(request) {
+  /** Sends a request with the files that it names, and returns its result; a refusal is thrown. */
+  async ask(request, files = []) {
     const bytes = await moduleBytes;
     if (!this.worker) this.start(bytes);
     const number = ++this.number;
     return new Promise((resolve, reject) => {
       this.waiting.set(number, { resolve, reject });
-      this.worker.postMessage({ number, request: JSON.stringify(request) });
+      this.worker.postMessage({ number, request: JSON.stringify(request), files });
     });
   }
 
@@ -68,9 +69,9 @@ class Helper {
     if (data.failed !== undefined) return this.end(new Refused(`the lab stopped: ${data.failed.split("\n").slice(0, 2).join(" ")}`));
     const { resolve, reject } = this.waiting.get(data.number) ?? {};
     this.waiting.delete(data.number);
-    const { result, error, line } = JSON.parse(data.answer);
+    const { result, error, line, trace } = JSON.parse(data.answer);
     if (error === undefined) resolve?.(result);
-    else reject?.(new Refused(error, line));
+    else reject?.(new Refused(error, line, trace));
     this.goOn();
   }
 
@@ -91,6 +92,13 @@ class Helper {
     const next = this.next;
     this.next = null;
     next?.reject(why);
+  }
+
+  /** Ends the worker in any case, so that its memory is free. */
+  close() {
+    this.end();
+    this.worker?.terminate();
+    this.worker = null;
   }
 }
 

@@ -61,3 +61,12 @@ export async function choose(page, names) {
   await page.evaluate(() => document.querySelectorAll("#schedulers input:checked").forEach((input) => input.click()));
   for (const name of names) await page.locator(`#schedulers input[value="${name}"]`).check();
 }
+
+/** Opens a file with a text, as choosing it does. */
+export const openFile = (page, name, text) => page.setInputFiles("#file", { name, mimeType: "text/plain", buffer: Buffer.from(text) });
+
+/** Waits until a refusal stands above the table that has some words in it, and returns it. */
+export async function refusal(page, words) {
+  await page.waitForFunction((words) => document.getElementById("alert").textContent.includes(words), words);
+  return page.locator("#alert").textContent();
+}

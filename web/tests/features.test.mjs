@@ -1,12 +1,12 @@
 // What one does in the lab, by clicking and typing.
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { deflateRawSync } from "node:zlib";
-import { address, choose, compared, type, withLab } from "./browser.mjs";
+import { address, choose, compared, openFile, refusal, type, withLab } from "./browser.mjs";
 
 const cell = (page, label) => page.getByRole("textbox", { name: label, exact: true });
 const alertText = (page) => page.locator("#alert").textContent();
@@ -70,9 +70,7 @@ test("files of all kinds are opened, and a refusal leaves the set as it is", asy
     await open("picture.png", "x");
     await page.waitForFunction(() => document.getElementById("alert").textContent.includes("unknown kind of file"));
     await page.setInputFiles("#file", { name: "bytes.toml", mimeType: "text/plain", buffer: Buffer.from([0xff, 0xfe, 0x80]) });
-    await page.waitForFunction(() => document.getElementById("alert").textContent.includes("is not UTF-8 text"));
-    await page.evaluate(() => open(() => readFile(new File([new Uint8Array(100 << 20)], "huge.toml"))));
-    assert.equal(await alertText(page), "huge.toml: is too large: more than 64 MiB");
+    assert.equal(await refusal(page, "bytes.toml"), "bytes.toml:1: is not UTF-8 text");
     assert.deepEqual(await names(), ["simso_task"]);
     const dropped = await page.evaluateHandle(() => {
       const data = new DataTransfer();
@@ -250,6 +248,138 @@ test("monstrous sets neither freeze nor end the page", async () => {
     await type(page, "[data-run=horizon]", "");
     await compared(page, () => page.selectOption("#built-in", "rosace").then(() => page.waitForFunction(() => state.name === "rosace")));
     assert.match(await page.locator("#verdict").textContent(), /edf/);
+  });
+});
+
+test("a file of 100 MB is refused as the command line refuses it, and the page lives", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "lab-large-"));
+  try {
+    await withLab(async (page) => {
+      for (const [name, line, count] of [["words.toml", "# ten words that are no task at all, as it seems to me", 2e6], ["zeros.toml", "\0".repeat(49), 2e6], ["last.csv", "name,period,wcet\n" + "x".repeat(30e6) + ",5ms,1ms\n" + "y".repeat(70e6), 1]]) {
+        const text = (line + "\n").repeat(count);
+        assert.ok(text.length >= 100e6, name);
+        writeFileSync(join(folder, name), text);
+        const said = spawnSync(process.env.TEMPONET_CLI, ["compare", name], { cwd: folder, encoding: "utf8" }).stderr;
+        await page.setInputFiles("#file", join(folder, name));
+        const own = await refusal(page, `${name}`);
+        assert.ok(said.startsWith("error: " + own), `${own}\n${said.slice(0, 300)}`);
+        rmSync(join(folder, name));
+      }
+      writeFileSync(join(folder, "tasks.csv"), "name,period,wcet\n" + Array.from({ length: 10_001 }, (_, at) => `t${at},10ms,1us\n`).join(""));
+      await page.setInputFiles("#file", join(folder, "tasks.csv"));
+      assert.equal(await refusal(page, "10 001 tasks"), "tasks.csv: has 10 001 tasks, and a page takes at most 10 000; the command line takes more");
+      await compared(page, () => page.selectOption("#built-in", "rosace").then(() => page.waitForFunction(() => state.name === "rosace")));
+    });
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test("the sentence on where schedules part speaks of the first two that are seen", async () => {
+  await withLab(async (page) => {
+    await choose(page, ["edf", "rm", "srpt", "mh-edf"]);
+    await compared(page);
+    const words = () => page.locator("#parting").textContent(), choices = page.locator("#charts select");
+    const [first, second] = await page.evaluate(() => charts.slice(0, 2).map(({ schedule }) => schedule.name));
+    assert.match(await words(), new RegExp(`^They part at .*: ${first} runs .*, ${second} runs `));
+    await choices.nth(0).selectOption({ label: "srpt" });
+    await choices.nth(1).selectOption({ label: "rm" });
+    assert.match(await words(), /^They part at .*: srpt runs .*, rm runs /);
+    // What it names is what the schedules show.
+    const [at, running] = await page.evaluate(() => {
+      const now = page.parts_ns, names = ({ schedule }) => schedule.slices.filter(({ start, end }) => start <= now && now < end).map(({ job }) => jobName(schedule.jobs[job]));
+      return [now, charts.slice(0, 2).map(names)];
+    });
+    const [, one, other] = /srpt runs (.*), rm runs (.*?)\. /.exec((await words()) + " ");
+    const only = (place) => running[place].filter((job) => !running[1 - place].includes(job));
+    for (const [said, jobs] of [[one, only(0)], [other, only(1)]]) assert.deepEqual(said === "nothing instead" ? [] : said.split(", ").sort(), jobs.sort(), `at ${at}`);
+    await choices.nth(0).selectOption({ label: "none" });
+    assert.equal(await words(), "");
+    await choices.nth(2).selectOption({ label: "edf" });
+    assert.match(await words(), /: rm runs .*, edf runs /);
+    await choices.nth(1).selectOption({ label: "edf" });
+    assert.equal(await words(), "edf and edf run the same jobs at the same times, as far as they are recorded.");
+  });
+});
+
+test("the learned scheduler follows a drag, and never holds up the others", async () => {
+  await withLab(async (page) => {
+    await page.selectOption("#built-in", "standard-125");
+    await page.waitForFunction(() => state.name === "standard-125");
+    await choose(page, ["edf", "rm", "temponet"]);
+    await compared(page);
+    for (const [place, of] of [[0, "edf"], [1, "temponet"]]) await page.locator("#charts select").nth(place).selectOption(String(await page.evaluate((of) => placeOf(of), of)));
+    // The end of the picture may differ: a sketch ends there, and a comparison does not.
+    const learned = () =>
+      page.evaluate(() => {
+        const { slices, jobs } = charts[1].schedule;
+        return slices.filter(({ end }) => end < page.until_ns / 2).map(({ job, start, end }) => `${jobName(jobs[job])} ${start} ${end}`).join("\n");
+      });
+    const before = await learned(), slider = page.locator("[data-what=wcet]");
+    await slider.scrollIntoViewIfNeeded();
+    const box = await slider.boundingBox(), y = box.y + box.height / 2;
+    await page.evaluate(() => Object.assign(measured, { pictures: [], followed: [] }));
+    await page.mouse.move(box.x + 0.35 * box.width, y);
+    await page.mouse.down();
+    for (let step = 0; step < 40; step++) {
+      await page.mouse.move(box.x + (0.35 + 0.005 * step) * box.width, y);
+      await page.waitForTimeout(30);
+    }
+    // It catches up with the last position while the mouse is still down.
+    await page.waitForFunction(() => measured.followed.at(-1) === sketched && !charts[1].canvas.classList.contains("behind"));
+    const dragged = await learned();
+    assert.ok(dragged !== before && dragged.length > 200, "another schedule is seen");
+    assert.match(await page.evaluate(() => charts[1].schedule.name), /^temponet/);
+    const [pictures, followed] = await page.evaluate(() => [measured.pictures.length, measured.followed.length]);
+    assert.ok(pictures > followed, `${pictures} pictures, ${followed} of the learned scheduler`);
+    assert.match(await page.locator("#what-shares").textContent(), /edf \d.*temponet/);
+    await compared(page, () => page.mouse.up());
+    assert.ok((await learned()) === dragged, "the whole comparison shows the same schedule");
+    assert.match(await page.evaluate(() => charts[1].schedule.name), /^temponet/, "what the reader chose is still seen");
+  });
+});
+
+test("cancelling ends the work and nothing else: set, choices and results so far are still there, and progress comes back", async () => {
+  await withLab(async (page) => {
+    await choose(page, ["edf", "rm", "temponet"]);
+    await compared(page, () => type(page, "[data-run=horizon]", "1s"));
+    await type(page, "[data-key=cores]", "2");
+    await compared(page);
+    await page.locator("#charts select").nth(2).selectOption({ label: "rm" });
+    await page.locator("#charts canvas").first().focus();
+    await page.keyboard.press("e");
+    await page.locator("#moment h3").first().waitFor();
+    await page.click("#analyze");
+    await page.locator("#analysis .verdict").waitFor();
+    const seen = () =>
+      page.evaluate(() => ({
+        keys: state.keys, schedulers: state.schedulers, run: state.run, earlier: earlier.length, comparison,
+        charts: charts.map(({ schedule }) => schedule?.name), moment: document.getElementById("moment").textContent,
+        analysis: document.getElementById("analysis").textContent, ranking: document.getElementById("ranking-table").textContent,
+        points: curve.points.size,
+      }));
+    await page.click("#draw-curve");
+    await page.waitForFunction(() => curve.points.size >= 2);
+    const before = await seen();
+    await page.click("#cancel");
+    await page.waitForFunction(() => !curve.isDrawing);
+    const { points, ...rest } = await seen();
+    assert.ok(points >= before.points && (await page.locator("#curve polyline").count()) === 3, "the points so far stay");
+    delete before.points;
+    assert.deepEqual(rest, before);
+    assert.match(await page.locator("#curve-words").textContent(), /^Stopped after \d+ points\.$/);
+    await type(page, "[data-run=horizon]", "400s");
+    await page.waitForFunction(() => document.getElementById("progress").value > 0 && !document.getElementById("work").hidden);
+    await page.click("#cancel");
+    await compared(page);
+    const after = await seen();
+    assert.deepEqual([after.keys, after.schedulers, after.earlier, after.comparison, after.ranking], [before.keys, before.schedulers, before.earlier, before.comparison, before.ranking]);
+    assert.equal(await page.locator("#work").isVisible(), false);
+    await type(page, "[data-run=horizon]", "401s");
+    await page.waitForFunction(() => document.getElementById("progress").value > 0 && !document.getElementById("work").hidden);
+    await type(page, "[data-run=horizon]", "1s");
+    await compared(page);
+    assert.deepEqual(await page.evaluate(() => comparison), before.comparison);
   });
 });
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use serde_json::{Value, json};
+use serde_json::json;
 use temponet_formats::{Format, Loaded};
 use temponet_lab::progress::Progress;
 use temponet_task::Time;
@@ -96,7 +96,9 @@ pub fn run(args: Args) -> Result<()> {
     }
     found.notes.iter().for_each(|note| output::say(&format!("note: {note}")));
     if args.json {
-        return output::print_json(&as_json(&found, out.as_ref().map(Output::path)));
+        let mut json = found.json();
+        json["written"] = json!(out.as_ref().map(|out| out.path().display().to_string()));
+        return output::print_json(&json);
     }
     output::print(&as_text(&found))?;
     if out.is_none() {
@@ -168,15 +170,6 @@ fn jobs(count: u64) -> String {
     format!("{} job{}", grouped(count), if count == 1 { "" } else { "s" })
 }
 
-/// Word for how jobs arrive.
-fn kind(found: &Found) -> &'static str {
-    match found.kind {
-        Arrives::Periodic { .. } => "periodic",
-        Arrives::Sporadic { .. } => "sporadic",
-        Arrives::Follows { .. } => "after",
-    }
-}
-
 /// Period with its residual; the gaps of a sporadic task; the task before one that comes after another.
 fn period(found: &Found, all: &[Found]) -> String {
     match &found.kind {
@@ -193,7 +186,7 @@ fn as_text(import: &Import) -> String {
         let cores: Vec<String> = found.processors.iter().map(u32::to_string).collect();
         vec![
             found.name.clone(),
-            kind(found).into(),
+            found.arrives().into(),
             period(found, &import.tasks),
             grouped(found.jobs),
             table::time(found.median.0 as f64),
@@ -217,36 +210,4 @@ fn as_text(import: &Import) -> String {
         total,
         counted(import.set.cores(), "core"),
     )
-}
-
-fn as_json(import: &Import, written: Option<&Path>) -> Value {
-    let task = |found: &Found| {
-        let (residual, confidence) = (found.kind.residual(), found.kind.confidence());
-        let after: Vec<&str> = match found.kind {
-            Arrives::Follows { after } => vec![&import.tasks[after].name],
-            _ => Vec::new(),
-        };
-        let reads: Vec<&str> = found.reads.iter().map(|at| import.tasks[*at].name.as_str()).collect();
-        json!({
-            "name": found.name, "kind": kind(found), "period_ns": found.period.0, "residual_ns": residual,
-            "confidence": confidence, "jobs": found.jobs, "dropped": found.dropped, "median_ns": found.median.0,
-            "max_ns": found.most.0, "min_ns": found.least.0, "longest_response_ns": found.longest_response.0,
-            "processors": found.processors, "policy": found.policy, "thread": found.thread, "after": after,
-            "reads": reads, "notes": found.notes,
-        })
-    };
-    json!({
-        "written": written.map(|path| path.display().to_string()),
-        "set": import.set.name,
-        "formats": import.formats.iter().map(|format| format.name()).collect::<Vec<_>>(),
-        "task_by": import.task_by.name(),
-        "cores": import.set.cores(),
-        "length_ns": import.length,
-        "events": import.events,
-        "bytes": import.bytes,
-        "jobs": import.jobs,
-        "dropped": import.dropped,
-        "tasks": import.tasks.iter().map(task).collect::<Vec<_>>(),
-        "notes": import.notes,
-    })
 }

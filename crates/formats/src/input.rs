@@ -21,14 +21,23 @@ pub fn read_bytes(path: &Path) -> Result<Vec<u8>> {
         return Err(Error::other("is a folder, not a file"));
     }
     let most = if metadata.is_file() { MOST_BYTES } else { MOST_STREAMED };
-    if metadata.len() > most {
-        return Err(too_large(most));
-    }
     if is_pipe(&metadata) {
         return read_pipe(path, most);
     }
+    read_limited(metadata.len(), most, || File::open(path))
+}
+
+/// Reads what an ordinary file of `length` bytes holds: at most 1 GiB.
+pub(crate) fn read_ordinary<R: Read>(length: u64, open: impl FnOnce() -> Result<R>) -> Result<Vec<u8>> {
+    read_limited(length, MOST_BYTES, open)
+}
+
+fn read_limited<R: Read>(length: u64, most: u64, open: impl FnOnce() -> Result<R>) -> Result<Vec<u8>> {
+    if length > most {
+        return Err(too_large(most));
+    }
     let mut bytes = Vec::new();
-    File::open(path)?.take(most + 1).read_to_end(&mut bytes)?;
+    open()?.take(most + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most { Err(too_large(most)) } else { Ok(bytes) }
 }
 

@@ -31,6 +31,7 @@ mod template;
 mod toml;
 mod write;
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use node::Node;
@@ -109,10 +110,24 @@ pub struct Loaded {
 
 /// Reads a file. Its extension selects the format.
 pub fn load(path: &Path) -> Result<Loaded, LoadError> {
+    load_bytes(path, || read_bytes(path))
+}
+
+/// Reads an ordinary file of `length` bytes that does not lie on a disk of this machine. The extension of `path` selects the
+/// format.
+pub fn load_from<R: Read>(
+    path: &Path,
+    length: u64,
+    open: impl FnOnce() -> std::io::Result<R>,
+) -> Result<Loaded, LoadError> {
+    load_bytes(path, || input::read_ordinary(length, open))
+}
+
+fn load_bytes(path: &Path, read: impl FnOnce() -> std::io::Result<Vec<u8>>) -> Result<Loaded, LoadError> {
     let fail = |message: String| LoadError { file: path.display().to_string(), line: None, message };
     let format = Format::of(path)
         .ok_or_else(|| fail("unknown kind of file: the name must end in .toml, .csv, .json or .xml".into()))?;
-    let bytes = read_bytes(path).map_err(|error| fail(error.to_string()))?;
+    let bytes = read().map_err(|error| fail(error.to_string()))?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = 1 + valid.iter().filter(|byte| **byte == b'\n').count();

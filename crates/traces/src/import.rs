@@ -9,6 +9,7 @@ use crate::collect::{Collector, Row};
 use crate::ctf::ClockOf;
 use crate::error::TraceError;
 use crate::event::Names;
+use crate::files::{Disk, Files};
 use crate::notes::{self, Reading};
 use crate::open::{TraceFormat, open};
 use crate::set::{self, Found};
@@ -45,8 +46,19 @@ pub struct Import {
 /// Events between two reports of progress.
 const REPORT_EVERY: u64 = 1 << 14;
 
-/// Imports files. `jobs` gets a row for each job that counts, and `progress` the number of bytes read so far.
+/// Imports files of this machine. `jobs` gets a row for each job that counts, and `progress` the number of bytes read so far.
 pub fn import(
+    files: &[PathBuf],
+    options: &Options,
+    jobs: Option<&mut dyn Write>,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Import, TraceError> {
+    import_from(&Disk, files, options, jobs, progress)
+}
+
+/// Imports files from wherever they lie.
+pub fn import_from(
+    from: &dyn Files,
     files: &[PathBuf],
     options: &Options,
     mut jobs: Option<&mut dyn Write>,
@@ -55,7 +67,7 @@ pub fn import(
     let first_file = files.first().map_or(Path::new(""), PathBuf::as_path);
     let (mut sources, mut formats, mut clocks, mut suggestions) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for file in files {
-        let opened = open(file)?;
+        let opened = open(from, file)?;
         sources.extend(opened.sources);
         formats.push(opened.format);
         clocks.extend(opened.clocks.into_iter().map(|clock| (file.as_path(), clock)));

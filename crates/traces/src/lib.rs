@@ -18,9 +18,11 @@ mod ctf;
 mod edges;
 mod error;
 mod event;
+mod files;
 mod import;
 mod job_log;
 mod jobs_csv;
+mod json;
 mod kernel_text;
 mod lines;
 mod named;
@@ -34,8 +36,9 @@ mod text;
 mod threads;
 
 pub use error::{Place, TraceError};
-pub use import::{Import, import};
-pub use open::{TraceFormat, is_trace};
+pub use files::{About, Content, Disk, Files};
+pub use import::{Import, import, import_from};
+pub use open::{TraceFormat, is_trace, is_trace_in};
 pub use set::{Found, Kind};
 
 use temponet_task::Time;

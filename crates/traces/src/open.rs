@@ -1,6 +1,5 @@
 //! Which format a file has, by its content.
 
-use std::fs::File;
 use std::io::{Cursor, Read};
 use std::path::Path;
 
@@ -9,6 +8,7 @@ use crate::babeltrace_text::{self, BabeltraceText};
 use crate::chrome::Chrome;
 use crate::ctf::{self, ClockOf};
 use crate::error::TraceError;
+use crate::files::{About, Disk, Files};
 use crate::kernel_text::{self, KernelText};
 use crate::lines::Lines;
 use crate::source::Source;
@@ -53,20 +53,20 @@ pub(crate) struct Opened {
 }
 
 /// Opens a file, a folder, or standard input for `-`.
-pub(crate) fn open(path: &Path) -> Result<Opened, TraceError> {
+pub(crate) fn open(files: &dyn Files, path: &Path) -> Result<Opened, TraceError> {
     let failed = |error: std::io::Error| TraceError::whole(path, error.to_string());
     if path == Path::new("-") {
         return of_stream(Path::new("standard input"), Box::new(std::io::stdin()));
     }
-    if path.metadata().map_err(failed)?.is_dir() {
-        if !ctf::is_one(path) {
+    if files.about(path).map_err(failed)? == About::Folder {
+        if !ctf::is_one(files, path) {
             return Err(TraceError::whole(path, "is a folder without metadata of CTF"));
         }
-        let ctf::Opened { sources, clocks, has_callbacks } = ctf::open(path)?;
+        let ctf::Opened { sources, clocks, has_callbacks } = ctf::open(files, path)?;
         let suggests = if has_callbacks { TaskBy::Callback } else { TaskBy::Thread };
         return Ok(Opened { format: TraceFormat::Ctf, sources, clocks, suggests });
     }
-    of_stream(path, Box::new(File::open(path).map_err(failed)?))
+    of_stream(path, Box::new(files.open(path).map_err(failed)?))
 }
 
 fn of_stream(path: &Path, mut input: Box<dyn Read + Send>) -> Result<Opened, TraceError> {
@@ -144,14 +144,18 @@ fn is_list(text: &[u8]) -> bool {
 
 /// Whether a file or folder is a trace, by its content. Pipes and devices are not looked into.
 pub fn is_trace(path: &Path) -> bool {
-    let Ok(about) = path.metadata() else { return false };
-    if about.is_dir() {
-        return ctf::is_one(path);
+    is_trace_in(&Disk, path)
+}
+
+/// Whether one of some files or folders is a trace, by its content.
+pub fn is_trace_in(files: &dyn Files, path: &Path) -> bool {
+    match files.about(path) {
+        Ok(About::Folder) => ctf::is_one(files, path),
+        Ok(About::File(_)) => {
+            let mut head = Vec::new();
+            let read = files.open(path).and_then(|file| file.take(HEAD as u64).read_to_end(&mut head));
+            read.is_ok() && of_head(&head).is_ok()
+        }
+        Ok(About::Other) | Err(_) => false,
     }
-    if !about.is_file() {
-        return false;
-    }
-    let mut head = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(HEAD as u64).read_to_end(&mut head));
-    read.is_ok() && of_head(&head).is_ok()
 }

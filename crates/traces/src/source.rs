@@ -27,6 +27,10 @@ pub(crate) trait Source {
     }
     /// Name for messages.
     fn file(&self) -> &std::path::Path;
+    /// Folder whose files are one trace, with one clock.
+    fn folder(&self) -> Option<&std::path::Path> {
+        None
+    }
     /// Whether only events of some threads were recorded, so that a missing one is no loss. Known from the first event on.
     fn is_partial(&self) -> bool {
         false
@@ -128,19 +132,17 @@ impl Merged {
 
     /// Refuses files whose times do not overlap: their clocks are not the same.
     pub fn check_clocks(&self) -> Result<(), TraceError> {
-        let spans: Vec<_> =
-            self.sources.iter().filter_map(|source| Some((source.source.file(), source.span?))).collect();
-        for (at, (file, (start, end))) in spans.iter().enumerate() {
+        let spans: Vec<_> = self.sources.iter().filter_map(|source| Some((&source.source, source.span?))).collect();
+        for (at, (source, (start, end))) in spans.iter().enumerate() {
             for (other, (first, last)) in &spans[..at] {
-                let is_one_trace =
-                    file.parent() == other.parent() && file.parent().is_some_and(|at| at.join("metadata").is_file());
+                let is_one_trace = source.folder().is_some() && source.folder() == other.folder();
                 if !is_one_trace && (start > last || first > end) {
                     let [start, end, first, last] = [start, end, first, last].map(|time| *time as f64 / 1e9);
                     let message = format!(
                         "runs from {start:.6} s to {end:.6} s, and {} from {first:.6} s to {last:.6} s: their clocks do not match",
-                        other.display()
+                        other.file().display()
                     );
-                    return Err(TraceError::whole(file, message));
+                    return Err(TraceError::whole(source.file(), message));
                 }
             }
         }

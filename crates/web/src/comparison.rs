@@ -22,8 +22,8 @@ pub fn schedules(run: &Run) -> Result<Value, Failure> {
         json!({ "scheduler": row.scheduler, "released": jobs.released, "met": jobs.met })
     });
     let shares = shares.collect::<Vec<_>>();
-    let (data, parting) = report::data(&comparison, false);
-    Ok(json!({ "data": raw(data)?, "parting": parting, "shares": shares }))
+    let data = report::data(&comparison, false);
+    Ok(json!({ "data": raw(data)?, "shares": shares }))
 }
 
 /// Compares the schedulers, and returns the parts of the page and what `temponet compare --json` prints.

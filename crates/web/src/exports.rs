@@ -1,9 +1,11 @@
 //! The functions of the module, and what it calls in the page.
 //!
 //! The page asks for room for a request, writes it, calls, and reads the answer where it is told to. It gives the
-//! module two functions: one hears of progress, the other of a panic, after which the module is thrown away.
+//! module three functions: one hears of progress, one of a panic, after which the module is thrown away, and one reads
+//! pieces of files.
 #![allow(unsafe_code)]
 
+use std::io::{Error, Result};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use temponet_lab::progress;
@@ -14,6 +16,8 @@ unsafe extern "C" {
     fn progressed(share: f64, words: *const u8, length: usize);
     /// Hears why the module cannot go on.
     fn failed(words: *const u8, length: usize);
+    /// Writes a piece of a file to a place, and returns how many bytes there were, or −1 if it cannot be read.
+    fn read(file: usize, offset: f64, to: *mut u8, length: usize) -> isize;
 }
 
 /// The request, and then the answer.
@@ -38,7 +42,7 @@ pub extern "C" fn call() -> *const u8 {
     listen();
     let request = std::mem::take(&mut *message());
     let answer = match std::str::from_utf8(&request) {
-        Ok(request) => crate::answer(request),
+        Ok(request) => crate::answer(request, read_piece),
         Err(error) => serde_json::json!({ "error": format!("the request is no text: {error}") }).to_string(),
     };
     let mut message = message();
@@ -50,6 +54,13 @@ pub extern "C" fn call() -> *const u8 {
 #[unsafe(no_mangle)]
 pub extern "C" fn length() -> usize {
     message().len()
+}
+
+/// Reads a piece of a file of the page.
+fn read_piece(file: usize, offset: u64, to: &mut [u8]) -> Result<usize> {
+    // SAFETY: the page writes at most `length` bytes to the place. Offsets stay exact, as no file has 2^53 bytes.
+    let count = unsafe { read(file, offset as f64, to.as_mut_ptr(), to.len()) };
+    usize::try_from(count).map_err(|_| Error::other("cannot be read any more; was it changed or removed?"))
 }
 
 /// Lets the page hear of progress and panics.

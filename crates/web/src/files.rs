@@ -1,36 +1,94 @@
 //! Files that are opened and written.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use temponet_formats::builtin::{self, Builtin};
 use temponet_formats::{Format, Loaded};
 use temponet_lab::comparison::picture_window;
 use temponet_lab::gantt;
+use temponet_lab::progress::Progress;
 use temponet_sim::generate::text::positive_time;
 use temponet_sim::{JobsCsv, Observer, Recorder, simulate};
-use temponet_wording::did_you_mean;
+use temponet_traces::{Files, Import, Options, import_from, is_trace_in};
+use temponet_wording::{did_you_mean, grouped};
 
+use crate::held::{Held, ReadPiece};
 use crate::request::{File, Kind, Run, Set};
 use crate::{Failure, failure};
 
-/// Opens a file: its set as JSON to edit, with warnings and notes.
-pub fn open(file: &File) -> Result<Value, Failure> {
+/// Greatest number of tasks of a set on a page, which is written as a whole with each change.
+const MOST_TASKS: usize = 10_000;
+
+/// Opens a file: its set as JSON to edit, with warnings and notes, and what was found in a trace.
+pub fn open(file: &File, read: ReadPiece) -> Result<Value, Failure> {
+    let mut found = Value::Null;
     let (name, loaded) = match file {
-        File::BuiltIn { built_in } => (built_in.as_str(), built_in_set(built_in)?),
+        File::BuiltIn { built_in } => (built_in.clone(), built_in_set(built_in)?),
+        File::Held { paths, files, trace } => {
+            let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+            let held = Held { files, read };
+            let loaded = match set_file(&held, paths) {
+                Some(path) => temponet_formats::load_from(path, held.length(path), || held.open(path))?,
+                None => {
+                    let import = trace.read().and_then(|options| import(&held, paths, &options));
+                    let import = import.map_err(|why| Failure { is_of_trace: true, ..why })?;
+                    found = import.json();
+                    Loaded { set: import.set, warnings: Vec::new(), notes: import.notes, files: Vec::new() }
+                }
+            };
+            (names.join(", "), loaded)
+        }
         File::Text { name, text } => {
             let path = Path::new(name);
             let format = Format::of(path).ok_or_else(|| {
                 failure(format!("{name}: unknown kind of file: the name must end in .toml, .csv, .json or .xml"))
             })?;
-            (name.as_str(), temponet_formats::parse(text, format, path)?)
+            (name.clone(), temponet_formats::parse(text, format, path)?)
         }
     };
     let Loaded { set, warnings, notes, .. } = loaded;
+    if set.task_count() > MOST_TASKS {
+        let count = grouped(set.task_count() as u64);
+        let most = grouped(MOST_TASKS as u64);
+        return Err(failure(format!(
+            "{name}: has {count} tasks, and a page takes at most {most}; the command line takes more"
+        )));
+    }
     let text = temponet_formats::write(&set, Format::Json)?;
     let keys: Value = serde_json::from_str(&text)?;
     let notes = [warnings, notes].concat();
-    Ok(json!({ "file": name, "name": set.name, "set": keys, "notes": notes }))
+    Ok(json!({ "file": name, "name": set.name, "set": keys, "notes": notes, "trace": found }))
+}
+
+/// Returns the file of a task set; `None` for traces. As on the command line, our own formats go by their names, and JSON
+/// is that of many tools.
+fn set_file<'a>(held: &Held<'_>, paths: &'a [PathBuf]) -> Option<&'a Path> {
+    let [path] = paths else { return None };
+    let is_set = match Format::of(path) {
+        None | Some(Format::Json) => held.has_file(path) && !is_trace_in(held, path),
+        Some(_) => true,
+    };
+    is_set.then_some(path)
+}
+
+/// Number of bytes of a step of the progress.
+const STEP: u64 = 1 << 20;
+
+/// Imports traces, and says how much of them has been read.
+fn import(held: &Held<'_>, paths: &[PathBuf], options: &Options) -> Result<Import, Failure> {
+    let total: u64 = held.files.iter().map(|(_, bytes)| bytes).sum();
+    let progress = Progress::steps((total / STEP).max(1));
+    progress.say("reading");
+    let mut shown = 0;
+    let found = import_from(held, paths, options, None, &mut |bytes| {
+        while shown < bytes / STEP {
+            shown += 1;
+            progress.step();
+        }
+    })?;
+    progress.finish();
+    Ok(found)
 }
 
 fn built_in_set(name: &str) -> Result<Loaded, Failure> {

@@ -14,12 +14,14 @@ mod curve;
 #[cfg(target_family = "wasm")]
 mod exports;
 mod files;
+mod held;
 mod moment;
 mod request;
 mod rosters;
 
 use serde_json::{Value, json};
 
+pub use held::ReadPiece;
 pub use request::{Request, Set};
 
 /// Reason why a request has no result, in one line.
@@ -29,35 +31,40 @@ pub struct Failure {
     pub line: Option<usize>,
     /// What is wrong, as the command line says it.
     pub message: String,
+    /// Whether a trace was to be imported, so that other options may help.
+    pub is_of_trace: bool,
 }
 
 impl<E: std::error::Error> From<E> for Failure {
     fn from(error: E) -> Failure {
-        Failure { line: None, message: error.to_string() }
+        failure(error.to_string())
     }
 }
 
 /// A failure that is no line's.
 pub(crate) fn failure(message: impl Into<String>) -> Failure {
-    Failure { line: None, message: message.into() }
+    Failure { line: None, message: message.into(), is_of_trace: false }
 }
 
-/// Carries out a request. The answer is an object with the key `result`, or with `error` and perhaps `line`.
-pub fn answer(request: &str) -> String {
+/// Carries out a request. The answer is an object with the key `result`, or with `error` and perhaps `line`. `read` reads
+/// the files that the request names.
+pub fn answer(request: &str, read: ReadPiece) -> String {
     let result = serde_json::from_str(request)
         .map_err(|error| failure(format!("the request cannot be read: {error}")))
-        .and_then(|request: Request| request.carry_out());
+        .and_then(|request: Request| request.carry_out(read));
     match result {
         Ok(result) => json!({ "result": result }).to_string(),
-        Err(Failure { line, message }) => json!({ "error": message, "line": line }).to_string(),
+        Err(Failure { line, message, is_of_trace }) => {
+            json!({ "error": message, "line": line, "trace": is_of_trace }).to_string()
+        }
     }
 }
 
 impl Request {
-    fn carry_out(&self) -> Result<Value, Failure> {
+    fn carry_out(&self, read: ReadPiece) -> Result<Value, Failure> {
         match self {
             Request::About => Ok(about::about()),
-            Request::Open(file) => files::open(file),
+            Request::Open(file) => files::open(file, read),
             Request::Write { set, to } => files::write(set, *to),
             Request::Jobs { run, scheduler } => files::jobs(run, scheduler),
             Request::Picture { run, scheduler, until } => files::picture(run, scheduler, until.as_deref()),

@@ -7,7 +7,7 @@ use temponet_lab::comparison::report::{SCHEDULES, SCRIPTS, STYLE};
 use temponet_page::{Page, svg};
 
 /// Scripts of the page, in the order in which they run, after those of a comparison.
-const OWN_SCRIPTS: [&str; 10] = [
+const OWN_SCRIPTS: [&str; 11] = [
     "worker-client.js",
     "state.js",
     "task-table.js",
@@ -16,6 +16,7 @@ const OWN_SCRIPTS: [&str; 10] = [
     "what-if.js",
     "curve.js",
     "export.js",
+    "files.js",
     "tours.js",
     "lab.js",
 ];
@@ -52,9 +53,9 @@ fn page(module: &Path, folder: &Path) -> Result<String, String> {
         .html(&body)
         .text("module", &base64(&read(module)?))
         .text("worker", &text("worker.js")?);
-    let [schedules, toolbar, responses] = SCRIPTS;
-    for script in [svg::script() + schedules, toolbar.into(), responses.into()] {
-        page = page.script(&script);
+    page = page.script(&svg::script());
+    for script in SCRIPTS {
+        page = page.script(script);
     }
     for name in OWN_SCRIPTS {
         page = page.script(&text(name)?);

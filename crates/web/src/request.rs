@@ -1,13 +1,14 @@
 //! What a page can ask for.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use temponet_formats::{Format, LoadError, Loaded};
 use temponet_lab::comparison::ComparisonPlan;
 use temponet_lab::horizon::default_horizon;
-use temponet_sim::generate::text::positive_time;
+use temponet_sim::generate::text::{positive_time, time};
 use temponet_task::{TaskSet, Time};
+use temponet_traces::{NamePattern, Options, TaskBy};
 
 use crate::rosters::{self, Kernel};
 use crate::{Failure, failure};
@@ -84,6 +85,57 @@ pub enum File {
         /// What the file holds.
         text: String,
     },
+    /// What a reader chose or dropped.
+    Held {
+        /// A file or folder, or several that are one trace.
+        paths: Vec<PathBuf>,
+        /// Each file with its size in bytes, those in folders with their whole paths.
+        files: Vec<(PathBuf, u64)>,
+        /// What to find, if it is a trace.
+        #[serde(default)]
+        trace: TraceOptions,
+    },
+}
+
+/// What to find in a trace, as the options of `temponet import`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TraceOptions {
+    threads: String,
+    task_by: String,
+    from: String,
+    to: String,
+    cores: String,
+}
+
+/// Greatest number of cores of an imported set, as on the command line.
+const MOST_CORES: u16 = 4096;
+
+impl TraceOptions {
+    /// Reads the options; empty ones are the defaults of the command line.
+    pub fn read(&self) -> Result<Options, Failure> {
+        let given = |text: &String| Some(text.trim().to_string()).filter(|text| !text.is_empty());
+        let wrong = |key: &str, text: &str, why: &str| failure(format!("{key} {text:?} {why}"));
+        let read_time = |key: &str, text: &String, read: fn(&str) -> Result<Time, String>| {
+            given(text).map(|text| read(&text).map_err(|why| failure(format!("{key} {text:?}: {why}")))).transpose()
+        };
+        let threads = given(&self.threads);
+        let threads = threads.map(|text| NamePattern::new(&text).map_err(|why| wrong("names", &text, &why)));
+        let task_by = given(&self.task_by);
+        let task_by =
+            task_by.map(|text| TaskBy::from_name(&text).ok_or_else(|| wrong("task by", &text, "is no kind of task")));
+        let cores = given(&self.cores).map(|text| {
+            let count = text.parse().ok().filter(|count| (1..=MOST_CORES).contains(count));
+            count.ok_or_else(|| wrong("cores", &text, &format!("is not in 1..={MOST_CORES}")))
+        });
+        Ok(Options {
+            threads: threads.transpose()?,
+            task_by: task_by.transpose()?,
+            from: read_time("from", &self.from, time)?,
+            to: read_time("to", &self.to, positive_time)?,
+            cores: cores.transpose()?,
+        })
+    }
 }
 
 /// Kinds of files that are written.
@@ -120,7 +172,7 @@ impl Set {
 impl Failure {
     /// A failure in the text of a set, which has no file name that a user knows.
     fn in_set(error: LoadError) -> Failure {
-        Failure { line: error.line, message: error.message }
+        Failure { line: error.line, ..failure(error.message) }
     }
 }
 

@@ -1,5 +1,14 @@
 //! The answers are those of the lab and of the command line's readers.
 
+#[path = "../../traces/tests/truth.rs"]
+mod truth;
+#[path = "../../traces/tests/write_ctf.rs"]
+mod write_ctf;
+#[path = "../../traces/tests/write_text.rs"]
+mod write_text;
+
+use std::sync::Mutex;
+
 use serde_json::{Value, json};
 use temponet_formats::builtin::{self, Builtin};
 use temponet_lab::comparison::json::JsonReport;
@@ -9,13 +18,13 @@ use temponet_lab::roster::Roster;
 use temponet_task::Time;
 
 fn result(request: Value) -> Value {
-    let mut answer: Value = serde_json::from_str(&temponet_web::answer(&request.to_string())).unwrap();
+    let mut answer: Value = serde_json::from_str(&temponet_web::answer(&request.to_string(), piece)).unwrap();
     assert!(answer.get("error").is_none(), "{answer}");
     answer["result"].take()
 }
 
 fn error(request: Value) -> (String, Option<u64>) {
-    let answer: Value = serde_json::from_str(&temponet_web::answer(&request.to_string())).unwrap();
+    let answer: Value = serde_json::from_str(&temponet_web::answer(&request.to_string(), piece)).unwrap();
     (answer["error"].as_str().expect("an error").to_string(), answer["line"].as_u64())
 }
 
@@ -175,14 +184,92 @@ fn no_request_ends_the_module() {
             let mut schedules = run.clone();
             schedules["do"] = json!("schedules");
             for request in [schedules, json!({ "do": "moment", "run": run, "at_ns": 10_000 })] {
-                let answer: Value = serde_json::from_str(&temponet_web::answer(&request.to_string())).unwrap();
+                let answer: Value = serde_json::from_str(&temponet_web::answer(&request.to_string(), piece)).unwrap();
                 if answer["error"].is_string() { answers.0 += 1 } else { answers.1 += 1 }
             }
         }
     }
     assert!(answers.0 > 300 && answers.1 > 100, "refused and answered: {answers:?}");
     for text in ["", "{", "[]", "{\"do\":\"open\"}", "{\"do\":\"compare\"}", "\u{feff}{}"] {
-        let answer: Value = serde_json::from_str(&temponet_web::answer(text)).unwrap();
+        let answer: Value = serde_json::from_str(&temponet_web::answer(text, piece)).unwrap();
         assert!(answer["error"].is_string(), "{text}: {answer}");
     }
+}
+
+/// What the files of a test hold, in the order of the request.
+static HELD: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
+
+/// Reads a piece of one of them, at most 1000 bytes at a time.
+fn piece(file: usize, offset: u64, to: &mut [u8]) -> std::io::Result<usize> {
+    let held = HELD.lock().unwrap();
+    let content = held.get(file).ok_or_else(|| std::io::Error::other("is no file of the test"))?;
+    let from = content.len().min(offset as usize);
+    let count = to.len().min(content.len() - from).min(1000);
+    to[..count].copy_from_slice(&content[from..from + count]);
+    Ok(count)
+}
+
+/// Opens files as a page does that holds them.
+fn open_held(paths: &[&str], files: &[(&str, Vec<u8>)], trace: Value) -> Value {
+    *HELD.lock().unwrap() = files.iter().map(|(_, content)| content.clone()).collect();
+    let sizes: Vec<(&str, usize)> = files.iter().map(|(path, content)| (*path, content.len())).collect();
+    let request = json!({ "do": "open", "paths": paths, "files": sizes, "trace": trace });
+    serde_json::from_str(&temponet_web::answer(&request.to_string(), piece)).unwrap()
+}
+
+#[test]
+fn what_a_page_holds_is_read_as_the_command_line_reads_it() {
+    let truth = truth::truth();
+    let folder = std::env::temp_dir().join(format!("temponet-web-traces-{}", std::process::id()));
+    let style = write_ctf::Style { is_big: true, is_packetized: true };
+    let session = write_ctf::ctf(&truth, style);
+    let session: Vec<(String, Vec<u8>)> =
+        session.into_iter().map(|(name, content)| (format!("session/kernel/{name}"), content)).collect();
+    let in_session = session.iter().map(|(path, content)| (path.as_str(), content.clone())).collect();
+    let perf = ("trace.txt", write_text::text(&truth, write_text::Layout::Perf).into_bytes());
+    let ftrace = ("trace", write_text::text(&truth, write_text::Layout::Ftrace).into_bytes());
+    let cases: [(&str, Vec<(&str, Vec<u8>)>); 3] =
+        [("trace.txt", vec![perf.clone()]), ("trace", vec![ftrace]), ("session", in_session)];
+    for (path, files) in cases {
+        for (name, content) in &files {
+            let file = folder.join(name);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, content).unwrap();
+        }
+        let on_disk = [folder.join(path)];
+        let expected = temponet_traces::import(&on_disk, &Default::default(), None, &mut |_| {}).unwrap();
+        let found = &open_held(&[path], &files, json!({}))["result"];
+        assert_eq!((&found["trace"], &found["notes"]), (&expected.json(), &json!(expected.notes)), "{path}");
+        let set = temponet_formats::write(&expected.set, temponet_formats::Format::Json).unwrap();
+        assert_eq!(found["set"], serde_json::from_str::<Value>(&set).unwrap(), "{path}");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+    let control =
+        open_held(&["trace.txt"], std::slice::from_ref(&perf), json!({ "threads": "^control", "cores": "4" }));
+    assert_eq!(
+        (control["result"]["trace"]["tasks"].as_array().unwrap().len(), &control["result"]["set"]["cores"]),
+        (1, &json!(4))
+    );
+    let csv = ("mine.csv", b"name,period,wcet\na,10ms,2ms\n".to_vec());
+    assert_eq!(open_held(&["mine.csv"], std::slice::from_ref(&csv), json!({}))["result"]["name"], "mine");
+    let refused = |paths: &[&str], files: &[(&str, Vec<u8>)], trace: Value| {
+        let answer = open_held(paths, files, trace);
+        answer["error"].as_str().unwrap_or_else(|| panic!("{answer}")).to_string()
+    };
+    let letter = ("letter.txt", b"Dear all,\n".to_vec());
+    for (files, trace, words) in [
+        (vec![letter.clone()], json!({}), "letter.txt: unknown kind of file"),
+        (vec![("a.toml", vec![b'\n', 0xff])], json!({}), "a.toml:2: is not UTF-8 text"),
+        (vec![perf.clone()], json!({ "threads": "(" }), "no regular expression"),
+        (vec![perf.clone()], json!({ "task_by": "callback" }), "use --task-by thread"),
+        (vec![perf.clone()], json!({ "to": "0s" }), "greater than zero"),
+        (vec![perf.clone()], json!({ "cores": "5000" }), "1..=4096"),
+    ] {
+        let said = refused(&[files[0].0], &files, trace);
+        assert!(said.contains(words), "{said}");
+    }
+    let said = refused(&["sub"], &[("sub/letter.txt", letter.1.clone())], json!({}));
+    assert_eq!(said, "sub: is a folder without metadata of CTF");
+    let said = refused(&["trace.txt", "letter.txt"], &[perf, letter], json!({}));
+    assert!(said.starts_with("letter.txt: is no trace"), "{said}");
 }

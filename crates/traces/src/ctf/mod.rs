@@ -12,6 +12,7 @@ mod stream;
 mod types;
 
 use std::collections::HashMap;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -20,6 +21,7 @@ use stream::StreamFile;
 use types::{ByteOrder, Metadata, Type};
 
 use crate::error::TraceError;
+use crate::files::{About, Files};
 use crate::named::{Kind, PROCESS_FIELDS, THREAD_FIELDS};
 use crate::source::Source;
 
@@ -47,18 +49,18 @@ pub(crate) struct Opened {
 }
 
 /// Opens every trace in a folder.
-pub(crate) fn open(folder: &Path) -> Result<Opened, TraceError> {
+pub(crate) fn open(files: &dyn Files, folder: &Path) -> Result<Opened, TraceError> {
     let mut traces = Vec::new();
-    find(folder, DEEPEST, &mut traces)?;
+    find(files, folder, DEEPEST, &mut traces)?;
     traces.sort();
     let (mut sources, mut clocks, mut has_callbacks) = (Vec::new(), Vec::new(), false);
     for trace in traces {
-        let (plan, clock) = plan(&trace.join("metadata"))?;
+        let (plan, clock) = plan(files, &trace.join("metadata"))?;
         clocks.extend(clock);
         has_callbacks |= plan.has_callbacks();
         let plan = Rc::new(plan);
-        for file in files(&trace)? {
-            if let Some(source) = StreamFile::open(&file, plan.clone())? {
+        for file in packet_files(files, &trace)? {
+            if let Some(source) = StreamFile::open(files, &file, plan.clone())? {
                 sources.push(Box::new(source) as Box<dyn Source>);
             }
         }
@@ -70,41 +72,38 @@ pub(crate) fn open(folder: &Path) -> Result<Opened, TraceError> {
 }
 
 /// Whether a folder has a trace in it.
-pub(crate) fn is_one(folder: &Path) -> bool {
+pub(crate) fn is_one(files: &dyn Files, folder: &Path) -> bool {
     let mut traces = Vec::new();
-    find(folder, DEEPEST, &mut traces).is_ok() && !traces.is_empty()
+    find(files, folder, DEEPEST, &mut traces).is_ok() && !traces.is_empty()
 }
 
-fn entries(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
-    let failed = |error: std::io::Error| TraceError::whole(folder, error.to_string());
-    let mut all = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(failed)? {
-        all.push(entry.map_err(failed)?.path());
-    }
+fn entries(files: &dyn Files, folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
+    let mut all = files.entries(folder).map_err(|error| TraceError::whole(folder, error.to_string()))?;
     all.sort();
     Ok(all)
 }
 
 /// Collects the folders with metadata.
-fn find(folder: &Path, depth: usize, traces: &mut Vec<PathBuf>) -> Result<(), TraceError> {
-    if folder.join("metadata").is_file() {
+fn find(files: &dyn Files, folder: &Path, depth: usize, traces: &mut Vec<PathBuf>) -> Result<(), TraceError> {
+    if files.has_file(&folder.join("metadata")) {
         traces.push(folder.into());
         return Ok(());
     }
-    for path in entries(folder)? {
-        let is_link = path.symlink_metadata().is_ok_and(|about| about.is_symlink());
-        if depth > 0 && !is_link && path.is_dir() {
-            find(&path, depth - 1, traces)?;
+    for path in entries(files, folder)? {
+        if depth > 0 && files.has_folder(&path) {
+            find(files, &path, depth - 1, traces)?;
         }
     }
     Ok(())
 }
 
 /// Files of packets of a trace.
-fn files(trace: &Path) -> Result<Vec<PathBuf>, TraceError> {
+fn packet_files(files: &dyn Files, trace: &Path) -> Result<Vec<PathBuf>, TraceError> {
     let is_hidden = |path: &Path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
-    let mut all = entries(trace)?;
-    all.retain(|path| path.is_file() && !is_hidden(path) && path.file_name().is_some_and(|name| name != "metadata"));
+    let mut all = entries(files, trace)?;
+    all.retain(|path| {
+        files.has_file(path) && !is_hidden(path) && path.file_name().is_some_and(|name| name != "metadata")
+    });
     Ok(all)
 }
 
@@ -154,12 +153,13 @@ struct EventPlan {
 }
 
 /// Reads metadata.
-fn plan(file: &Path) -> Result<(Plan, Option<ClockOf>), TraceError> {
+fn plan(files: &dyn Files, file: &Path) -> Result<(Plan, Option<ClockOf>), TraceError> {
     let failed = |error: std::io::Error| TraceError::whole(file, error.to_string());
-    if file.metadata().map_err(failed)?.len() > MOST_METADATA {
+    if matches!(files.about(file).map_err(failed)?, About::File(bytes) if bytes > MOST_METADATA) {
         return Err(TraceError::whole(file, format!("is larger than {} MiB", MOST_METADATA >> 20)));
     }
-    let bytes = std::fs::read(file).map_err(failed)?;
+    let mut bytes = Vec::new();
+    files.open(file).and_then(|mut content| content.read_to_end(&mut bytes)).map_err(failed)?;
     let text = text_of(file, &bytes)?;
     let in_line = |(offset, message): parser::Wrong| {
         let line = 1 + text.as_bytes()[..offset.min(text.len())].iter().filter(|byte| **byte == b'\n').count();

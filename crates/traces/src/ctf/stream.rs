@@ -1,6 +1,5 @@
 //! Files of packets of CTF, a packet at a time.
 
-use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -10,6 +9,7 @@ use super::layout::{EVENT_ID, Found, Node};
 use super::{EventPlan, Plan, StreamPlan};
 use crate::error::TraceError;
 use crate::event::{Event, NO_CPU, Names, What};
+use crate::files::{About, Content, Files};
 use crate::named::{MOST_FIELDS, Value};
 use crate::source::{Source, Unread};
 
@@ -23,7 +23,7 @@ const MOST_PACKET: u64 = 1 << 28;
 /// A file of packets.
 pub(crate) struct StreamFile {
     file: PathBuf,
-    input: File,
+    input: Box<dyn Content>,
     length: u64,
     plan: Rc<Plan>,
     slots: Slots,
@@ -45,10 +45,10 @@ pub(crate) struct StreamFile {
 
 impl StreamFile {
     /// Opens a file; none if it is empty.
-    pub fn open(file: &Path, plan: Rc<Plan>) -> Result<Option<StreamFile>, TraceError> {
+    pub fn open(files: &dyn Files, file: &Path, plan: Rc<Plan>) -> Result<Option<StreamFile>, TraceError> {
         let failed = |error: std::io::Error| TraceError::whole(file, error.to_string());
-        let input = File::open(file).map_err(failed)?;
-        let length = input.metadata().map_err(failed)?.len();
+        let About::File(length) = files.about(file).map_err(failed)? else { return Ok(None) };
+        let input = files.open(file).map_err(failed)?;
         let slots = Slots { numbers: vec![0; plan.numbers], texts: vec![(0, 0); plan.texts], clock: 0 };
         let stream = StreamFile {
             file: file.into(),
@@ -271,6 +271,10 @@ impl Source for StreamFile {
 
     fn unread(&self) -> Unread {
         self.unread
+    }
+
+    fn folder(&self) -> Option<&Path> {
+        self.file.parent()
     }
 
     fn file(&self) -> &Path {

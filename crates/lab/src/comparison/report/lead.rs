@@ -1,10 +1,10 @@
-//! What the first screen of the page shows beside the verdict: four numbers, and where two schedules part.
+//! What the first screen of the page shows beside the verdict: four numbers, and two schedules from where they part on.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use temponet_sim::{JobRecord, Recorder};
-use temponet_task::{Measure, TaskId, TaskSet, Time};
-use temponet_wording::{grouped, listed};
+use temponet_task::{Measure, TaskId, Time};
+use temponet_wording::grouped;
 
 use crate::comparison::{Comparison, ComparisonRow};
 use crate::stats::percent;
@@ -63,53 +63,31 @@ pub(super) fn other_than(comparison: &Comparison, place: usize) -> Option<usize>
     edf.or_else(|| (0..rows.len()).find(|other| *other != place))
 }
 
-/// Where two schedules part.
+/// Where two schedules part. The page says it in words, for the two that are seen.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Parting {
     /// When they first run different jobs.
     pub at: Time,
     /// Deadline of the first job that only the second one misses; `at` if there is none.
     pub shows: Time,
-    /// What happens, in words.
-    pub words: String,
+}
+
+/// Shortest time for which two schedules must run different jobs to part. On real threads, jobs begin at slightly
+/// different dates in any two runs.
+pub(super) fn least_difference(comparison: &Comparison) -> Time {
+    if comparison.plan.latency { Time(comparison.plan.set.median_wcet().0 / 20) } else { Time(1) }
 }
 
 /// Returns where the schedules of two rows part; none if they are the same as far as they were recorded.
 pub(super) fn parting(comparison: &Comparison, first: usize, second: usize) -> Option<Parting> {
-    let (set, until) = (&comparison.plan.set, comparison.plan.record_until);
+    let until = comparison.plan.record_until;
     let (one, other) = (comparison.rows.get(first)?, comparison.rows.get(second)?);
-    // On real threads, jobs begin at slightly different dates in any two runs.
-    let least = if comparison.plan.latency { Time(set.median_wcet().0 / 20) } else { Time(1) };
-    let (at, runs, runs_instead) = difference(&one.recording, &other.recording, until, least)?;
-    let named = |jobs: &BTreeSet<Id>| match jobs.is_empty() {
-        true => "nothing instead".to_string(),
-        false => {
-            let names: Vec<String> = jobs.iter().map(|id| job_name(set, *id)).collect();
-            listed(names.iter().map(String::as_str), 3)
-        }
-    };
-    let mut words = format!(
-        "They part at {}: {} runs {}, {} runs {}.",
-        in_words(at),
-        one.shown(),
-        named(&runs),
-        other.shown(),
-        named(&runs_instead)
-    );
+    let at = difference(&one.recording, &other.recording, until, least_difference(comparison))?;
     let is_missed = |job: &&JobRecord| !job.met() && job.deadline <= until;
     let missed_by_one: BTreeSet<Id> = one.recording.jobs.iter().filter(is_missed).map(id).collect();
     let only_other = other.recording.jobs.iter().filter(is_missed).filter(|job| job.deadline > at);
-    let only_other = only_other.filter(|job| !missed_by_one.contains(&id(job))).min_by_key(|job| job.deadline);
-    if let Some(job) = only_other {
-        let why = why(set, &other.recording, id(job)).map_or(String::new(), |why| format!(": {why}"));
-        words += &format!(
-            " {} then misses {}, due {}{why}.",
-            other.scheduler,
-            job_name(set, id(job)),
-            in_words(job.deadline)
-        );
-    }
-    Some(Parting { at, shows: only_other.map_or(at, |job| job.deadline), words })
+    let only_other = only_other.filter(|job| !missed_by_one.contains(&id(job))).map(|job| job.deadline).min();
+    Some(Parting { at, shows: only_other.unwrap_or(at) })
 }
 
 /// Task and number of a job.
@@ -119,32 +97,8 @@ fn id(job: &JobRecord) -> Id {
     (job.task, job.number)
 }
 
-fn job_name(set: &TaskSet, (task, number): Id) -> String {
-    format!("{} #{number}", set.tasks()[task].name)
-}
-
-/// Why a job missed its deadline and what ran instead, as in the jobs' CSV.
-fn why(set: &TaskSet, recording: &Recorder, of: Id) -> Option<String> {
-    let miss = recording.misses.iter().find(|miss| (miss.task, miss.number) == of)?;
-    let instead: Vec<String> = miss
-        .ran_instead
-        .iter()
-        .map(|(task, time)| format!("{} {}", set.tasks()[*task].name, in_words(*time)))
-        .collect();
-    let instead = if instead.is_empty() { String::new() } else { format!("; meanwhile {} ran", instead.join(", ")) };
-    Some(format!("{}{instead}", miss.why))
-}
-
-/// A time with four digits.
-fn in_words(time: Time) -> String {
-    super::ranked_table::time(Some(time.0 as f64))
-}
-
-/// The date of a difference, and the jobs that only the one and only the other schedule runs then.
-type Difference = (Time, BTreeSet<Id>, BTreeSet<Id>);
-
 /// Returns the first time before `until` from which on two schedules run different jobs for at least `least`.
-fn difference(one: &Recorder, other: &Recorder, until: Time, least: Time) -> Option<Difference> {
+fn difference(one: &Recorder, other: &Recorder, until: Time, least: Time) -> Option<Time> {
     let mut changes: BTreeMap<Time, [Vec<(bool, Id)>; 2]> = BTreeMap::new();
     for (which, recording) in [one, other].into_iter().enumerate() {
         for slice in &recording.slices {
@@ -154,9 +108,9 @@ fn difference(one: &Recorder, other: &Recorder, until: Time, least: Time) -> Opt
         }
     }
     let mut running: [BTreeSet<Id>; 2] = Default::default();
-    let mut begun: Option<Difference> = None;
+    let mut begun: Option<Time> = None;
     for (date, both) in changes.into_iter().take_while(|(date, _)| *date < until) {
-        if begun.as_ref().is_some_and(|(since, ..)| date - *since >= least) {
+        if begun.is_some_and(|since| date - since >= least) {
             return begun;
         }
         for (running, mut changes) in running.iter_mut().zip(both) {
@@ -170,13 +124,12 @@ fn difference(one: &Recorder, other: &Recorder, until: Time, least: Time) -> Opt
                 };
             }
         }
-        let only = |a: usize, b: usize| running[a].difference(&running[b]).copied().collect();
         begun = match running[0] == running[1] {
             true => None,
-            false => begun.or_else(|| Some((date, only(0, 1), only(1, 0)))),
+            false => begun.or(Some(date)),
         };
     }
-    begun.filter(|(since, ..)| until.saturating_sub(*since) >= least)
+    begun.filter(|since| until.saturating_sub(*since) >= least)
 }
 
 #[cfg(test)]
@@ -207,14 +160,9 @@ mod tests {
         let moved = recording(&[(1, 1, 0, 5), (1, 1, 5, 10), (0, 2, 0, 10), (0, 3, 10, 20)]);
         assert_eq!(difference(&one, &moved, Time(100), Time(1)), None);
         let other = recording(&[(0, 1, 0, 10), (1, 2, 0, 10), (0, 4, 10, 20)]);
-        let (at, runs, instead) = difference(&one, &other, Time(100), Time(1)).unwrap();
-        assert_eq!((at, runs.len(), instead.first()), (Time(10), 1, Some(&(TaskId(0), 4))));
+        assert_eq!(difference(&one, &other, Time(100), Time(1)), Some(Time(10)));
         assert_eq!(difference(&one, &other, Time(10), Time(1)), None, "what was not recorded does not count");
         let late = recording(&[(0, 1, 1, 10), (1, 2, 0, 10), (0, 4, 10, 20)]);
-        assert_eq!(
-            difference(&one, &late, Time(100), Time(2)).unwrap().0,
-            Time(10),
-            "not where one begins a little later"
-        );
+        assert_eq!(difference(&one, &late, Time(100), Time(2)), Some(Time(10)), "not where one begins a little later");
     }
 }

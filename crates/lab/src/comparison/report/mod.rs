@@ -29,7 +29,12 @@ pub const STYLE: &str = include_str!("report.css");
 /// The box with the schedules, their tools and their legend.
 pub const SCHEDULES: &str = include_str!("schedules.html");
 /// Scripts that draw the data of a page, in the order in which they run. Their function `start` takes the data.
-pub const SCRIPTS: [&str; 3] = [include_str!("schedules.js"), include_str!("toolbar.js"), include_str!("responses.js")];
+pub const SCRIPTS: [&str; 4] = [
+    include_str!("schedules.js"),
+    include_str!("parting.js"),
+    include_str!("toolbar.js"),
+    include_str!("responses.js"),
+];
 /// What a page with one comparison does with its data.
 const START: &str = "start(JSON.parse(document.getElementById(\"data\").textContent));\n";
 
@@ -55,8 +60,8 @@ struct PageData<'a> {
     until_ns: u64,
     /// Begin and end of the time axis when the page opens.
     first_view_ns: [u64; 2],
-    /// When the first two schedules first run different jobs.
-    parts_ns: Option<u64>,
+    /// Shortest time for which two schedules must run different jobs to part.
+    least_difference_ns: u64,
     by_task: bool,
     /// Indices of the tasks that each task comes after; empty if no task does.
     after: Vec<Vec<u32>>,
@@ -104,8 +109,6 @@ pub struct Parts {
     pub verdict: String,
     /// The few numbers that matter, each with what it is.
     pub numbers: Vec<(String, String)>,
-    /// Where the two schedules part that are shown first.
-    pub parting: String,
     /// What the table of schedulers shows.
     pub ranking_hint: String,
     /// The table of schedulers, and those that were left out, as HTML.
@@ -138,25 +141,23 @@ impl Parts {
         let advice = comparison.advice();
         let verdict: String =
             advice.warning.iter().map(|warning| format!("{warning} ")).chain([advice.verdict()]).collect();
-        let (data, parting) = data(comparison, true);
         Parts {
             facts,
             verdict,
             numbers: lead::numbers(comparison),
-            parting,
             ranking_hint: ranked_table::hint(comparison),
             ranking: ranked_table::html(comparison) + &not_for_this_set(comparison),
             tasks: tasks::html(comparison),
             chains: if set.chains().is_empty() { String::new() } else { chains::html(comparison) },
             responses: response_table(comparison),
-            data,
+            data: data(comparison, true),
         }
     }
 }
 
-/// Returns the schedules and response times for the scripts of a page as JSON, and where the two schedules part that are
-/// shown first. Response times take longer than all else, and can be left out.
-pub fn data(comparison: &Comparison, with_responses: bool) -> (String, String) {
+/// Returns the schedules and response times for the scripts of a page as JSON. Response times take longer than all else,
+/// and can be left out.
+pub fn data(comparison: &Comparison, with_responses: bool) -> String {
     let plan = &comparison.plan;
     let set = &plan.set;
     let schedules = schedules::schedules(comparison);
@@ -175,7 +176,7 @@ pub fn data(comparison: &Comparison, with_responses: bool) -> (String, String) {
         core_names: set.core_ids().map(|core| printable(&labels::core(set, core))).collect(),
         until_ns: plan.record_until.0,
         first_view_ns: first_view(comparison, parting.as_ref()),
-        parts_ns: parting.as_ref().map(|parting| parting.at.0),
+        least_difference_ns: lead::least_difference(comparison).0,
         by_task: set.task_count() <= MOST_TASK_ROWS,
         after: if set.has_precedence() { set.whole_tasks().map(after).collect() } else { Vec::new() },
         resources: set.resources().iter().map(|name| printable(name)).collect(),
@@ -183,14 +184,14 @@ pub fn data(comparison: &Comparison, with_responses: bool) -> (String, String) {
         schedules,
         responses: if with_responses { curves.collect() } else { Vec::new() },
     };
-    (serde_json::to_string(&data).unwrap_or_default(), parting.map_or(String::new(), |parting| parting.words))
+    serde_json::to_string(&data).unwrap_or_default()
 }
 
 /// Returns the page of a comparison with further sections, which stand after the table of schedulers.
 pub fn html_with(comparison: &Comparison, further: &[Section]) -> String {
     let set = &comparison.plan.set;
     let parts = Parts::of(comparison);
-    let [schedules_script, toolbar_script, responses_script] = SCRIPTS;
+    let [schedules_script, parting_script, toolbar_script, responses_script] = SCRIPTS;
     let premise = match (set.has_precedence(), set.has_sections()) {
         (true, false) => "Tasks share no resources.".into(),
         (false, false) => "Tasks are independent: no shared resources, no precedence.".into(),
@@ -202,7 +203,7 @@ pub fn html_with(comparison: &Comparison, further: &[Section]) -> String {
         .facts(&parts.facts)
         .verdict(&parts.verdict)
         .numbers(&parts.numbers)
-        .section("Two schedules", &parts.parting, SCHEDULES)
+        .section("Two schedules", "", SCHEDULES)
         .section("Schedulers", &parts.ranking_hint, &parts.ranking);
     for Section { heading, hint, html } in further {
         page = page.section(heading, hint, html);
@@ -214,6 +215,7 @@ pub fn html_with(comparison: &Comparison, further: &[Section]) -> String {
         .html(&format!("<p class=\"facts\">{premise}</p>\n"))
         .data(&parts.data)
         .script(&(svg::script() + schedules_script))
+        .script(parting_script)
         .script(toolbar_script)
         .script(&(responses_script.to_string() + START))
         .finish()
@@ -343,7 +345,7 @@ mod tests {
         let name = "</script><!--<script>\u{1}";
         let tasks = vec![Task::periodic(name, Time::from_ms(10), Time::from_ms(12))];
         let (_, page) = page_of(tasks, &["edf"], Some(1.0));
-        assert_eq!(page.matches("</script>").count(), 5, "the data, the common script and three of the page");
+        assert_eq!(page.matches("</script>").count(), 6, "the data, the common script and four of the page");
         assert!(page.contains("&lt;set&gt;") && !page.contains("<!--<script>") && !page.contains('\u{1}'));
         for outside in ["http://", "https://", "src=", "href="] {
             assert!(!page.replace("http://www.w3.org/2000/svg", "").contains(outside), "{outside}");
@@ -370,7 +372,7 @@ mod tests {
         let best = comparison.rows[0].scheduler.as_str();
         let second = if best == "edf" { chosen[1] } else { "edf" };
         assert_eq!(chosen, [best, second]);
-        assert!(data["parts_ns"].is_u64() && page.contains("They part at "), "the first difference is marked");
+        assert_eq!(data["least_difference_ns"], 1);
         let shown: Vec<&serde_json::Value> =
             data["responses"].as_array().unwrap().iter().filter(|curve| curve["shown"] == true).collect();
         assert_eq!(shown.len(), FIRST_CURVES);

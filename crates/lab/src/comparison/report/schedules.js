@@ -1,6 +1,6 @@
 "use strict";
-/** The comparison that is shown, and its jobs. */
-let page, unit, jobs;
+/** The comparison that is shown. */
+let page;
 const tip = document.getElementById("tip");
 const said = document.getElementById("said");
 
@@ -14,27 +14,33 @@ function time(ns) {
 
 /** Splits a flat list into tuples of `size` numbers. */
 const tuples = (list, size) => Array.from({ length: list.length / size }, (_, at) => list.slice(at * size, (at + 1) * size));
-/** Index of a job by task and number, where tasks come after each other. */
-let places;
 /** Schedules that were decoded, by index. */
 const known = new Map();
 /** Takes the data of a comparison; nothing is drawn yet. */
 function take(data) {
   page = data;
-  unit = page.unit_ns;
-  jobs = tuples(page.jobs, 4).map(([task, number, release, deadline]) => ({ task, number, release: release * unit, deadline: deadline * unit }));
-  places = new Map(page.after.length ? jobs.map(({ task, number }, index) => [task + "#" + number, index]) : []);
   known.clear();
+}
+/** Returns the jobs of a comparison with their times in nanoseconds, and their index by task and number where tasks come after each other. */
+function jobsOf({ jobs: list, unit_ns, after }) {
+  const jobs = tuples(list, 4).map(([task, number, release, deadline]) => ({ task, number, release: release * unit_ns, deadline: deadline * unit_ns }));
+  return { jobs, places: new Map(after.length ? jobs.map(({ task, number }, index) => [task + "#" + number, index]) : []) };
 }
 const jobName = (job) => `${page.tasks[job.task]} #${job.number}`;
 
-/** Returns a schedule with its times in nanoseconds: its slices by start, and the reason of each missed job. Decoded when it is first shown. */
+/** Returns a schedule of the page; it is decoded when it is first shown. */
 function schedule(index) {
-  if (known.has(index)) return known.get(index);
-  const { name, same } = page.schedules[index];
-  const { slices = [], missed = [], instead = [], open = [], holds = [], waits = [], until } = page.schedules[same ?? index];
+  page.decoded ??= jobsOf(page);
+  if (!known.has(index)) known.set(index, decoded(page, page.decoded, index));
+  return known.get(index);
+}
+
+/** Returns a schedule of a comparison with its times in nanoseconds: its jobs, its slices by start, and the reason of each missed job. */
+function decoded(data, { jobs, places }, index) {
+  const { name, same } = data.schedules[index], unit = data.unit_ns;
+  const { slices = [], missed = [], instead = [], open = [], holds = [], waits = [], until } = data.schedules[same ?? index];
   let start = 0;
-  const read = { name, same, until: until === undefined ? page.until_ns : until * unit, why: new Map(), open: new Set(open), ends: new Map() };
+  const read = { name, jobs, places, same: same === undefined ? undefined : data.schedules[same].name, until: until === undefined ? data.until_ns : until * unit, why: new Map(), open: new Set(open), ends: new Map() };
   read.slices = tuples(slices, 4).map(([core, job, after, length]) => {
     start += after * unit;
     read.ends.set(job, Math.max(read.ends.get(job) ?? 0, start + length * unit));
@@ -46,14 +52,13 @@ function schedule(index) {
   read.starts = new Map();
   for (const { job, start } of read.slices) if (!read.starts.has(job)) read.starts.set(job, start);
   const others = new Map();
-  for (const [job, task, length] of tuples(instead, 3)) others.set(job, [...(others.get(job) ?? []), `${page.tasks[task]} ${time(length * unit)}`]);
+  for (const [job, task, length] of tuples(instead, 3)) others.set(job, [...(others.get(job) ?? []), `${data.tasks[task]} ${time(length * unit)}`]);
   for (const [job, reason, value, why] of tuples(missed, 4)) {
-    const words = [why ? page.whys[why - 1] : "", page.reasons[reason].replace("{}", time(value * unit))];
+    const words = [why ? data.whys[why - 1] : "", data.reasons[reason].replace("{}", time(value * unit))];
     if (others.has(job)) words.push("ran instead: " + others.get(job).join(", "));
     read.why.set(job, words.filter(Boolean).join("; "));
   }
   read.missed = [...read.why.keys()].sort((a, b) => jobs[a].deadline - jobs[b].deadline);
-  known.set(index, read);
   return read;
 }
 
@@ -117,7 +122,11 @@ class Chart {
     this.select = make("select", head);
     this.select.setAttribute("aria-label", `schedule ${place + 1}`);
     this.offer(index);
-    this.select.addEventListener("change", () => this.choose());
+    this.select.addEventListener("change", () => {
+      this.choose();
+      tellParting();
+      charts.forEach((chart) => chart.draw());
+    });
     this.count = make("span", head);
     this.canvas = make("canvas", box);
     this.canvas.tabIndex = 0;
@@ -172,10 +181,10 @@ class Chart {
 
   x(ns) { return LEFT + ((ns - shown.from) / (shown.to - shown.from)) * (this.width - LEFT); }
   at(x) { return shown.from + ((x - LEFT) / (this.width - LEFT)) * (shown.to - shown.from); }
-  row(slice) { return page.by_task ? jobs[slice.job].task : slice.core; }
-  missedRow(job) { return page.by_task ? jobs[job].task : page.cores; }
+  row(slice) { return page.by_task ? this.schedule.jobs[slice.job].task : slice.core; }
+  missedRow(job) { return page.by_task ? this.schedule.jobs[job].task : page.cores; }
   /** Returns the missed jobs whose deadline lies in the visible window. */
-  missedNow() { return this.schedule.missed.filter((job) => jobs[job].deadline >= shown.from && jobs[job].deadline <= shown.to); }
+  missedNow() { return this.schedule.missed.filter((job) => this.schedule.jobs[job].deadline >= shown.from && this.schedule.jobs[job].deadline <= shown.to); }
 
   draw() {
     if (!this.schedule) return void (this.count.textContent = "");
@@ -190,7 +199,7 @@ class Chart {
     this.schedule.slices.forEach((slice) => this.bar(slice));
     this.sections();
     this.veil();
-    if (page.by_task) jobs.forEach((job, index) => this.window(job, index));
+    if (page.by_task) this.schedule.jobs.forEach((job, index) => this.window(job, index));
     if (page.by_task && page.after.length) this.arrows();
     this.schedule.missed.forEach((job) => this.cross(job));
     this.marks();
@@ -204,7 +213,7 @@ class Chart {
     }
     const now = this.missedNow().length, all = this.schedule.missed.length;
     this.count.textContent = `${counted(now)} missed in this window` + (all > now ? `, ${all} in all that is recorded` : "");
-    if (this.schedule.same !== undefined) this.count.textContent += `; the same schedule as ${page.schedules[this.schedule.same].name}`;
+    if (this.schedule.same !== undefined) this.count.textContent += `; the same schedule as ${this.schedule.same}`;
     this.summary.textContent = `${counted(now)} missed in this window, one by one`;
     this.list.hidden = now === 0;
     this.canvas.setAttribute("aria-label", `Schedule of ${this.schedule.name} from ${time(shown.from)} to ${time(shown.to)}: ${this.count.textContent}`);
@@ -215,7 +224,7 @@ class Chart {
   bar(slice) {
     if (slice.end < shown.from || slice.start > shown.to) return;
     const c = this.context, tall = this.rowHeight * 0.62;
-    const task = jobs[slice.job].task;
+    const task = this.schedule.jobs[slice.job].task;
     const x = this.x(slice.start), wide = Math.max(0.7, this.x(slice.end) - x);
     const y = TOP + this.row(slice) * this.rowHeight + (this.rowHeight - tall) / 2;
     const ground = colour(coloursAreCores() ? slice.core : task);
@@ -255,7 +264,7 @@ class Chart {
     if (!page.by_task) return;
     for (const { resource, job, start, end } of this.schedule.waits) {
       if (end < shown.from || start > shown.to) continue;
-      const { task } = jobs[job];
+      const { task } = this.schedule.jobs[job];
       c.strokeStyle = theme.soft;
       c.lineWidth = 1;
       c.setLineDash([1, 2]);
@@ -267,12 +276,12 @@ class Chart {
 
   /** Draws an arrow from the end of each job to the start of the jobs that come after it. */
   arrows() {
-    const c = this.context, { starts, ends, open } = this.schedule;
+    const c = this.context, { starts, ends, open, places } = this.schedule;
     const y = (task) => TOP + (task + 0.5) * this.rowHeight;
     c.strokeStyle = c.fillStyle = theme.ink;
     c.lineWidth = 1;
     for (const [index, start] of starts) {
-      const { task, number } = jobs[index];
+      const { task, number } = this.schedule.jobs[index];
       for (const before of page.after[task]) {
         const place = places.get(before + "#" + number);
         const end = ends.get(place);
@@ -327,9 +336,9 @@ class Chart {
     arrow(this.x(deadline), top, bottom, this.schedule.why.has(index) ? theme.bad : theme.mark);
   }
 
-  /** Marks the date from which on the first two schedules run different jobs, and the moment that is explained. */
+  /** Marks the date from which on the first two schedules that are seen run different jobs, and the moment that is explained. */
   marks() {
-    this.mark(page.parts_ns, "first difference", []);
+    this.mark(page.parts_ns ?? null, "first difference", []);
     const isSame = page.parts_ns === page.moment_ns;
     this.mark(page.moment_ns ?? null, isSame ? "" : "this moment", [4, 3], this.height - AXIS - 3);
   }
@@ -352,7 +361,7 @@ class Chart {
 
   /** Draws a cross at a missed deadline. */
   cross(job) {
-    const { deadline } = jobs[job];
+    const { deadline } = this.schedule.jobs[job];
     if (deadline < shown.from || deadline > shown.to) return;
     const c = this.context;
     const x = this.x(deadline), y = TOP + (this.missedRow(job) + 0.5) * this.rowHeight;
@@ -368,7 +377,8 @@ class Chart {
 
   axis() {
     const c = this.context;
-    const rough = (shown.to - shown.from) / 9;
+    // A label needs some room; a wide chart has nine.
+    const rough = (shown.to - shown.from) / Math.min(9, Math.max(2, (this.width - LEFT) / 75));
     if (!(rough > 0)) return;
     const power = 10 ** Math.floor(Math.log10(rough));
     const step = [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= rough);
@@ -419,7 +429,7 @@ class Chart {
       n: () => this.step(1),
       p: () => this.step(-1),
       m: () => this.nextMissed(),
-      d: () => page.parts_ns !== null && this.centre(page.parts_ns),
+      d: () => page.parts_ns != null && this.centre(page.parts_ns),
       Escape: () => (tip.hidden = true),
     };
     if (!keys[key]) return false;
@@ -442,14 +452,14 @@ class Chart {
   nextMissed() {
     const { missed } = this.schedule;
     if (!missed.length) return void (said.textContent = "no job is missed");
-    const after = missed.find((job) => jobs[job].deadline > (this.lastMissed ?? shown.from)) ?? missed[0];
-    this.lastMissed = jobs[after].deadline;
+    const after = missed.find((job) => this.schedule.jobs[job].deadline > (this.lastMissed ?? shown.from)) ?? missed[0];
+    this.lastMissed = this.schedule.jobs[after].deadline;
     this.goto(after);
   }
 
   goto(job) {
-    this.centre(jobs[job].deadline);
-    this.tell(job, null, this.x(jobs[job].deadline), this.missedRow(job));
+    this.centre(this.schedule.jobs[job].deadline);
+    this.tell(job, null, this.x(this.schedule.jobs[job].deadline), this.missedRow(job));
   }
 
   centre(ns) {
@@ -458,7 +468,7 @@ class Chart {
   }
 
   words(index, slice) {
-    const job = jobs[index], { why, open, ends } = this.schedule;
+    const job = this.schedule.jobs[index], { why, open, ends } = this.schedule;
     const lines = [jobName(job) + (slice ? ` on ${page.core_names[slice.core]}` : "") + (page.critical[job.task] ? `, criticality ${page.critical[job.task]}` : "")];
     if (slice) lines.push(`ran ${time(slice.start)} to ${time(slice.end)}`);
     lines.push(`${page.after[job.task]?.length ? "arrived" : "released"} ${time(job.release)}, deadline ${time(job.deadline)}`);
@@ -496,14 +506,14 @@ class Chart {
       return show(this.held.from - moved, this.held.to - moved);
     }
     const ns = this.at(event.offsetX), row = Math.floor((event.offsetY - TOP) / this.rowHeight);
-    const isNear = (job) => this.missedRow(job) === row && Math.abs(this.x(jobs[job].deadline) - event.offsetX) < 6;
+    const isNear = (job) => this.missedRow(job) === row && Math.abs(this.x(this.schedule.jobs[job].deadline) - event.offsetX) < 6;
     const slice = this.schedule.slices.find((slice) => this.row(slice) === row && slice.start <= ns && ns < slice.end);
     const crossed = this.schedule.missed.filter(isNear);
     const waiting = ({ task, release, deadline }) => page.by_task && task === row && release <= ns && ns < deadline;
     let lines = [];
     if (crossed.length) lines = crossed.flatMap((job) => this.words(job, null));
     else if (slice) lines = this.words(slice.job, slice);
-    else lines = jobs.flatMap((job, index) => (waiting(job) ? this.words(index, null) : []));
+    else lines = this.schedule.jobs.flatMap((job, index) => (waiting(job) ? this.words(index, null) : []));
     this.tipAt(lines, event.clientX, event.clientY + 8);
   }
 
@@ -514,7 +524,7 @@ class Chart {
     const now = this.missedNow();
     for (const job of now.slice(0, MOST_LISTED)) {
       const item = make("li", this.items);
-      const button = make("button", item, `${jobName(jobs[job])}, due ${time(jobs[job].deadline)}`);
+      const button = make("button", item, `${jobName(this.schedule.jobs[job])}, due ${time(this.schedule.jobs[job].deadline)}`);
       button.type = "button";
       button.addEventListener("click", () => {
         this.canvas.focus();

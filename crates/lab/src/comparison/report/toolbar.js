@@ -21,7 +21,8 @@ function legend() {
     entry([lines("M7 13V1m-3 4l3 -4l3 4", theme.mark, 1)], "release");
     entry([lines("M7 1v12m-3 -4l3 4l3 -4", theme.mark, 1)], "deadline");
   }
-  if (page.parts_ns !== null) entry([lines("M7 0v14", theme.focus, 2)], "first difference of the two");
+  legend.hasParting = page.parts_ns != null;
+  if (legend.hasParting) entry([lines("M7 0v14", theme.focus, 2)], "first difference of the two");
   const names = coloursAreCores() ? Array.from({ length: page.cores }, (_, core) => page.core_names[core]) : page.tasks;
   const most = names.length > MOST_NAMED ? MOST_NAMED / 3 : names.length;
   names.slice(0, most).forEach((name, index) => entry([square(colour(index))], name));
@@ -48,6 +49,7 @@ function start(data) {
   readTheme();
   for (let place = 0; place < PLACES; place++) charts.push(new Chart(page.chosen[place], document.getElementById("charts"), place));
   byTask.checked = page.by_task;
+  tellParting();
   redraw();
   if (page.responses.length) drawResponses();
 }
