@@ -293,6 +293,13 @@ test("the sentence on where schedules part speaks of the first two that are seen
     const [, one, other] = /srpt runs (.*), rm runs (.*?)\. /.exec((await words()) + " ");
     const only = (place) => running[place].filter((job) => !running[1 - place].includes(job));
     for (const [said, jobs] of [[one, only(0)], [other, only(1)]]) assert.deepEqual(said === "nothing instead" ? [] : said.split(", ").sort(), jobs.sort(), `at ${at}`);
+    // So is the first job that only one of them misses.
+    const alone = await page.evaluate(() => {
+      const missed = charts.slice(0, 2).map(({ schedule }) => schedule.missed.map((job) => [schedule.jobs[job].deadline, jobName(schedule.jobs[job]), schedule.name]));
+      const names = missed.map((list) => list.map(([, job]) => job));
+      return missed.flatMap((list, which) => list.filter(([due, job]) => due > page.parts_ns && !names[1 - which].includes(job))).sort(([a], [b]) => a - b)[0];
+    });
+    assert.ok(alone && (await words()).includes(`${alone[2]} alone then misses ${alone[1]}, due `), await words());
     await choices.nth(0).selectOption({ label: "none" });
     assert.equal(await words(), "");
     await choices.nth(2).selectOption({ label: "edf" });

@@ -38,14 +38,17 @@ function difference(one, other) {
 const MOST_PARTED = 3;
 const listed = (names) => (names.length ? names.slice(0, MOST_PARTED).join(", ") + (names.length > MOST_PARTED ? ` and ${names.length - MOST_PARTED} more` : "") : "nothing instead");
 
-/** Says where two schedules part, and what the second one then misses that the first one does not. */
+/** Says where two schedules part, and which job is the first one that only one of them then misses. */
 function partingInWords(one, other, { at, jobs }) {
   const words = `They part at ${time(at)}: ${one.name} runs ${listed(jobs[0])}, ${other.name} runs ${listed(jobs[1])}.`;
-  const missedByOne = new Set(one.missed.map((job) => keyOf(one.jobs[job])));
-  const first = other.missed.find((job) => other.jobs[job].deadline > at && !missedByOne.has(keyOf(other.jobs[job])));
-  if (first === undefined) return words;
-  const job = other.jobs[first];
-  return `${words} ${other.name} then misses ${jobName(job)}, due ${time(job.deadline)}: ${other.why.get(first)}.`;
+  const missed = [one, other].map(({ missed, jobs }) => new Map(missed.map((job) => [keyOf(jobs[job]), job])));
+  const alone = [one, other].flatMap((of, which) => {
+    const job = [...missed[which]].find(([key, job]) => of.jobs[job].deadline > at && !missed[1 - which].has(key))?.[1];
+    return job === undefined ? [] : { of, job, deadline: of.jobs[job].deadline };
+  });
+  if (!alone.length) return words;
+  const { of, job, deadline } = alone.reduce((a, b) => (b.deadline < a.deadline ? b : a));
+  return `${words} ${of.name} alone then misses ${jobName(of.jobs[job])}, due ${time(deadline)}: ${of.why.get(job)}.`;
 }
 
 /** Says where the first two schedules part that are seen, and marks the place; the charts are not drawn yet. */
