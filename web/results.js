@@ -179,7 +179,8 @@ async function compareAll() {
     if (error instanceof Cancelled) return void (isLatest = false);
     if (!(error instanceof Refused)) throw error;
     comparison = null;
-    document.getElementById("verdict").textContent = "Not compared.";
+    const isBelow = document.getElementById("ranking-table").childElementCount > 0;
+    document.getElementById("verdict").textContent = `Not compared.${isBelow ? " What stands below is of the set as it was before." : ""}`;
     refuse(error, paths);
   } finally {
     if (isLatest) {

@@ -18,12 +18,14 @@ const saved = async (page, what) => {
 
 test("a cell is edited in place, what is wrong stands under it in the words of the command line, and undo takes it back", async () => {
   await withLab(async (page) => {
+    await compared(page);
     const wcet = cell(page, "wcet of state_estimate");
     await wcet.fill("-4ms");
     await wcet.blur();
     const said = page.locator("#task-table .cell-error");
     await said.waitFor();
     assert.equal(await said.textContent(), 'wcet = "-4ms" is negative');
+    await page.waitForFunction(() => document.getElementById("verdict").textContent === "Not compared. What stands below is of the set as it was before.");
     assert.equal(await wcet.getAttribute("aria-invalid"), "true");
     assert.equal(await wcet.getAttribute("aria-describedby"), await said.getAttribute("id"));
     await wcet.fill("1.5ms");

@@ -196,6 +196,9 @@ fn no_request_ends_the_module() {
     }
 }
 
+/// A file of a test: its path and what it holds.
+type Held<'a> = (&'a str, Vec<u8>);
+
 /// What the files of a test hold, in the order of the request.
 static HELD: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
 
@@ -210,7 +213,7 @@ fn piece(file: usize, offset: u64, to: &mut [u8]) -> std::io::Result<usize> {
 }
 
 /// Opens files as a page does that holds them.
-fn open_held(paths: &[&str], files: &[(&str, Vec<u8>)], trace: Value) -> Value {
+fn open_held(paths: &[&str], files: &[Held<'_>], trace: Value) -> Value {
     *HELD.lock().unwrap() = files.iter().map(|(_, content)| content.clone()).collect();
     let sizes: Vec<(&str, usize)> = files.iter().map(|(path, content)| (*path, content.len())).collect();
     let request = json!({ "do": "open", "paths": paths, "files": sizes, "trace": trace });
@@ -227,9 +230,14 @@ fn what_a_page_holds_is_read_as_the_command_line_reads_it() {
         session.into_iter().map(|(name, content)| (format!("session/kernel/{name}"), content)).collect();
     let in_session = session.iter().map(|(path, content)| (path.as_str(), content.clone())).collect();
     let perf = ("trace.txt", write_text::text(&truth, write_text::Layout::Perf).into_bytes());
-    let ftrace = ("trace", write_text::text(&truth, write_text::Layout::Ftrace).into_bytes());
-    let cases: [(&str, Vec<(&str, Vec<u8>)>); 3] =
-        [("trace.txt", vec![perf.clone()]), ("trace", vec![ftrace]), ("session", in_session)];
+    let text = |path, layout| (path, vec![(path, write_text::text(&truth, layout).into_bytes())]);
+    let cases: [(&str, Vec<Held<'_>>); 5] = [
+        ("trace.txt", vec![perf.clone()]),
+        text("trace", write_text::Layout::Ftrace),
+        text("short", write_text::Layout::PerfShort),
+        text("report.log", write_text::Layout::TraceCmd),
+        ("session", in_session),
+    ];
     for (path, files) in cases {
         for (name, content) in &files {
             let file = folder.join(name);
@@ -238,6 +246,7 @@ fn what_a_page_holds_is_read_as_the_command_line_reads_it() {
         }
         let on_disk = [folder.join(path)];
         let expected = temponet_traces::import(&on_disk, &Default::default(), None, &mut |_| {}).unwrap();
+        assert!((1..=truth.jobs.len() as u64).contains(&expected.jobs), "{path}: {}", expected.jobs);
         let found = &open_held(&[path], &files, json!({}))["result"];
         assert_eq!((&found["trace"], &found["notes"]), (&expected.json(), &json!(expected.notes)), "{path}");
         let set = temponet_formats::write(&expected.set, temponet_formats::Format::Json).unwrap();
@@ -252,7 +261,7 @@ fn what_a_page_holds_is_read_as_the_command_line_reads_it() {
     );
     let csv = ("mine.csv", b"name,period,wcet\na,10ms,2ms\n".to_vec());
     assert_eq!(open_held(&["mine.csv"], std::slice::from_ref(&csv), json!({}))["result"]["name"], "mine");
-    let refused = |paths: &[&str], files: &[(&str, Vec<u8>)], trace: Value| {
+    let refused = |paths: &[&str], files: &[Held<'_>], trace: Value| {
         let answer = open_held(paths, files, trace);
         answer["error"].as_str().unwrap_or_else(|| panic!("{answer}")).to_string()
     };
