@@ -10,7 +10,7 @@ use temponet::Options;
 use temponet_task::TaskSet;
 use temponet_train::{DqnSettings, NetworkShape, Recipe};
 
-use super::contest::model_entrant;
+use super::contest::{differences, model_entrant};
 use super::findings::words;
 use super::plots::{Curve, share_panel};
 use super::{
@@ -123,8 +123,7 @@ impl VariantResult {
 
     /// A line with the difference in the share of jobs in time from another variant, seed by seed.
     pub fn gain_over(&self, from: &VariantResult, name: &str) -> Line {
-        let gains: Vec<f64> = self.shares().iter().zip(from.shares()).map(|(to, from)| to - from).collect();
-        Line::share(name, gains)
+        Line::share(name, differences(&self.shares(), &from.shares()))
     }
 }
 

@@ -350,6 +350,11 @@ impl Contest {
 
 /// Formats the mean difference of two paired series of shares in percentage points, with its 95% confidence interval.
 pub fn paired_gain(to: &[f64], from: &[f64]) -> String {
-    let (gain, half) = stats::paired_difference(to, from);
-    stats::points(gain) + &half.map(|half| format!(" ± {}", stats::points(half))).unwrap_or_default()
+    let gain = RepeatedMean::of(&differences(to, from));
+    stats::points(gain.mean) + &gain.ci95.map(|half| format!(" ± {}", stats::points(half))).unwrap_or_default()
+}
+
+/// Returns `to − from`, pair by pair.
+pub fn differences(to: &[f64], from: &[f64]) -> Vec<f64> {
+    to.iter().zip(from).map(|(to, from)| to - from).collect()
 }

@@ -7,34 +7,52 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::protocol::Mode;
-use super::result_line::{Better, Line, Noise, Standing};
+use super::result_line::{Better, Claim, Line, Standing};
 use temponet_lab::stats::percent;
 
 /// Conclusion of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Our figures equal the paper's.
-    #[serde(rename = "reproduced")]
+    /// Our measurement says what the paper says, at either end of its interval.
     Reproduced,
     /// Our figures are better than the paper's.
-    #[serde(rename = "better")]
     Better,
     /// Our figures are worse than the paper's.
-    #[serde(rename = "worse")]
     Worse,
-    /// The claim is impossible, or cannot be checked with what the paper states.
-    #[serde(rename = "not reproducible")]
-    NotReproducible,
+    /// Our measurement contradicts a claim, and so does all of its interval.
+    Refuted,
+    /// What the paper reports cannot be: there is a proof.
+    Impossible,
+    /// Our intervals are too wide to tell.
+    Undecided,
+    /// The paper has no figure to hold ours against.
+    #[serde(rename = "no figure in the paper")]
+    NoFigure,
 }
 
 impl Verdict {
+    /// Every verdict, in the order of summaries.
+    pub const ALL: [Verdict; 7] = [
+        Verdict::Reproduced,
+        Verdict::Better,
+        Verdict::Worse,
+        Verdict::Refuted,
+        Verdict::Impossible,
+        Verdict::Undecided,
+        Verdict::NoFigure,
+    ];
+
     /// Returns the name used in JSON and in tables.
     pub fn name(self) -> &'static str {
         match self {
             Verdict::Reproduced => "reproduced",
             Verdict::Better => "better",
             Verdict::Worse => "worse",
-            Verdict::NotReproducible => "not reproducible",
+            Verdict::Refuted => "refuted",
+            Verdict::Impossible => "impossible",
+            Verdict::Undecided => "undecided",
+            Verdict::NoFigure => "no figure in the paper",
         }
     }
 }
@@ -135,46 +153,37 @@ impl Findings {
         self.paper.get(name).copied().unwrap_or(f64::NAN)
     }
 
-    /// Derives the verdict from the headline figures that the paper has as well.
+    /// Derives the verdict from the headline figures of which the paper says something.
     ///
-    /// The verdict is *worse* if one figure is worse. Otherwise it is *not reproducible* if one figure is undecided,
+    /// The verdict is *refuted* if an order that the paper claims is the other way round, or if a figure differs of which
+    /// neither direction is better. Otherwise it is *worse* if one figure is worse, *undecided* if one is undecided,
     /// *better* if one is better, and *reproduced* if all are the same. `beside` ends the sentence with further facts,
     /// such as the figures of EDF and of the optimum.
     pub fn judge(&mut self, beside: &str) {
         self.judge_headlines(beside, Verdict::Worse);
     }
 
-    /// Derives the verdict on claimed differences: a claim that our figures do not reach is *not reproducible* rather
-    /// than *worse*.
+    /// Derives the verdict on claimed differences: a claim that our figures do not reach is *refuted* rather than
+    /// *worse*.
     pub fn judge_claim(&mut self, beside: &str) {
-        let is_noise = |line: &Line| line.is_headline && line.noise() == Some(Noise::Few);
-        let noise = if self.lines.iter().any(is_noise) { "; so few seeds are mere noise" } else { "" };
-        self.judge_headlines(&format!("{beside}{noise}"), Verdict::NotReproducible);
+        self.judge_headlines(beside, Verdict::Refuted);
     }
 
     fn judge_headlines(&mut self, beside: &str, if_worse: Verdict) {
         let judged = |line: &&Line| line.is_headline && line.standing().is_some();
         let headlines: Vec<&Line> = self.lines.iter().filter(judged).collect();
         let any = |standing| headlines.iter().any(|line| line.standing() == Some(standing));
+        let is_refuted = |line: &&&Line| line.claim == Claim::Order || line.better == Better::Neither;
+        let worse: Vec<&&Line> = headlines.iter().filter(|line| line.standing() == Some(Standing::Worse)).collect();
         let verdict = match () {
-            () if headlines.is_empty() => Verdict::NotReproducible,
-            () if any(Standing::Worse) => if_worse,
-            () if any(Standing::Undecided) => Verdict::NotReproducible,
+            () if headlines.is_empty() => Verdict::NoFigure,
+            () if worse.iter().any(|line| is_refuted(line)) => Verdict::Refuted,
+            () if !worse.is_empty() => if_worse,
+            () if any(Standing::Undecided) => Verdict::Undecided,
             () if any(Standing::Better) => Verdict::Better,
             () => Verdict::Reproduced,
         };
-        let against = |line: &&Line| {
-            let paper = line.paper.map(|paper| line.unit.show(paper)).unwrap_or_default();
-            let undecided = match (line.standing(), line.better) {
-                (Some(Standing::Undecided), Better::Neither) => {
-                    ", apart by less than its interval and so not to be told"
-                }
-                (Some(Standing::Undecided), _) => ", worse by less than its interval and so not to be told",
-                _ => "",
-            };
-            format!("{} {} against the paper's {paper}{undecided}", words(&line.name), line.shown())
-        };
-        let figures = headlines.iter().map(against).collect::<Vec<_>>().join("; ");
+        let figures = headlines.iter().map(|line| against(line)).collect::<Vec<_>>().join("; ");
         let text = if figures.is_empty() { beside.to_string() } else { format!("{figures}; {beside}") };
         self.conclude(verdict, text.trim_end_matches([';', ' ']));
     }
@@ -202,6 +211,27 @@ impl Findings {
     }
 }
 
+/// Describes how a headline stands against what the paper says.
+fn against(line: &Line) -> String {
+    let (name, shown) = (words(&line.name), line.shown());
+    let claimed = match line.claim {
+        Claim::Order => "which the paper has above zero".into(),
+        Claim::Value => {
+            format!("against the paper's {}", line.paper.map(|paper| line.unit.show(paper)).unwrap_or_default())
+        }
+    };
+    let text = format!("{name} {shown} {claimed}");
+    if line.standing() != Some(Standing::Undecided) {
+        return text;
+    }
+    let needed = match line.repetitions_to_decide() {
+        Some(count @ ..100_000) => format!("about {count} repetitions would decide"),
+        Some(_) => "more repetitions than anybody would make would decide".into(),
+        None => "one measurement decides nothing".into(),
+    };
+    format!("{text}, which its interval does not tell apart ({needed})")
+}
+
 /// Returns the name of a figure or a variant as words.
 pub fn words(name: &str) -> String {
     name.replace('_', " ")
@@ -209,7 +239,7 @@ pub fn words(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::result_line::tests::line;
+    use super::super::result_line::{RepeatedMean, tests::line};
     use super::*;
 
     fn findings(lines: Vec<Line>) -> Findings {
@@ -237,25 +267,39 @@ mod tests {
         let better = line(1.0, Some(0.0), 5, 0.901).headline();
         let mut undecided = findings(vec![line(0.70, Some(0.35), 10, 0.982).headline(), better.clone()]);
         undecided.judge("EDF meets all");
-        assert_eq!(undecided.verdict, Verdict::NotReproducible);
-        let words = "98.20%, worse by less than its interval and so not to be told; x 100.00% ± 0.00 against the paper's 90.10%; EDF meets all.";
+        assert_eq!(undecided.verdict, Verdict::Undecided);
+        let words = "which its interval does not tell apart (one measurement decides nothing); x 100.00% ± 0.00 against the paper's 90.10%; EDF meets all.";
         assert!(undecided.sentence.ends_with(words), "{}", undecided.sentence);
         let mut worse = findings(vec![line(0.70, Some(0.05), 10, 0.982).headline(), better.clone()]);
         worse.judge("");
         assert_eq!(worse.verdict, Verdict::Worse);
         worse.judge_claim("");
-        assert_eq!(worse.verdict, Verdict::NotReproducible);
-        let mut same = findings(vec![line(0.98, Some(0.05), 10, 0.982).headline(), better]);
+        assert_eq!(worse.verdict, Verdict::Refuted);
+        let mut same = findings(vec![line(0.98, Some(0.005), 10, 0.982).headline(), better]);
         same.judge("");
         assert_eq!(same.verdict, Verdict::Better, "one is the same, the other better");
+        let mut none = findings(vec![line(0.98, Some(0.005), 10, 0.982)]);
+        none.judge("");
+        assert_eq!(none.verdict, Verdict::NoFigure, "nothing is judged");
+    }
+
+    #[test]
+    fn an_order_that_is_the_other_way_round_refutes_what_better_figures_hide() {
+        let lead = Line::order("lead over the other", vec![-0.01, -0.012, -0.011]);
+        let mut findings = findings(vec![line(0.98, Some(0.005), 10, 0.87).headline(), lead]);
+        findings.judge("");
+        assert_eq!(findings.verdict, Verdict::Refuted);
+        assert!(findings.sentence.contains("-1.10% ± 0.25 which the paper has above zero"), "{}", findings.sentence);
     }
 
     #[test]
     fn a_wide_interval_does_not_confirm_a_claim() {
-        let mut findings = findings(vec![line(-0.01, Some(0.2), 2, 0.05).headline()]);
+        let ours = RepeatedMean { mean: 0.0445, deviation: Some(0.063), ci95: None, count: Some(2) };
+        let mut findings = findings(vec![Line { ours, ..line(0.0, None, 2, 0.051) }.headline()]);
         findings.judge_claim("EDF meets all");
-        assert_eq!(findings.verdict, Verdict::NotReproducible);
-        assert!(findings.sentence.ends_with("EDF meets all; so few seeds are mere noise."), "{}", findings.sentence);
+        assert_eq!(findings.verdict, Verdict::Undecided);
+        let words = "against the paper's 5.10%, which its interval does not tell apart (about 1248 repetitions would decide); EDF meets all.";
+        assert!(findings.sentence.ends_with(words), "{}", findings.sentence);
         findings.lines = vec![line(0.048, Some(0.002), 9, 0.05).headline()];
         findings.judge_claim("EDF meets all");
         assert_eq!(findings.verdict, Verdict::Reproduced);

@@ -202,7 +202,7 @@ pub fn run(
         tables: Vec::new(),
         pictures: Vec::new(),
         notes: Vec::new(),
-        verdict: Verdict::NotReproducible,
+        verdict: Verdict::NoFigure,
         sentence: String::new(),
         seconds: 0.0,
         protocol: experiment.protocol.into(),

@@ -39,8 +39,8 @@ fn class(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Reproduced => "reproduced",
         Verdict::Better => "better",
-        Verdict::Worse => "worse",
-        Verdict::NotReproducible => "not",
+        Verdict::Worse | Verdict::Refuted | Verdict::Impossible => "worse",
+        Verdict::Undecided | Verdict::NoFigure => "not",
     }
 }
 

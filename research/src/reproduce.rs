@@ -161,9 +161,8 @@ fn strs(texts: &[String]) -> Vec<&str> {
 
 /// Describes how many experiments have each verdict.
 fn summary(all: &[Findings]) -> String {
-    let kinds = [Verdict::Reproduced, Verdict::Better, Verdict::Worse, Verdict::NotReproducible];
     let count = |kind: Verdict| all.iter().filter(|findings| findings.verdict == kind).count();
-    let counts: Vec<String> = kinds.iter().map(|kind| format!("{} {}", count(*kind), kind.name())).collect();
+    let counts = Verdict::ALL.map(|kind| format!("{} {}", count(kind), kind.name()));
     let noun = if all.len() == 1 { "experiment" } else { "experiments" };
     format!("{} {noun}: {}.\n", all.len(), counts.join(", "))
 }

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use temponet_lab::stats;
+use temponet_sim::statistics::margin;
 
 /// Mean of a repeated measurement, with its spread.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,10 +23,11 @@ pub struct RepeatedMean {
 }
 
 impl RepeatedMean {
-    /// Estimates a figure from its repetitions.
+    /// Estimates a figure from its repetitions. Two of them say next to nothing of a spread, so there is no interval.
     pub fn of(values: &[f64]) -> RepeatedMean {
         let deviation = (values.len() > 1).then(|| stats::deviation(values));
-        RepeatedMean { mean: stats::mean(values), deviation, ci95: stats::ci95(values), count: Some(values.len()) }
+        let ci95 = stats::ci95(values).filter(|_| values.len() > 2);
+        RepeatedMean { mean: stats::mean(values), deviation, ci95, count: Some(values.len()) }
     }
 
     /// A figure with a single value and no spread.
@@ -169,6 +171,17 @@ impl Noise {
 /// Number of repetitions below which a figure is called noise.
 const FEWEST: usize = 5;
 
+/// What the paper says of a figure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Claim {
+    /// Its value.
+    #[default]
+    Value,
+    /// That it is greater than zero: a difference between two that the paper puts in an order.
+    Order,
+}
+
 /// One figure of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Line {
@@ -180,6 +193,9 @@ pub struct Line {
     pub better: Better,
     /// Whether the verdict rests on this figure.
     pub is_headline: bool,
+    /// What the paper says of it.
+    #[serde(default)]
+    pub claim: Claim,
     /// Our figure.
     pub ours: RepeatedMean,
     /// The paper's figure, if it has one.
@@ -190,17 +206,18 @@ pub struct Line {
     pub references: Vec<Reference>,
 }
 
-/// How our figure compares with the paper's.
+/// How our figure compares with the paper's. A difference has to be greater than the tolerance and than the confidence
+/// interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// Equal within the tolerance, or better by less than the confidence interval.
+    /// As the paper says: no worse than its figure by more than the tolerance, nor different where neither direction is
+    /// better, and this holds at both ends of the interval. Or, of an order, greater than zero.
     Same,
-    /// Better by more than both tolerance and interval.
+    /// Better.
     Better,
-    /// Worse (or different, where neither direction is better) by more than the tolerance but by less than the
-    /// interval.
+    /// The interval is too wide to tell.
     Undecided,
-    /// Worse (or different, where neither direction is better) by more than both tolerance and interval.
+    /// Worse, or different where neither direction is better, or the other way round.
     Worse,
 }
 
@@ -212,6 +229,7 @@ impl Line {
             unit,
             better,
             is_headline: false,
+            claim: Claim::Value,
             ours: ours.into(),
             paper: None,
             tolerance: None,
@@ -249,6 +267,11 @@ impl Line {
         Line { paper: Some(paper), ..self }
     }
 
+    /// A difference of two shares, of which the paper says that it is greater than zero. The verdict rests on it.
+    pub fn order(name: impl Into<String>, differences: impl Into<RepeatedMean>) -> Line {
+        Line { claim: Claim::Order, ..Line::share(name, differences) }.headline()
+    }
+
     /// Adds the same figure of another scheduler. A value that is missing or not finite is left out.
     pub fn beside(mut self, column: &str, who: Option<&str>, value: Option<f64>) -> Line {
         if let Some(value) = value.filter(|value| value.is_finite()) {
@@ -257,23 +280,49 @@ impl Line {
         self
     }
 
-    /// Compares our figure with the paper's; none if the paper has no such figure.
+    /// Compares our figure with what the paper says of it; none if it says nothing.
     pub fn standing(&self) -> Option<Standing> {
+        let (gain, tolerance) = self.gain()?;
+        let half = self.half_width();
+        Some(match gain {
+            _ if half.is_nan() => Standing::Undecided,
+            less if less < -tolerance.max(half) => Standing::Worse,
+            more if self.claim == Claim::Value && more > tolerance.max(half) => Standing::Better,
+            like if like - half >= -tolerance && self.claim == Claim::Value => Standing::Same,
+            more if more > half && self.claim == Claim::Order => Standing::Same,
+            _ => Standing::Undecided,
+        })
+    }
+
+    /// By how much our figure is better than what the paper says, and the greatest difference that counts as equal.
+    fn gain(&self) -> Option<(f64, f64)> {
+        if self.claim == Claim::Order {
+            return Some((self.ours.mean, 0.0));
+        }
         let paper = self.paper?;
-        let tolerance = self.tolerance.unwrap_or_else(|| self.unit.tolerance(paper));
-        let allowed = tolerance.max(self.ours.ci95.unwrap_or(0.0));
         let difference = self.ours.mean - paper;
         let gain = match self.better {
             Better::Higher => difference,
             Better::Lower => -difference,
             Better::Neither => -difference.abs(),
         };
-        Some(match gain {
-            less if less < -allowed => Standing::Worse,
-            less if less < -tolerance => Standing::Undecided,
-            more if more > allowed => Standing::Better,
-            _ => Standing::Same,
-        })
+        Some((gain, self.tolerance.unwrap_or_else(|| self.unit.tolerance(paper))))
+    }
+
+    /// Half the width of the interval of our figure: zero where nothing is random, not a number where nothing is known
+    /// of it.
+    fn half_width(&self) -> f64 {
+        let unknown = if self.ours.count.is_none() { 0.0 } else { f64::NAN };
+        self.ours.ci95.unwrap_or(unknown)
+    }
+
+    /// Number of repetitions after which an undecided figure would be decided, if their mean and spread stay what they
+    /// are.
+    pub fn repetitions_to_decide(&self) -> Option<usize> {
+        let ((gain, tolerance), deviation) = (self.gain()?, self.ours.deviation?);
+        // Either the figure turns out to be the same, or to be worse.
+        let needed = if gain < -tolerance { -gain } else { gain + tolerance };
+        (needed > 0.0 && self.ours.count? > 1).then(|| repetitions_for(deviation, needed))
     }
 
     /// Returns why the figure carries little evidence; none if it carries enough.
@@ -293,6 +342,18 @@ impl Line {
     }
 }
 
+/// Returns the number of values with this standard deviation after which half the 95% confidence interval of their mean
+/// is no wider than `half`: at most a million.
+fn repetitions_for(deviation: f64, half: f64) -> usize {
+    let is_enough = |count: usize| margin(count, 0.025) * deviation <= half * (count as f64).sqrt();
+    let (mut few, mut enough) = (1_usize, 1_000_000);
+    while enough - few > 1 {
+        let middle = few.midpoint(enough);
+        if is_enough(middle) { enough = middle } else { few = middle }
+    }
+    enough
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
@@ -304,14 +365,22 @@ pub(crate) mod tests {
 
     #[test]
     fn what_is_within_tolerance_or_better_within_the_interval_is_the_same() {
-        assert_eq!(line(0.795, None, 9, 0.79).standing(), Some(Standing::Same), "within a point");
-        assert_eq!(line(0.785, Some(0.2), 9, 0.79).standing(), Some(Standing::Same), "within a point");
-        assert_eq!(line(0.85, Some(0.07), 9, 0.79).standing(), Some(Standing::Same), "within the interval");
+        assert_eq!(line(0.795, Some(0.0), 9, 0.79).standing(), Some(Standing::Same), "within a point");
+        assert_eq!(
+            line(0.795, Some(0.01), 9, 0.79).standing(),
+            Some(Standing::Same),
+            "within a point, and so is the interval"
+        );
+        assert_eq!(
+            line(0.85, Some(0.065), 9, 0.79).standing(),
+            Some(Standing::Same),
+            "within the interval, at least as good"
+        );
         assert_eq!(line(0.85, Some(0.01), 9, 0.79).standing(), Some(Standing::Better));
         assert_eq!(line(0.70, Some(0.01), 9, 0.79).standing(), Some(Standing::Worse));
-        let lower = Line { better: Better::Lower, ..line(0.85, None, 9, 0.79) };
+        let lower = Line { better: Better::Lower, ..line(0.85, Some(0.0), 9, 0.79) };
         assert_eq!(lower.standing(), Some(Standing::Worse));
-        let neither = Line { better: Better::Neither, ..line(0.85, None, 9, 0.79) };
+        let neither = Line { better: Better::Neither, ..line(0.85, Some(0.0), 9, 0.79) };
         assert_eq!(neither.standing(), Some(Standing::Worse), "different is all there is");
         assert_eq!(Line { paper: None, ..lower }.standing(), None);
     }
@@ -322,10 +391,41 @@ pub(crate) mod tests {
         assert_eq!(wide.standing(), Some(Standing::Undecided));
         let lower = Line { better: Better::Lower, ..line(0.85, Some(0.07), 9, 0.79) };
         assert_eq!(lower.standing(), Some(Standing::Undecided));
+        assert_eq!(
+            line(0.785, Some(0.2), 9, 0.79).standing(),
+            Some(Standing::Undecided),
+            "a wide interval confirms nothing"
+        );
+        let two = Line { ours: RepeatedMean::of(&[0.79, 0.79]), ..line(0.0, None, 2, 0.79) };
+        assert_eq!((two.standing(), two.shown().as_str()), (Some(Standing::Undecided), "79.00%"));
         for mean in [0.72, 0.86] {
             let neither = Line { better: Better::Neither, ..line(mean, Some(0.08), 9, 0.79) };
             assert_eq!(neither.standing(), Some(Standing::Undecided), "{mean}");
         }
+    }
+
+    #[test]
+    fn an_order_holds_if_the_difference_is_greater_than_its_interval() {
+        let order = |values: &[f64]| Line::order("lead", values);
+        assert_eq!(order(&[0.02, 0.03, 0.025]).standing(), Some(Standing::Same));
+        assert_eq!(order(&[-0.02, -0.03, -0.025]).standing(), Some(Standing::Worse));
+        assert_eq!(order(&[0.02, -0.03, 0.025]).standing(), Some(Standing::Undecided));
+        assert_eq!(Line::order("lead", 0.0).standing(), Some(Standing::Undecided), "level");
+        assert_eq!(Line::order("lead", -0.1).standing(), Some(Standing::Worse), "nothing is random");
+    }
+
+    #[test]
+    fn the_repetitions_that_would_decide_are_named() {
+        let spread = |mean: f64| {
+            let ours = RepeatedMean { mean, deviation: Some(0.05), ci95: Some(0.062), count: Some(5) };
+            Line { paper: Some(0.8), ..Line::share("x", ours) }
+        };
+        // Worse by two points: 0.05 t / √n ≤ 0.02.
+        assert_eq!(spread(0.78).standing(), Some(Standing::Undecided));
+        assert_eq!(spread(0.78).repetitions_to_decide(), Some(27));
+        // The same: within a point at the lower end.
+        assert_eq!(spread(0.8).repetitions_to_decide(), Some(99));
+        assert_eq!(Line::share("x", 0.5).repetitions_to_decide(), None);
     }
 
     #[test]

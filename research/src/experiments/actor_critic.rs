@@ -67,7 +67,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         share("sac_actor"),
         ablation.baselines_sentence(),
     );
-    findings.conclude(Verdict::NotReproducible, &sentence);
+    findings.conclude(Verdict::NoFigure, &sentence);
     Ok(())
 }
 

@@ -196,7 +196,7 @@ fn conclude(findings: &mut Findings, worst: [[f64; 2]; 2]) {
         worst[1][1],
         if holds { "holds" } else { "does not hold either" },
     );
-    findings.conclude(if is_broken { Verdict::NotReproducible } else { Verdict::Reproduced }, &sentence);
+    findings.conclude(if is_broken { Verdict::Refuted } else { Verdict::Reproduced }, &sentence);
 }
 
 #[cfg(test)]

@@ -63,7 +63,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         percent(shares[0]),
         percent(shares[3]),
     );
-    findings.conclude(if is_so { Verdict::Reproduced } else { Verdict::NotReproducible }, &sentence);
+    findings.conclude(if is_so { Verdict::Reproduced } else { Verdict::Refuted }, &sentence);
     Ok(())
 }
 

@@ -51,7 +51,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
             percent(CLASSICAL.0),
             ranges.join("; ")
         );
-        findings.conclude(Verdict::NotReproducible, &why);
+        findings.conclude(Verdict::Impossible, &why);
     }
     Ok(())
 }

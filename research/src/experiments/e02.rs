@@ -1,6 +1,7 @@
 //! E2: heterogeneous sets on one core that is not overloaded, where EDF misses nothing.
 
 use crate::ablation::Effort;
+use crate::contest::differences;
 use crate::ff_dqn;
 use crate::plots::{Curve, share_panel};
 use crate::{Contest, Context, Findings, Line, PAPER, READINGS, ReproduceError, TestBed, Unit};
@@ -29,6 +30,11 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         let shares: Vec<f64> = result.runs.iter().flat_map(|run| run.shares()).collect();
         let prefix = format!("{}_", result.name);
         add_distribution(findings, &prefix, held.share_line(format!("{prefix}mean"), result), &shares);
+    }
+    if let (Some(paper), [held]) = (contest.paper(), &held.results[..]) {
+        let of_set = |set: usize| stats::mean(&held.runs.iter().map(|run| run.shares()[set]).collect::<Vec<f64>>());
+        let ff_dqn: Vec<f64> = (0..bed.cases.len()).map(of_set).collect();
+        findings.add(Line::order("lead_over_ff_dqn", differences(&paper.shares(), &ff_dqn)));
     }
     held.add_convergence(findings);
     draw(findings, &bed, &contest);

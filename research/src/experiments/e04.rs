@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 
-use crate::contest::paired_gain;
+use crate::contest::{differences, paired_gain};
 use crate::{Better, Contender, Contest, Context, Findings, Line, ReproduceError, Size, TestBed, Unit};
 use temponet_lab::stats::percent;
 
@@ -30,6 +30,11 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         findings.add(Line::neither(format!("{name}_pitmd"), Unit::Share, contender.estimate(|run| run.pitmd)));
         let art = contender.estimate(|run| run.art_completed);
         findings.add(Line::neither(format!("{name}_art_completed"), Unit::Milliseconds, art));
+    }
+    for name in ["edf", "fcfs", "dios"] {
+        let Some(rival) = contest.contender(name) else { continue };
+        let lead = differences(&learned.values(|run| run.pitmd), &rival.values(|run| run.pitmd));
+        findings.add(Line::order(format!("lead_over_{name}"), lead));
     }
     let series: Vec<(String, Vec<f64>)> = contest.contenders.iter().map(shares).collect();
     let groups = ["critical jobs in time".to_string(), "all jobs in time".into()];

@@ -31,7 +31,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         let why = format!(
             "jobs of 10 to 50 ms execute for {least:.1} ms on average, and none responds faster than it executes, yet the paper has {claimed:.1} ms; {figures}"
         );
-        findings.conclude(Verdict::NotReproducible, &why);
+        findings.conclude(Verdict::Impossible, &why);
     } else {
         findings.judge(&figures);
     }

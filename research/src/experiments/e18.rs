@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use crate::contest::differences;
 use crate::plots::{Curve, panel};
 use crate::{
     Baselines, Contender, Contest, Context, Findings, FindingsTable, Line, READINGS, ReproduceError, Size, TestBed,
@@ -63,6 +64,7 @@ fn reference(load: f64) -> f64 {
 fn add_named(findings: &mut Findings, contest: &Contest, optimum: f64) {
     let (Some(paper), Some(edf)) = (contest.paper(), contest.contender("edf")) else { return };
     let misses = |of: &Contender| of.values(|run| Some(1.0 - run.compliance));
+    findings.add(Line::order("lead_over_edf", differences(&misses(edf), &misses(paper))));
     let (ours, edf) = (misses(paper), mean(&misses(edf)));
     let Baselines { best, best_name, .. } = contest.baselines();
     // The column shows the optimum's miss rate without saying whether it is a bound.

@@ -11,7 +11,7 @@ use temponet_lab::roster::SHIELDED;
 use temponet_sim::{Engine, SimError, Unobserved};
 use temponet_task::{Assignment, JobId, Mode, Scheduler, Time};
 
-use crate::contest::paired_gain;
+use crate::contest::{differences, paired_gain};
 use crate::{
     Better, Contender, Contest, Context, Entrant, Findings, Line, Protocol, ReproduceError, SPARSE, TestBed, TimedSize,
     Unit, model_entrant,
@@ -117,6 +117,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         let fallbacks = shipped.estimate(|run| Some(run.fallbacks));
         findings.add(Line::neither("fallbacks_shipped", Unit::Share, fallbacks));
     }
+    add_orders(findings, &contest);
     let continuing = continuing(context, findings, settings, &variants)?;
     if let Some(peak) = peak_rss_mb() {
         findings.add(Line::lower("peak_memory", Unit::Megabytes, peak));
@@ -160,6 +161,17 @@ fn shipped<'a>(contest: &'a Contest, variants: &[Variant]) -> Option<&'a Contend
 /// Formats the gain from the mitigations, paired by run.
 fn gain(contest: &Contest) -> String {
     paired_gain(&contest.shares("mitigated"), &contest.shares("unmitigated"))
+}
+
+/// Adds that the mitigations are worth something, and that the network leads simple schedulers, as the paper has it.
+fn add_orders(findings: &mut Findings, contest: &Contest) {
+    for (name, to, from) in [
+        ("gain_of_mitigations", "mitigated", "unmitigated"),
+        ("lead_over_edf", "mitigated", "edf"),
+        ("lead_over_srpt", "mitigated", "srpt"),
+    ] {
+        findings.add(Line::order(name, differences(&contest.shares(to), &contest.shares(from))));
+    }
 }
 
 fn conclude(findings: &mut Findings, contest: &Contest, continuing: &Contest) {

@@ -309,12 +309,19 @@ fn add_notes(context: &Context<'_>, findings: &mut Findings, field: &[Competitor
 fn conclude(findings: &mut Findings, columns: &[Scored], field: &[Competitor<'_>]) {
     let paper = field.iter().position(|who| who.name == PAPER.name);
     let mean = |scored: &Scored, at: usize| scored.estimates[at].as_ref().map_or(f64::NAN, |estimate| estimate.mean);
-    let (mut led, mut lost) = (0, Vec::new());
+    // Both ends of the lead of a rival, as far as there are intervals.
+    let is_clear = |scored: &Scored, paper: usize, rival: usize| {
+        let half =
+            |at: usize| scored.estimates[at].as_ref().ok().and_then(|estimate| estimate.ci95).unwrap_or(f64::INFINITY);
+        mean(scored, rival) - mean(scored, paper) > half(paper).hypot(half(rival))
+    };
+    let (mut led, mut lost, mut is_refuted) = (0, Vec::new(), false);
     for scored in columns {
         let (Some(paper), Some(rival)) = (paper, best(scored, field, |who| who.kind.is_rival())) else { continue };
         if mean(scored, paper) >= mean(scored, rival) {
             led += 1;
         } else {
+            is_refuted |= is_clear(scored, paper, rival);
             let (ours, theirs) = (percent(mean(scored, paper)), percent(mean(scored, rival)));
             lost.push(format!("{} ({} {theirs} against {ours})", scored.column.title, field[rival].name));
         }
@@ -332,6 +339,10 @@ fn conclude(findings: &mut Findings, columns: &[Scored], field: &[Competitor<'_>
         columns.len(),
         wins.join(", ")
     );
-    let verdict = if led == columns.len() { Verdict::Reproduced } else { Verdict::NotReproducible };
+    let verdict = match led == columns.len() {
+        true => Verdict::Reproduced,
+        false if is_refuted => Verdict::Refuted,
+        false => Verdict::Undecided,
+    };
     findings.conclude(verdict, &text);
 }

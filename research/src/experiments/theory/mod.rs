@@ -146,5 +146,5 @@ fn conclude(findings: &mut Findings, checks: &[Check]) {
         wrong.len(),
         list(&wrong)
     );
-    findings.conclude(if wrong.is_empty() { Verdict::Reproduced } else { Verdict::NotReproducible }, &sentence);
+    findings.conclude(if wrong.is_empty() { Verdict::Reproduced } else { Verdict::Refuted }, &sentence);
 }
