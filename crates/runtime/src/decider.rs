@@ -2,13 +2,14 @@
 //!
 //! The dispatcher applies the choice of a fast scheduler at once and leaves a copy of the state in a [`Mailbox`]. The
 //! decider answers when it is done. Each state has a number; the dispatcher adopts an answer only if its state is still
-//! the present one. So a slow decision never delays a release, and a stale one is never carried out.
+//! the present one. So a slow decision never delays a release, and a stale one is never carried out. An answer that is
+//! what runs already waits in the mailbox until the dispatcher wakes up for another reason.
 //!
 //! While the decider computes, states pass that it does not see; the next one that it sees has the events of those,
 //! too. The turn of the mailbox says which side may use the buffers, so neither side ever waits for a lock: `try_lock`
 //! succeeds for the side whose turn it is.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use temponet_task::{Assignment, Event, Job, JobId, Scheduler, System, SystemView, Time};
@@ -21,8 +22,10 @@ const IDLE: u32 = 0;
 const ASKED: u32 = 1;
 /// Turn of the dispatcher, which has an answer to read.
 const ANSWERED: u32 = 2;
+/// Turn of the decider, which has a question to answer that an event has overtaken: there is another one to ask.
+const OVERTAKEN: u32 = 3;
 /// Turn in which the decider ends.
-const QUIT: u32 = 3;
+const QUIT: u32 = 4;
 
 /// Room for jobs and events that is set aside before the run.
 const ROOM: usize = 1024;
@@ -34,6 +37,16 @@ struct Question {
     jobs: Vec<Job>,
     running: Vec<Option<JobId>>,
     events: Vec<Event>,
+    /// Date of the next decision if nothing happens before.
+    next: Time,
+}
+
+impl Question {
+    /// Whether an assignment changes nothing.
+    fn is_answered_by(&self, assignment: &Assignment) -> bool {
+        let is_soon_enough = assignment.wake().is_none_or(|date| date >= self.next);
+        assignment.cores() == self.running && !assignment.has_speeds() && is_soon_enough
+    }
 }
 
 /// What dispatcher and decider share.
@@ -42,6 +55,8 @@ struct Shared {
     question: Mutex<Question>,
     assignment: Mutex<Assignment>,
     took_ns: AtomicU64,
+    /// Whether the answer changes nothing.
+    agrees: AtomicBool,
     doorbell: Arc<Doorbell>,
 }
 
@@ -59,6 +74,8 @@ pub(crate) struct Answer {
     pub state: u64,
     /// Time that it took, in nanoseconds.
     pub took_ns: u64,
+    /// Whether it is what runs already.
+    pub agrees: bool,
 }
 
 /// The decider's side.
@@ -78,26 +95,37 @@ pub(crate) fn pair(scheduler: Box<dyn Scheduler>, system: System, doorbell: Arc<
         jobs: Vec::with_capacity(ROOM),
         running: Vec::with_capacity(system.cores()),
         events: Vec::with_capacity(ROOM),
+        next: Time::NEVER,
     };
     let shared = Arc::new(Shared {
         turn: AtomicU32::new(IDLE),
         question: Mutex::new(question),
         assignment: Mutex::new(assignment.clone()),
         took_ns: AtomicU64::new(0),
+        agrees: AtomicBool::new(false),
         doorbell,
     });
     (Mailbox { shared: shared.clone(), asked: None, assignment }, Decider { shared, system, scheduler })
 }
 
 impl Mailbox {
-    /// Shows a state to the decider, with the events since it was last shown one, which are taken out. Returns whether
-    /// the decider was free and has not seen this state.
-    pub fn ask(&mut self, state: u64, view: &SystemView<'_>, events: &mut Vec<Event>) -> bool {
-        if self.asked == Some(state) || self.shared.turn.load(Ordering::Acquire) != IDLE {
+    /// Shows a state to the decider, with the date of the next decision and the events since it was last shown a state,
+    /// which are taken out. Returns whether the decider was free and has not seen this state. One that is not free
+    /// wakes the dispatcher when it is.
+    pub fn ask(&mut self, state: u64, view: &SystemView<'_>, next: Time, events: &mut Vec<Event>) -> bool {
+        if self.asked == Some(state) {
             return false;
         }
+        match self.shared.turn.compare_exchange(ASKED, OVERTAKEN, Ordering::AcqRel, Ordering::Acquire) {
+            Err(IDLE) => {}
+            Err(ANSWERED) => {
+                self.shared.doorbell.ring();
+                return false;
+            }
+            _ => return false,
+        }
         let Ok(mut question) = self.shared.question.try_lock() else { return false };
-        question.now = view.now;
+        (question.now, question.next) = (view.now, next);
         question.active.clear();
         question.active.extend_from_slice(view.active);
         question.jobs.clear();
@@ -117,15 +145,27 @@ impl Mailbox {
         if self.shared.turn.load(Ordering::Acquire) != ANSWERED {
             return None;
         }
-        self.assignment.clone_from(&*self.shared.assignment.try_lock().ok()?);
+        let agrees = self.shared.agrees.load(Ordering::Relaxed);
+        if !agrees {
+            self.assignment.clone_from(&*self.shared.assignment.try_lock().ok()?);
+        }
         let took_ns = self.shared.took_ns.load(Ordering::Relaxed);
         self.shared.turn.store(IDLE, Ordering::Release);
-        Some(Answer { state: self.asked?, took_ns })
+        Some(Answer { state: self.asked?, took_ns, agrees })
     }
 
-    /// The assignment of the last answer.
+    /// The assignment of the last answer that did not agree with what runs.
     pub fn assignment(&self) -> &Assignment {
         &self.assignment
+    }
+}
+
+#[cfg(test)]
+impl Mailbox {
+    /// Tells whether a question is open, from any thread.
+    pub fn is_asked(&self) -> impl Fn() -> bool + use<> {
+        let shared = self.shared.clone();
+        move || matches!(shared.turn.load(Ordering::Acquire), ASKED | OVERTAKEN)
     }
 }
 
@@ -151,7 +191,7 @@ impl Decider {
         loop {
             match self.shared.turn.load(Ordering::Acquire) {
                 QUIT => return self.scheduler,
-                ASKED => {}
+                ASKED | OVERTAKEN => {}
                 other => {
                     let flags = rustix::thread::futex::Flags::PRIVATE;
                     let _ = rustix::thread::futex::wait(&self.shared.turn, flags, other, None);
@@ -168,13 +208,16 @@ impl Decider {
             // deadline.
             proposed.keep_all();
             self.shared.took_ns.store(now() - begin, Ordering::Relaxed);
+            let agrees = question.is_answered_by(&proposed);
+            self.shared.agrees.store(agrees, Ordering::Relaxed);
             drop(question);
-            if let Ok(mut assignment) = self.shared.assignment.try_lock() {
+            if !agrees && let Ok(mut assignment) = self.shared.assignment.try_lock() {
                 assignment.clone_from(&proposed);
             }
-            // The mailbox may have been dropped meanwhile.
-            let answered = self.shared.turn.compare_exchange(ASKED, ANSWERED, Ordering::AcqRel, Ordering::Acquire);
-            if answered.is_ok() {
+            // The question may have been overtaken, or the mailbox dropped.
+            let pass = |from| self.shared.turn.compare_exchange(from, ANSWERED, Ordering::AcqRel, Ordering::Acquire);
+            let is_overtaken = pass(ASKED).is_err();
+            if (is_overtaken && pass(OVERTAKEN).is_ok()) || (!is_overtaken && !agrees) {
                 self.shared.doorbell.ring();
             }
         }

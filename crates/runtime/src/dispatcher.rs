@@ -71,6 +71,8 @@ pub(crate) struct Dispatcher<'a, P> {
     mailbox: Option<Mailbox>,
     /// Events that the slow scheduler has not been told yet.
     untold: Vec<Event>,
+    /// Whether a task limits preemption.
+    limits_preemption: bool,
     /// Number of the present state: it changes with every event.
     state: u64,
     /// By slot.
@@ -111,6 +113,7 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
             releases,
             mailbox,
             untold: Vec::with_capacity(1024),
+            limits_preemption: plan.system.tasks().iter().any(|task| task.preemption.is_limited()),
             state: 0,
             live: Vec::with_capacity(256),
             slot_of: Vec::with_capacity(256),
@@ -141,6 +144,7 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
             self.platform.wake_for_completions(must_know);
             let now = self.platform.wait(next.min(horizon)).max(self.ready.now());
             self.ready.advance(now.min(horizon))?;
+            let releases = self.releases.next();
             let mut happened = self.take_notes()?;
             if now >= horizon {
                 self.finish(horizon);
@@ -148,7 +152,16 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
             }
             self.take_answer()?;
             happened |= self.charge()?;
-            happened |= self.release_due(now)?;
+            if releases <= now {
+                let charged = self.platform.date();
+                happened |= self.release_due(now)?;
+                // A round that was late because of the one before says nothing about timers.
+                if next == releases {
+                    self.samples.timer.push((now - releases).0);
+                }
+                self.samples.charge.push(charged.saturating_sub(now).0);
+                self.samples.release.push(self.platform.date().saturating_sub(charged).0);
+            }
             if happened || self.decide_at <= now {
                 self.decide(now)?;
             }
@@ -394,6 +407,7 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
             }
         }
         let ordered = self.platform.switch(&self.wanted);
+        self.samples.order.push(self.platform.date().saturating_sub(ordered).0);
         for core in CoreId::all(self.cores.len()) {
             let Some(slot) = self.wanted[core] else { continue };
             let took_over = self.cores[core].is_some_and(|old| old != slot);

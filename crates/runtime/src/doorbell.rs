@@ -8,6 +8,8 @@ pub(crate) struct Doorbell {
     rings: AtomicU32,
     /// Whether completions can wait until the dispatcher wakes up for another reason.
     is_quiet: AtomicBool,
+    /// Whether a task was asked for something since the dispatcher looked.
+    has_requests: AtomicBool,
 }
 
 impl Doorbell {
@@ -27,6 +29,18 @@ impl Doorbell {
         }
     }
 
+    /// Wakes the dispatcher because something is asked of a task, which was written before.
+    pub fn ring_for_request(&self) {
+        self.has_requests.store(true, Ordering::Release);
+        self.ring();
+    }
+
+    /// Whether a request may have been left since the last call.
+    #[cfg(target_os = "linux")]
+    pub fn take_requests(&self) -> bool {
+        self.has_requests.load(Ordering::Relaxed) && self.has_requests.swap(false, Ordering::Acquire)
+    }
+
     /// Says whether completions can wait. Completions have to be looked at after this and before the next sleep.
     pub fn set_quiet(&self, is_quiet: bool) {
         if self.is_quiet.load(Ordering::Relaxed) != is_quiet {
@@ -43,6 +57,39 @@ impl Doorbell {
     #[cfg(target_os = "linux")]
     pub fn counter(&self) -> &AtomicU32 {
         &self.rings
+    }
+}
+
+/// Places that other threads mark and the dispatcher looks for, so that it does not have to look at every place.
+#[cfg(target_os = "linux")]
+#[derive(Debug)]
+pub(crate) struct Marks(Vec<AtomicU64>);
+
+#[cfg(target_os = "linux")]
+impl Marks {
+    /// This many places, none of them marked.
+    pub fn for_places(places: usize) -> Marks {
+        Marks((0..places.div_ceil(64)).map(|_| AtomicU64::new(0)).collect())
+    }
+
+    /// Marks a place. What was written before is visible to the thread that takes the mark. In sequentially consistent
+    /// order, as [`Doorbell::ring_for_completion`] needs it.
+    pub fn mark(&self, place: usize) {
+        self.0[place / 64].fetch_or(1 << (place % 64), Ordering::SeqCst);
+    }
+
+    /// Whether a place is marked.
+    pub fn is_any(&self) -> bool {
+        self.0.iter().any(|word| word.load(Ordering::SeqCst) != 0)
+    }
+
+    /// Takes the mark of the first marked place away.
+    pub fn take(&self) -> Option<usize> {
+        let is_marked = |(_, word): &(usize, &AtomicU64)| word.load(Ordering::Relaxed) != 0;
+        let (index, word) = self.0.iter().enumerate().find(is_marked)?;
+        let bit = word.load(Ordering::Acquire).trailing_zeros();
+        word.fetch_and(!(1 << bit), Ordering::AcqRel);
+        Some(64 * index + bit as usize)
     }
 }
 

@@ -11,6 +11,18 @@ pub struct TimerLatency {
     pub late_ns: Histogram,
 }
 
+/// How long the least takes that the kernel has to do for a switch: a thread is woken from another processor and takes
+/// the core from one with a lower priority.
+#[derive(Clone, Debug)]
+pub struct BareSwitch {
+    /// Processor that the order comes from.
+    pub from: usize,
+    /// Processor of the two threads.
+    pub to: usize,
+    /// From the order to the first instruction, in nanoseconds.
+    pub took_ns: Histogram,
+}
+
 /// Something that a run may need.
 #[derive(Clone, Debug)]
 pub struct Ability {
@@ -43,13 +55,15 @@ pub struct PlatformSheet {
     pub usable: Vec<usize>,
     /// How late timers are.
     pub timers: Vec<TimerLatency>,
+    /// What a switch takes at least, if it was measured.
+    pub bare_switch: Option<BareSwitch>,
     /// What would work.
     pub abilities: Vec<Ability>,
 }
 
 impl PlatformSheet {
-    /// Looks at the machine. Measures timers on the processors named, about half a second each; an empty list measures
-    /// none.
+    /// Looks at the machine. Measures timers on the processors named, about half a second each, and switches on the
+    /// second one that are ordered from the first; an empty list measures none.
     pub fn of_this_machine(cpus: &[usize]) -> PlatformSheet {
         #[cfg(target_os = "linux")]
         return crate::linux::platform_sheet::platform_sheet(cpus);
@@ -69,6 +83,7 @@ impl PlatformSheet {
                 clock: unknown(),
                 usable: Vec::new(),
                 timers: Vec::new(),
+                bare_switch: None,
                 abilities: vec![Ability { what: "threads", problem }],
             }
         }

@@ -1,5 +1,7 @@
 //! Sources of releases: lists of drawn jobs, and the timers of recurring tasks.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -85,19 +87,18 @@ impl Releases for Listed {
 pub(crate) struct Timers {
     tasks: Vec<Task>,
     requests: Vec<Arc<TaskRequests>>,
-    /// Next release of each task; never for sporadic ones.
-    next: Vec<Time>,
+    /// Next release of each periodic task, the earliest first.
+    next: BinaryHeap<Reverse<(Time, TaskId)>>,
     /// Number of jobs of each task so far.
     numbers: Vec<u64>,
 }
 
 impl Timers {
     pub fn new(tasks: Vec<Task>, requests: Vec<Arc<TaskRequests>>) -> Timers {
-        let first = |task: &Task| match task.arrival {
-            Arrival::Periodic { .. } => task.offset,
-            _ => Time::NEVER,
-        };
-        Timers { next: tasks.iter().map(first).collect(), numbers: vec![0; tasks.len()], requests, tasks }
+        let is_periodic = |(_, task): &(TaskId, &Task)| matches!(task.arrival, Arrival::Periodic { .. });
+        let periodic = TaskId::all(tasks.len()).zip(&tasks).filter(is_periodic);
+        let next = periodic.map(|(id, task)| Reverse((task.offset, id))).collect();
+        Timers { next, numbers: vec![0; tasks.len()], requests, tasks }
     }
 
     fn due(&mut self, task: TaskId, date: Time) -> Due {
@@ -105,25 +106,19 @@ impl Timers {
         self.numbers[task] += 1;
         Due { task, number, release: Release::of(&self.tasks[task], date), execution: self.tasks[task].wcet }
     }
-
-    fn first(&self) -> Option<TaskId> {
-        TaskId::all(self.next.len()).min_by_key(|task| (self.next[*task], *task))
-    }
 }
 
 impl Releases for Timers {
     fn next(&self) -> Time {
-        self.first().map_or(Time::NEVER, |task| self.next[task])
+        self.next.peek().map_or(Time::NEVER, |Reverse((date, _))| *date)
     }
 
     fn pop(&mut self) -> Option<Due> {
         loop {
-            let task = self.first()?;
-            let (date, Some(period)) = (self.next[task], self.tasks[task].period()) else { return None };
-            if date == Time::NEVER {
-                return None;
-            }
-            self.next[task] = date + period;
+            let mut first = self.next.peek_mut()?;
+            let Reverse((date, task)) = *first;
+            *first = Reverse((date + self.tasks[task].period()?, task));
+            drop(first);
             // An absent task keeps its grid.
             if self.requests[task].is_present.load(Ordering::Acquire) {
                 return Some(self.due(task, date));

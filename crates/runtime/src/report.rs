@@ -91,8 +91,16 @@ pub struct Latencies {
     /// From the nominal release to the job's first instruction, of jobs that the first decision after their release put
     /// on a core.
     pub start: Histogram,
+    /// From the earliest nominal release of a round to the dispatcher's awakening, where it slept until then.
+    pub timer: Histogram,
+    /// From then on: noting completions and reading the processor time of running jobs.
+    pub charge: Histogram,
+    /// Adding the released jobs to the ready ones.
+    pub release: Histogram,
     /// Time that the scheduler takes for a decision.
     pub decide: Histogram,
+    /// The system calls that carry a decision out, where it changes something.
+    pub order: Histogram,
     /// From the order to switch to the new job's first instruction, of jobs that took the core from another one.
     pub switch: Histogram,
     /// Time that the decider takes for an answer.
@@ -101,21 +109,34 @@ pub struct Latencies {
 
 impl Latencies {
     /// Returns all kinds with their names.
-    pub fn kinds(&self) -> [(&'static str, &Histogram); 4] {
+    pub fn kinds(&self) -> [(&'static str, &Histogram); Latencies::KINDS] {
+        let Latencies { start, timer, charge, release, decide, order, switch, answer } = self;
         [
-            ("release to start", &self.start),
-            ("decide", &self.decide),
-            ("switch", &self.switch),
-            ("learned answer", &self.answer),
+            ("release to start", start),
+            ("timer", timer),
+            ("charge", charge),
+            ("release", release),
+            ("decide", decide),
+            ("order", order),
+            ("switch", switch),
+            ("learned answer", answer),
         ]
+    }
+
+    /// Number of kinds.
+    pub const KINDS: usize = 8;
+
+    /// Latencies from histograms in the order of [`Latencies::kinds`].
+    pub(crate) fn of_kinds(kinds: [Histogram; Latencies::KINDS]) -> Latencies {
+        let [start, timer, charge, release, decide, order, switch, answer] = kinds;
+        Latencies { start, timer, charge, release, decide, order, switch, answer }
     }
 
     /// Adds those of another run.
     pub fn merge(&mut self, other: &Latencies) {
-        self.start.merge(&other.start);
-        self.decide.merge(&other.decide);
-        self.switch.merge(&other.switch);
-        self.answer.merge(&other.answer);
+        let Latencies { start, timer, charge, release, decide, order, switch, answer } = self;
+        let own = [start, timer, charge, release, decide, order, switch, answer];
+        own.into_iter().zip(other.kinds()).for_each(|(own, (_, other))| own.merge(other));
     }
 }
 
@@ -128,8 +149,10 @@ pub struct Counts {
     pub preemptions: u64,
     /// Jobs that resumed on another core.
     pub migrations: u64,
-    /// Answers of the decider that came in time and were adopted.
+    /// Answers of the decider that came in time and changed what ran.
     pub adopted: u64,
+    /// Answers of the decider that came in time and were what ran already.
+    pub agreed: u64,
     /// Answers of the decider that an event overtook.
     pub overtaken: u64,
     /// Jobs that used more than their wcet.
@@ -143,11 +166,13 @@ pub struct Counts {
 impl Counts {
     /// Adds those of another run.
     pub fn add(&mut self, other: &Counts) {
-        let Counts { decisions, preemptions, migrations, adopted, overtaken, overruns, skipped, panics } = *other;
+        let Counts { decisions, preemptions, migrations, adopted, agreed, overtaken, overruns, skipped, panics } =
+            *other;
         self.decisions += decisions;
         self.preemptions += preemptions;
         self.migrations += migrations;
         self.adopted += adopted;
+        self.agreed += agreed;
         self.overtaken += overtaken;
         self.overruns += overruns;
         self.skipped += skipped;

@@ -398,7 +398,7 @@ impl TaskHandle {
         #[cfg(target_os = "linux")]
         self.requests.asked_at.store(crate::linux::monotonic_ns(), Ordering::Relaxed);
         self.requests.asked.fetch_add(1, Ordering::Release);
-        self.doorbell.ring();
+        self.doorbell.ring_for_request();
     }
 
     /// Lets an absent task release jobs again, on its own grid of periods.

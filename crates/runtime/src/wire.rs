@@ -17,8 +17,8 @@ pub struct Wire {
     jobs: Vec<WireJob>,
     slices: Vec<(u32, u32, u64, u64, u64)>,
     counts: Counts,
-    /// Start, decision, switch and answer: largest value and count of each bucket.
-    latencies: [Vec<(i64, u64)>; 4],
+    /// By kind: largest value and count of each bucket.
+    latencies: [Vec<(i64, u64)>; Latencies::KINDS],
     dispatcher: u64,
     lost: Vec<String>,
     notes: Vec<String>,
@@ -91,13 +91,12 @@ impl Wire {
     pub fn of(trial: &TrialReport, switches: &[Switch]) -> Wire {
         let Report { jobs, latencies, counts, dispatcher_time, lost, notes, .. } = &trial.report;
         let buckets = |histogram: &Histogram| histogram.buckets().collect();
-        let Latencies { start, decide, switch, answer } = latencies;
         let slice = |slice: &Slice| (slice.core.0, slice.task.0, slice.number, slice.start.0, slice.end.0);
         Wire {
             jobs: jobs.iter().map(WireJob::from).collect(),
             slices: trial.slices.iter().map(slice).collect(),
             counts: *counts,
-            latencies: [start, decide, switch, answer].map(buckets),
+            latencies: latencies.kinds().map(|(_, histogram)| buckets(histogram)),
             dispatcher: dispatcher_time.0,
             lost: lost.clone(),
             notes: notes.clone(),
@@ -112,7 +111,6 @@ impl Wire {
     pub fn report(&self, tasks: &[Task], cores: usize, horizon: Time) -> Report {
         let jobs: Vec<JobOutcome> =
             self.jobs.iter().map(JobOutcome::from).filter(|job| job.task.index() < tasks.len()).collect();
-        let [start, decide, switch, answer] = &self.latencies;
         let histogram = |buckets: &[(i64, u64)]| {
             let mut histogram = Histogram::default();
             buckets.iter().for_each(|(value, count)| (0..*count).for_each(|_| histogram.record(*value)));
@@ -122,12 +120,7 @@ impl Wire {
             horizon,
             metrics: metrics(tasks, &jobs, horizon, &self.counts, cores),
             jobs,
-            latencies: Latencies {
-                start: histogram(start),
-                decide: histogram(decide),
-                switch: histogram(switch),
-                answer: histogram(answer),
-            },
+            latencies: Latencies::of_kinds(self.latencies.each_ref().map(|buckets| histogram(buckets))),
             counts: self.counts,
             dispatcher_time: Time(self.dispatcher),
             lost: self.lost.clone(),

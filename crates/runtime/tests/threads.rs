@@ -158,6 +158,36 @@ fn a_panic_costs_the_job_and_sporadic_tasks_are_released_by_hand() {
 }
 
 #[test]
+fn hundreds_of_tasks_and_several_cores_run() {
+    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if !is_possible() {
+        return;
+    }
+    let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
+    let cores = (processors - 1).min(4);
+    if cores == 1 {
+        eprintln!("skipped in part: two processors, so there is one core for jobs");
+    }
+    static CALLS: AtomicU64 = AtomicU64::new(0);
+    let mut runtime = Runtime::new().cores(1..=cores).scheduler(edf());
+    for task in 0..300 {
+        let body = |_: &Job<'_>| _ = CALLS.fetch_add(1, Ordering::Relaxed);
+        runtime = runtime.task(format!("t{task}"), ms(150), Time::from_us(100), body).offset(Time::from_us(499 * task));
+    }
+    // Two jobs that take longer share a core, or have one each.
+    for name in ["a", "b"] {
+        runtime = runtime.task(name, ms(20), ms(6), |job| compute(job, Duration::from_millis(4)));
+    }
+    let report = runtime.run_for(ms(450)).unwrap();
+    let of = |few: bool| report.jobs.iter().filter(move |job| (job.task.index() >= 300) == few);
+    assert_eq!((of(false).count(), of(true).count()), (900, 46));
+    assert!(of(false).filter(|job| job.met()).count() > 450, "{:?}", report.metrics.jobs);
+    assert!(CALLS.load(Ordering::Relaxed) > 450);
+    let used: std::collections::BTreeSet<_> = of(true).filter_map(|job| job.core).collect();
+    assert_eq!(used.len(), cores.min(2), "{used:?}");
+}
+
+#[test]
 fn processors_that_do_not_exist_are_refused() {
     let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     if !is_possible() {

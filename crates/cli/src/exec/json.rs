@@ -41,6 +41,8 @@ struct JsonSheet<'a> {
     /// Share of the processors' time that the host of a virtual machine took; null where that cannot be told.
     stolen_share: Option<f64>,
     timers: Vec<JsonTimer>,
+    /// The least that the kernel has to do for a switch; null if it was not measured.
+    bare_switch_ns: Option<JsonLatency>,
 }
 
 #[derive(Serialize)]
@@ -62,11 +64,19 @@ struct JsonExecRow<'a> {
     context_switch_ns: u64,
     decision_ns: u64,
     start_latency_ns: JsonLatency,
+    /// Parts of the time from a release to the order to switch.
+    timer_latency_ns: JsonLatency,
+    charge_latency_ns: JsonLatency,
+    release_latency_ns: JsonLatency,
+    order_latency_ns: JsonLatency,
     switch_latency_ns: JsonLatency,
+    /// Median switch as a multiple of the median bare one.
+    switch_against_bare: Option<f64>,
     /// Latency of answers of the learned scheduler; null if it was not asked.
     answer_latency_ns: Option<JsonLatency>,
     dispatcher_share: Option<f64>,
     answers_adopted: u64,
+    answers_agreed: u64,
     answers_overtaken: u64,
     overruns: u64,
     releases_skipped: u64,
@@ -97,6 +107,7 @@ impl<'a> ExecJson<'a> {
                         JsonRow::of(row, plan, comparison.of_optimum(row)),
                         row.metrics.jobs.compliance(),
                         measured,
+                        &result.sheet,
                     )
                 })
                 .collect(),
@@ -123,12 +134,13 @@ impl<'a> JsonSheet<'a> {
             clock_source: &sheet.clock,
             stolen_share,
             timers: sheet.timers.iter().map(timer).collect(),
+            bare_switch_ns: sheet.bare_switch.as_ref().map(|bare| JsonLatency::of(&bare.took_ns)),
         }
     }
 }
 
 impl<'a> JsonExecRow<'a> {
-    fn of(row: JsonRow<'a>, met: f64, measured: &'a Measured) -> JsonExecRow<'a> {
+    fn of(row: JsonRow<'a>, met: f64, measured: &'a Measured, sheet: &PlatformSheet) -> JsonExecRow<'a> {
         let simulated = measured.simulated_share();
         let answers = &measured.latencies.answer;
         JsonExecRow {
@@ -138,10 +150,16 @@ impl<'a> JsonExecRow<'a> {
             context_switch_ns: measured.costs.context_switch.0,
             decision_ns: measured.costs.decision.0,
             start_latency_ns: JsonLatency::of(&measured.latencies.start),
+            timer_latency_ns: JsonLatency::of(&measured.latencies.timer),
+            charge_latency_ns: JsonLatency::of(&measured.latencies.charge),
+            release_latency_ns: JsonLatency::of(&measured.latencies.release),
+            order_latency_ns: JsonLatency::of(&measured.latencies.order),
             switch_latency_ns: JsonLatency::of(&measured.latencies.switch),
+            switch_against_bare: measured.against_bare(sheet),
             answer_latency_ns: (answers.count() > 0).then(|| JsonLatency::of(answers)),
             dispatcher_share: measured.dispatcher,
             answers_adopted: measured.counts.adopted,
+            answers_agreed: measured.counts.agreed,
             answers_overtaken: measured.counts.overtaken,
             overruns: measured.counts.overruns,
             releases_skipped: measured.counts.skipped,

@@ -47,6 +47,12 @@ pub struct Run {
 }
 
 impl Measured {
+    /// Median switch as a multiple of the median bare one; none where either was not measured.
+    pub fn against_bare(&self, sheet: &PlatformSheet) -> Option<f64> {
+        let bare = sheet.bare_switch.as_ref()?.took_ns.quantile(0.5)?;
+        Some(self.latencies.switch.quantile(0.5)? as f64 / bare.max(1) as f64)
+    }
+
     /// Mean share of deadlines met in the simulator.
     pub fn simulated_share(&self) -> Option<f64> {
         (!self.simulated.is_empty()).then(|| self.simulated.iter().sum::<f64>() / self.simulated.len() as f64)

@@ -60,6 +60,10 @@ fn facts(sheet: &PlatformSheet) -> String {
             &format!("late by {late} (p50 / p99 / p99.9 / max of {})", timer.late_ns.count()),
         );
     }
+    if let Some(bare) = &sheet.bare_switch {
+        let (name, took) = (format!("bare switch, {} to {}", bare.from, bare.to), quantiles(&bare.took_ns));
+        line(&name, &format!("{took} (p50 / p99 / p99.9 / max of {})", bare.took_ns.count()));
+    }
     out
 }
 
@@ -89,10 +93,13 @@ pub fn text(result: &ExecResult) -> String {
     let header = ["scheduler", "latency", "count", "median", "p99", "p99.9", "max"];
     let latencies: Vec<Vec<String>> = rows.clone().flat_map(|(row, measured)| latency_rows(row, measured)).collect();
     out += &table::render_with(&header, &latencies, 2);
-    out += "release to start: of jobs that were put on a core at once; switch: of jobs that took the core from another one\n\n";
-    let header = ["scheduler", "adopted", "overtaken", "overruns", "skipped", "dispatcher"];
-    out += &table::render(&header, &rows.map(|(row, measured)| count_cells(row, measured)).collect::<Vec<_>>());
-    out += "adopted, overtaken: answers of the network; dispatcher: share of one core\n";
+    out += "release to start: of jobs that were put on a core at once; timer to order: its parts before the switch\n";
+    out += "switch: of jobs that took the core from another one, from the order to the first instruction\n\n";
+    let header = ["scheduler", "adopted", "agreed", "overtaken", "overruns", "skipped", "dispatcher", "switch / bare"];
+    let counts = rows.map(|(row, measured)| count_cells(row, measured, &result.sheet));
+    out += &table::render(&header, &counts.collect::<Vec<_>>());
+    out +=
+        "adopted, agreed, overtaken: answers of the network; dispatcher: share of one core; switch / bare: medians\n";
     for (name, why) in &comparison.skipped {
         out += &format!("not run: {name} ({})\n", with_flags(why));
     }
@@ -131,16 +138,18 @@ fn latency_rows(row: &ComparisonRow, measured: &Measured) -> Vec<Vec<String>> {
     measured.latencies.kinds().into_iter().filter(|(_, histogram)| histogram.count() > 0).map(line).collect()
 }
 
-fn count_cells(row: &ComparisonRow, measured: &Measured) -> Vec<String> {
+fn count_cells(row: &ComparisonRow, measured: &Measured, sheet: &PlatformSheet) -> Vec<String> {
     let counts = &measured.counts;
     let has_decider = measured.latencies.answer.count() > 0;
     let answers = |count: u64| if has_decider { table::count(count) } else { "–".into() };
     vec![
         row.scheduler.clone(),
         answers(counts.adopted),
+        answers(counts.agreed),
         answers(counts.overtaken),
         table::count(counts.overruns),
         table::count(counts.skipped),
         measured.dispatcher.map_or("–".into(), percent),
+        measured.against_bare(sheet).map_or("–".into(), |ratio| format!("{ratio:.2}")),
     ]
 }

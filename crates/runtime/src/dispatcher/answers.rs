@@ -42,13 +42,20 @@ impl<'a> temponet_task::Wrapper for Watched<'a> {
     }
 }
 
+/// Number of events after which the slow scheduler is told in any case: ids of jobs that have left are free only then.
+const MOST_UNTOLD: usize = 256;
+
 impl<P: Platform> Dispatcher<'_, P> {
     /// Adopts the answer of the slow scheduler, unless something has happened since it was asked; then asks about the
-    /// present state.
+    /// present state. One that agrees with what runs was in force until now.
     pub(super) fn take_answer(&mut self) -> Result<(), RuntimeError> {
         let Some(mailbox) = &mut self.mailbox else { return Ok(()) };
         let Some(answer) = mailbox.answer() else { return Ok(()) };
         self.samples.answer.push(answer.took_ns);
+        if answer.agrees && answer.state == self.state {
+            self.counts.agreed += 1;
+            return Ok(());
+        }
         let now = self.ready.now();
         let is_due = self.decide_at.min(self.releases.next()) <= now;
         if answer.state != self.state || is_due || !self.ready.view().events.is_empty() {
@@ -66,10 +73,16 @@ impl<P: Platform> Dispatcher<'_, P> {
         Ok(())
     }
 
-    /// Shows the present state to the slow scheduler if it is free and has not seen it.
+    /// Shows the present state to the slow scheduler if it is free and has not seen it. Where every ready job has a core
+    /// there is nothing to choose, unless leaving one idle may serve a job that cannot preempt; the events of such states
+    /// are told later.
     pub(super) fn ask(&mut self) {
+        let is_settled = self.ready.len() <= self.cores.iter().flatten().count();
+        if is_settled && !self.limits_preemption && self.untold.len() < MOST_UNTOLD {
+            return;
+        }
         if let Some(mailbox) = &mut self.mailbox
-            && mailbox.ask(self.state, &self.ready.view(), &mut self.untold)
+            && mailbox.ask(self.state, &self.ready.view(), self.decide_at, &mut self.untold)
         {
             self.ready.free_ids();
         }

@@ -14,13 +14,13 @@ use temponet_task::{OnMiss, Scheduler};
 use super::guard::{Guard, Heart};
 use super::synthetic::Slices;
 use super::sys::{self, Policy};
-use super::threads::{CHOSEN, Machine, Threads, Worker};
+use super::threads::{LOWEST, Machine, Threads, Worker};
 use super::worker::{Cell, Work, WorkerPlan, work};
 use super::{monotonic_ns, pin, usable_cpus};
 use crate::carrier::Carrier;
 use crate::decider;
 use crate::dispatcher::DispatchPlan;
-use crate::doorbell::{Doorbell, TaskRequests};
+use crate::doorbell::{Doorbell, Marks, TaskRequests};
 use crate::error::RuntimeError;
 use crate::releases::Releases;
 use crate::report::Report;
@@ -136,6 +136,7 @@ pub fn launch(plan: ThreadPlan, started: Option<Started<'_>>) -> Result<Outcome,
         cpus: plan.cpus,
         housekeeping: plan.housekeeping,
         doorbell: plan.doorbell,
+        returned: Arc::new(Marks::for_places(plan.tasks.iter().map(|task| task.works.len()).sum())),
         epoch: Arc::default(),
         heart: guard.as_ref().map_or(Heart::NONE, Guard::heart),
     };
@@ -151,7 +152,8 @@ pub fn launch(plan: ThreadPlan, started: Option<Started<'_>>) -> Result<Outcome,
         for body in threads.works {
             let cell = Arc::new(Cell::default());
             let (doorbell, epoch): (_, Arc<AtomicU64>) = (machine.doorbell.clone(), machine.epoch.clone());
-            let plan = WorkerPlan { cell: cell.clone(), doorbell, on_miss: rules[task], epoch };
+            let (returned, slot) = (machine.returned.clone(), workers.len());
+            let plan = WorkerPlan { cell: cell.clone(), slot, doorbell, returned, on_miss: rules[task], epoch };
             workers.push(start_worker(plan, cell, task, &names[task], body, machine.cpus[0], guard.as_ref())?);
         }
     }
@@ -206,7 +208,7 @@ fn cannot_start(error: std::io::Error) -> RuntimeError {
 }
 
 /// Starts a worker, waits until it sleeps on its cell, and gives it its priority and processor.
-fn start_worker(
+pub fn start_worker(
     plan: WorkerPlan,
     cell: Arc<Cell>,
     task: usize,
@@ -221,7 +223,7 @@ fn start_worker(
     }
     let thread = cell.thread();
     pin(Some(thread), &[cpu]).map_err(|error| RuntimeError::Os { what: "cannot pin a thread", error })?;
-    sys::set_policy(thread, Policy::Fifo(CHOSEN))
+    sys::set_policy(thread, Policy::Fifo(LOWEST))
         .map_err(|error| RuntimeError::Os { what: "cannot give a thread its priority", error })?;
     if let Some(guard) = guard {
         guard.knows(thread);

@@ -1,13 +1,13 @@
 //! Runs on threads of Linux.
 
-mod guard;
+pub mod guard;
 pub mod kernel;
 pub mod launch;
 pub mod platform_sheet;
 pub mod recording;
 pub mod synthetic;
 mod sys;
-mod threads;
+pub mod threads;
 pub mod tracefs;
 pub mod worker;
 

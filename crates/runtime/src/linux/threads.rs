@@ -1,13 +1,16 @@
 //! The threads of a run as a platform: workers whose priorities say who runs.
 //!
-//! A chosen job has the priority [`CHOSEN`], other started jobs of the same core have [`WAITING`]. Priorities rather
-//! than stopping: a stopped thread may hold a lock that others need, and a waiting one still runs when the chosen one
-//! blocks. A job that is told to return gets [`GRACE`] above the others to do so: one that asks whether it has expired
-//! takes microseconds, however full the core is. After that, and if it was taken out of competition for another reason,
-//! it has no real-time priority until it returns.
+//! A chosen job has a higher priority than the other started jobs of its core. Priorities rather than stopping: a
+//! stopped thread may hold a lock that others need, and a waiting one still runs when the chosen one blocks. A job that
+//! is told to return gets [`GRACE`] above the others to do so: one that asks whether it has expired takes microseconds,
+//! however full the core is. After that, and if it was taken out of competition for another reason, it has no real-time
+//! priority until it returns.
 //!
-//! Workers sleep with the priority [`CHOSEN`], so that starting a job takes one system call, and taking the core from
-//! another job one more.
+//! System calls are what a switch costs, so the one before is left as it is: a job that is chosen rises one level above
+//! the highest rival on its core, unless it is there already, and nobody is lowered. A worker sleeps with the level
+//! that it had. So one that usually takes the core from others soon does so with one system call, its wake-up, and a
+//! job that goes on after the one that took its core needs none. When the levels are used up, the rivals of one core
+//! are lowered together.
 //!
 //! With a [`Carrier`] the workers have no priorities: the carrier is told who is chosen. Everybody else waits in the
 //! kernel's queue, those that were told to return too.
@@ -26,7 +29,7 @@ use super::sys::{self, Policy};
 use super::worker::Cell;
 use super::{monotonic_ns, own_processor_ns, pin};
 use crate::carrier::Carrier;
-use crate::doorbell::{Doorbell, TaskRequests};
+use crate::doorbell::{Doorbell, Marks, TaskRequests};
 use crate::error::RuntimeError;
 use crate::platform::{Note, Platform, Slot};
 use crate::releases::Due;
@@ -37,14 +40,15 @@ pub const DISPATCHER: u32 = 90;
 pub const OVERRUN_MARGIN: Time = Time::from_us(100);
 /// Time between the start of the dispatcher and date zero, in nanoseconds.
 const LEAD: u64 = 5_000_000;
-/// Priority of the jobs that the scheduler has put on a core.
-pub const CHOSEN: u32 = 20;
+/// Lowest and highest priority of started jobs.
+pub const LOWEST: u32 = 10;
+pub const HIGHEST: u32 = 60;
+/// Highest priority that a worker sleeps with: each start above a rival takes one level more.
+const HIGHEST_ASLEEP: u32 = 40;
 /// Priority of jobs that were told to return, for the time [`GRACE`].
-const LEAVING: u32 = 21;
+const LEAVING: u32 = HIGHEST + 1;
 /// Time that a job that was told to return has to do so above all other jobs, in nanoseconds.
 const GRACE: u64 = 50_000;
-/// Priority of the other started jobs.
-pub const WAITING: u32 = 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
@@ -73,14 +77,19 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// A worker that sleeps, pinned to core 0 with the priority of chosen jobs.
+    /// A worker that sleeps, pinned to core 0 with the lowest priority.
     pub fn new(cell: Arc<Cell>, task: usize, thread: i32, handle: Option<std::thread::JoinHandle<Slices>>) -> Worker {
-        Worker { cell, task, thread, handle, stage: Stage::Free, policy: Policy::Fifo(CHOSEN), core: 0 }
+        Worker { cell, task, thread, handle, stage: Stage::Free, policy: Policy::Fifo(LOWEST), core: 0 }
     }
 
     /// Whether its job has returned and was not noted.
     fn has_returned(&self) -> bool {
         !matches!(self.stage, Stage::Free | Stage::Admitted) && self.cell.is_done()
+    }
+
+    /// Its priority; zero without a real-time one.
+    fn level(&self) -> u32 {
+        if let Policy::Fifo(level) = self.policy { level } else { 0 }
     }
 
     /// Changes the policy, except of a worker that a carrier puts on its processor.
@@ -116,8 +125,12 @@ pub struct Threads {
     rings: u32,
     epoch: u64,
     cores: Vec<Option<Slot>>,
-    /// Number of workers that are leaving.
-    leaving: usize,
+    /// Workers whose jobs have started and compete.
+    started: Vec<Slot>,
+    /// Workers that are leaving.
+    leaving: Vec<Slot>,
+    /// Whether a request may have been left that has not been taken.
+    has_requests: bool,
     /// Whether a completion ends the dispatcher's sleep.
     wakes_for_completions: bool,
     /// Processor time of the dispatcher's thread when the run began, in nanoseconds, and what it used since, at the
@@ -137,6 +150,8 @@ pub struct Machine {
     /// Processor of the dispatcher.
     pub housekeeping: usize,
     pub doorbell: Arc<Doorbell>,
+    /// Workers whose jobs have returned.
+    pub returned: Arc<Marks>,
     /// Date on the monotonic clock at which the run begins, for the workers.
     pub epoch: Arc<AtomicU64>,
     pub heart: Heart,
@@ -148,7 +163,7 @@ impl Threads {
         let tasks = workers.iter().map(|worker| worker.task + 1).max().unwrap_or(0);
         let mut by_task = vec![Vec::new(); tasks];
         workers.iter().enumerate().for_each(|(slot, worker)| by_task[worker.task].push(slot));
-        let (rings, cores) = (machine.doorbell.rings(), vec![None; machine.cpus.len()]);
+        let (rings, cores, slots) = (machine.doorbell.rings(), vec![None; machine.cpus.len()], workers.len());
         Threads {
             workers,
             by_task,
@@ -156,7 +171,9 @@ impl Threads {
             rings,
             epoch: 0,
             cores,
-            leaving: 0,
+            started: Vec::with_capacity(slots),
+            leaving: Vec::with_capacity(slots),
+            has_requests: false,
             wakes_for_completions: true,
             began_with: 0,
             used: Time::ZERO,
@@ -191,9 +208,9 @@ impl Threads {
         for (slot, worker) in self.workers.iter_mut().enumerate() {
             let core = self.cores.iter().position(|on_core| *on_core == Some(slot));
             let (policy, core) = match (worker.stage, core) {
-                (Stage::Started, None) => (Policy::Fifo(WAITING), 0),
+                (Stage::Started, None) => (Policy::Fifo(LOWEST), 0),
                 (Stage::Leaving(_) | Stage::Retired, _) => (Policy::Other, 0),
-                (_, core) => (Policy::Fifo(CHOSEN), core.unwrap_or(0)),
+                (_, core) => (Policy::Fifo(LOWEST + 1), core.unwrap_or(0)),
             };
             worker.force(policy);
             worker.core = usize::MAX;
@@ -224,20 +241,49 @@ impl Threads {
     /// the monotonic clock; `u64::MAX` if there is none.
     fn end_grace(&mut self, now: u64) -> u64 {
         let mut next = u64::MAX;
-        if self.leaving == 0 {
-            return next;
-        }
-        for worker in &mut self.workers {
-            let Stage::Leaving(until) = worker.stage else { continue };
-            if until > now {
-                next = next.min(until);
-            } else {
-                worker.stage = Stage::Retired;
-                self.leaving -= 1;
-                worker.set(Policy::Other);
+        let Threads { workers, leaving, .. } = self;
+        leaving.retain(|slot| {
+            let worker = &mut workers[*slot];
+            match worker.stage {
+                Stage::Leaving(until) if until > now => {
+                    next = next.min(until);
+                    true
+                }
+                Stage::Leaving(_) => {
+                    worker.stage = Stage::Retired;
+                    worker.set(Policy::Other);
+                    false
+                }
+                _ => false,
             }
-        }
+        });
         next
+    }
+
+    /// Makes a worker's job the one that runs on a core, and starts it if it has not started.
+    fn put(&mut self, slot: Slot, core: usize) {
+        let rivals = |worker: &Worker, other: Slot| other != slot && worker.core == core;
+        let highest = self.started.iter().filter(|other| rivals(&self.workers[**other], **other));
+        let mut level = highest.map(|other| self.workers[*other].level()).max().unwrap_or(0) + 1;
+        if level > HIGHEST {
+            for other in self.started.iter().copied().filter(|other| *other != slot) {
+                let worker = &mut self.workers[other];
+                if worker.core == core {
+                    worker.set(Policy::Fifo(LOWEST));
+                }
+            }
+            level = LOWEST + 1;
+        }
+        let worker = &mut self.workers[slot];
+        worker.move_to(core, &self.machine.cpus);
+        if worker.level() < level {
+            worker.set(Policy::Fifo(level.max(LOWEST)));
+        }
+        if worker.stage == Stage::Admitted {
+            worker.stage = Stage::Started;
+            self.started.push(slot);
+            worker.cell.wake();
+        }
     }
 
     /// Ends the workers. Returns the slices of those that ended within `patience`, by slot, and the tasks of those that
@@ -298,7 +344,7 @@ impl Platform for Threads {
 
     fn wait(&mut self, until: Time) -> Time {
         self.machine.doorbell.set_quiet(!self.wakes_for_completions);
-        if self.wakes_for_completions && self.workers.iter().any(Worker::has_returned) {
+        if self.wakes_for_completions && self.machine.returned.is_any() {
             // It returned while the bell was quiet.
             return self.date();
         }
@@ -325,25 +371,31 @@ impl Platform for Threads {
     }
 
     fn note(&mut self) -> Option<Note> {
-        for slot in 0..self.workers.len() {
+        while let Some(slot) = self.machine.returned.take() {
             let worker = &mut self.workers[slot];
             if worker.has_returned() {
-                self.leaving -= usize::from(matches!(worker.stage, Stage::Leaving(_)));
+                self.started.retain(|other| *other != slot);
+                self.leaving.retain(|other| *other != slot);
                 worker.stage = Stage::Free;
-                // The next job starts with one system call.
-                worker.set(Policy::Fifo(CHOSEN));
+                if !(LOWEST..=HIGHEST_ASLEEP).contains(&worker.level()) {
+                    worker.set(Policy::Fifo(LOWEST));
+                }
                 let done = worker.cell.done(self.epoch);
                 self.clear_core_of(slot);
                 return Some(Note::Done { slot, done });
             }
         }
-        for (task, requests) in self.requests.iter().enumerate() {
-            let asked = requests.asked.load(Ordering::Acquire);
-            if asked > 0 {
-                requests.asked.fetch_sub(1, Ordering::AcqRel);
-                let at = requests.asked_at.load(Ordering::Relaxed);
-                return Some(Note::Asked { task: TaskId::new(task), date: Time(at.saturating_sub(self.epoch)) });
+        self.has_requests |= self.machine.doorbell.take_requests();
+        while self.has_requests {
+            for (task, requests) in self.requests.iter().enumerate() {
+                let asked = requests.asked.load(Ordering::Acquire);
+                if asked > 0 {
+                    requests.asked.fetch_sub(1, Ordering::AcqRel);
+                    let at = requests.asked_at.load(Ordering::Relaxed);
+                    return Some(Note::Asked { task: TaskId::new(task), date: Time(at.saturating_sub(self.epoch)) });
+                }
             }
+            self.has_requests = false;
         }
         None
     }
@@ -369,19 +421,12 @@ impl Platform for Threads {
 
     fn switch(&mut self, cores: &[Option<Slot>]) -> Time {
         let ordered = self.date();
-        for (core, wanted) in cores.iter().enumerate().filter(|(core, wanted)| self.cores[*core] != **wanted) {
-            let Some(worker) = wanted.map(|slot| &mut self.workers[slot]) else { continue };
-            worker.move_to(core, &self.machine.cpus);
-            worker.set(Policy::Fifo(CHOSEN));
-            if worker.stage == Stage::Admitted {
-                worker.stage = Stage::Started;
-                worker.cell.wake();
+        for (core, wanted) in cores.iter().enumerate() {
+            if self.cores[core] == *wanted {
+                continue;
             }
-        }
-        // Last, because the core would otherwise go over to a job that waits.
-        for core in 0..cores.len() {
-            if let Some(old) = self.cores[core].filter(|old| !cores.contains(&Some(*old))) {
-                self.workers[old].set(Policy::Fifo(WAITING));
+            if let Some(slot) = wanted {
+                self.put(*slot, core);
             }
         }
         for (core, wanted) in cores.iter().enumerate() {
@@ -395,6 +440,7 @@ impl Platform for Threads {
 
     fn retire(&mut self, slot: Slot, expired: bool) {
         self.clear_core_of(slot);
+        self.started.retain(|other| *other != slot);
         let worker = &mut self.workers[slot];
         if worker.cell.is_done() {
             return;
@@ -402,7 +448,7 @@ impl Platform for Threads {
         if expired {
             worker.cell.stop();
             worker.stage = Stage::Leaving(monotonic_ns() + GRACE);
-            self.leaving += 1;
+            self.leaving.push(slot);
             worker.set(Policy::Fifo(LEAVING));
         } else {
             worker.stage = Stage::Retired;

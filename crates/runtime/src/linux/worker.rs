@@ -12,9 +12,9 @@ use temponet_task::{OnMiss, Time};
 
 use super::synthetic::{Slices, compute};
 use super::{monotonic_ns, own_processor_ns, sys};
-use crate::doorbell::Doorbell;
+use crate::doorbell::{Doorbell, Marks};
 use crate::job::{Job, JobClock};
-use crate::platform::Done;
+use crate::platform::{Done, Slot};
 use crate::releases::Due;
 use crate::runtime::Body;
 
@@ -57,7 +57,11 @@ pub enum Work {
 /// What a worker is told when it is made.
 pub struct WorkerPlan {
     pub cell: Arc<Cell>,
+    /// Its place on the platform.
+    pub slot: Slot,
     pub doorbell: Arc<Doorbell>,
+    /// Where the worker leaves its mark when a job has returned.
+    pub returned: Arc<Marks>,
     pub on_miss: OnMiss,
     /// Date on the monotonic clock at which the run begins; set before the first job.
     pub epoch: Arc<AtomicU64>,
@@ -171,6 +175,7 @@ pub fn work(plan: WorkerPlan, mut work: Work) -> Slices {
         cell.has_panicked.store(!is_complete && matches!(work, Work::Closure(_)), Ordering::Relaxed);
         cell.end.store(monotonic_ns(), Ordering::Relaxed);
         cell.returned.store(taken, Ordering::SeqCst);
+        plan.returned.mark(plan.slot);
         plan.doorbell.ring_for_completion();
     }
 }
