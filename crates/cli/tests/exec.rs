@@ -118,6 +118,33 @@ fn jobs_run_on_threads_and_are_reported() {
 }
 
 #[test]
+fn sets_with_after_and_sections_run() {
+    if !is_possible() {
+        return;
+    }
+    let folder = Folder::new("exec-together");
+    let set = "\
+        [[task]]\nname = \"read\"\nperiod = \"20ms\"\nwcet = \"2ms\"\nsection = [{ resource = \"bus\", at = \"500us\", length = \"1ms\" }]\n\
+        [[task]]\nname = \"act\"\nafter = [\"read\"]\nwcet = \"1ms\"\ndeadline = \"20ms\"\n\
+        [[task]]\nname = \"log\"\nperiod = \"50ms\"\nwcet = \"10ms\"\nsection = [{ resource = \"bus\", at = \"1ms\", length = \"8ms\" }]\n";
+    std::fs::write(folder.0.join("set.toml"), set).unwrap();
+    let call = ["exec", "set.toml", "--duration", "600ms", "--runs", "1", "--schedulers", "rm,linux-fifo", "--json"];
+    let output = folder.run(&call);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(text(&output.stdout).contains("critical sections: waiting jobs"), "{result:#}");
+    for row in result["results"].as_array().unwrap() {
+        assert_eq!(row["released"], 30 + 30 + 12, "{row:#}");
+        assert!(row["met"].as_u64().unwrap() > 36 && row["simulated_compliance"] == 1.0, "{row:#}");
+    }
+    assert_eq!(result["results"].as_array().unwrap().len(), 2, "{result:#}");
+    std::fs::write(folder.0.join("set.toml"), format!("protocol = \"ceiling\"\n{set}")).unwrap();
+    let output = folder.run(&call);
+    let error = text(&output.stderr);
+    assert!(output.status.code() == Some(2) && error.contains("asks for the protocol ceiling"), "{error}");
+}
+
+#[test]
 fn a_killed_command_leaves_the_throttling_as_it_was() {
     const THROTTLE: &str = "/proc/sys/kernel/sched_rt_runtime_us";
     let throttle = || std::fs::read_to_string(THROTTLE).map(|text| text.trim().to_string()).unwrap_or_default();

@@ -9,10 +9,11 @@
 //! the run, as far as its size is known.
 
 mod answers;
+mod precedence;
 mod samples;
 
-use temponet_sim::End;
-use temponet_task::{CoreId, Event, JobHandle, ReadyJobs, Scheduler, System, Time};
+use temponet_sim::{End, Waiting};
+use temponet_task::{CoreId, Event, JobHandle, OnMiss, ReadyJobs, Scheduler, System, TaskId, Time};
 
 use crate::decider::Mailbox;
 use crate::error::RuntimeError;
@@ -36,6 +37,10 @@ pub(crate) struct DispatchPlan {
     pub horizon: Time,
     /// Number of jobs to expect, for which memory is set aside.
     pub jobs: usize,
+    /// Jobs that are never released, by task and number, so that those that follow them are not either.
+    pub hopeless: Vec<(TaskId, u64)>,
+    /// Whether jobs may run that are not chosen, because a chosen one waits for what they hold.
+    pub shares: bool,
 }
 
 /// What is known of the job in a slot.
@@ -67,6 +72,8 @@ pub(crate) struct Dispatcher<'a, P> {
     ready: ReadyJobs,
     scheduler: &'a mut dyn Scheduler,
     releases: Box<dyn Releases>,
+    /// Jobs that wait for others; none if no task follows another.
+    waiting: Option<Box<Waiting<Due>>>,
     /// Where a slow scheduler is asked, if there is one.
     mailbox: Option<Mailbox>,
     /// Events that the slow scheduler has not been told yet.
@@ -106,11 +113,17 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
             ready.hold_ids();
         }
         let (cores, room) = (plan.system.cores(), plan.jobs + 1024);
+        let mut waiting = Waiting::of(plan.system.tasks());
+        if let Some(waiting) = &mut waiting {
+            // Nothing has arrived, so nothing is lost yet.
+            plan.hopeless.iter().for_each(|(task, number)| waiting.left(*task, *number, false, &mut Vec::new()));
+        }
         Ok(Dispatcher {
             platform,
             ready,
             scheduler,
             releases,
+            waiting,
             mailbox,
             untold: Vec::with_capacity(1024),
             limits_preemption: plan.system.tasks().iter().any(|task| task.preemption.is_limited()),
@@ -162,6 +175,7 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
                 self.samples.charge.push(charged.saturating_sub(now).0);
                 self.samples.release.push(self.platform.date().saturating_sub(charged).0);
             }
+            happened |= self.release_ripe()?;
             if happened || self.decide_at <= now {
                 self.decide(now)?;
             }
@@ -185,7 +199,7 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
     /// deadline would look late to the scheduler.
     fn must_know_completions(&self) -> bool {
         let on_cores = self.cores.iter().flatten().count();
-        if self.ready.len() > on_cores {
+        if self.ready.len() > on_cores || self.waiting.is_some() {
             return true;
         }
         let (next, margin) = (self.releases.next(), self.platform.overrun_margin());
@@ -227,7 +241,7 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
         // A job whose code returns late under the rule that aborts late jobs would have been aborted at its deadline,
         // unless it held its core.
         let can_hold = self.can_hold(&live);
-        let aborts = self.plan.system.on_miss() == temponet_task::OnMiss::Abort && !can_hold;
+        let aborts = self.plan.system.on_miss() == OnMiss::Abort && !can_hold;
         let is_late = done.end > live.due.release.deadline && aborts;
         let end = if is_late && end == End::Completed { End::Aborted } else { end };
         // A job that lost its core before its first instruction says nothing about how long a switch takes.
@@ -242,6 +256,9 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
         }
         let left = if end == End::Aborted && !can_hold { live.due.release.deadline.min(done.end) } else { done.end };
         self.record(&live, Some(done), end, left);
+        if live.end.is_none() {
+            self.tell_followers(&live.due, (end == End::Completed).then_some(left))?;
+        }
         Ok(was_ready)
     }
 
@@ -272,6 +289,9 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
     /// left the ready jobs.
     fn charge(&mut self) -> Result<bool, RuntimeError> {
         let mut left = false;
+        if self.plan.shares {
+            self.charge_holders()?;
+        }
         for core in CoreId::all(self.cores.len()) {
             let Some(slot) = self.cores[core] else { continue };
             let Some(live) = &mut self.live[slot] else { continue };
@@ -298,7 +318,11 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
                 live.end = is_aborted.then_some(End::Abandoned);
                 self.ready.withdraw(handle)?;
                 self.cores[core] = None;
+                let due = live.due;
                 self.platform.retire(slot, is_aborted);
+                if is_aborted {
+                    self.tell_followers(&due, None)?;
+                }
                 left = true;
             }
         }
@@ -310,9 +334,26 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
         let mut happened = false;
         while self.releases.next() <= now {
             let Some(due) = self.releases.pop() else { continue };
-            happened |= self.release(due)?;
+            match self.waiting.is_some() {
+                true => self.arrive(due)?,
+                false => happened |= self.release(due)?,
+            }
         }
         Ok(happened)
+    }
+
+    /// Charges the started jobs that are not chosen and may run all the same.
+    fn charge_holders(&mut self) -> Result<(), RuntimeError> {
+        for slot in 0..self.live.len() {
+            let Some(handle) = self.live[slot].filter(|live| live.ordered.is_some()).and_then(|live| live.handle)
+            else {
+                continue;
+            };
+            if let Some(executed) = self.platform.executed(slot) {
+                self.ready.set_executed(handle, executed)?;
+            }
+        }
+        Ok(())
     }
 
     fn release(&mut self, due: Due) -> Result<bool, RuntimeError> {
@@ -335,6 +376,7 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
             if let Some(job) = self.jobs.last_mut() {
                 job.skipped = true;
             }
+            self.tell_followers(&due, None)?;
             return Ok(false);
         };
         let handle = self.ready.release_with(due.task, due.release)?;
@@ -368,14 +410,14 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
             let given_up = self.stopped.iter().filter(|(_, is_late)| !is_late);
             self.untold.extend(given_up.map(|(handle, _)| Event::Aborted(handle.id())));
         }
-        self.stop_jobs(now);
+        self.stop_jobs(now)?;
         self.carry_out();
         self.ask();
         Ok(())
     }
 
     /// Takes out the jobs that a decision has stopped.
-    fn stop_jobs(&mut self, now: Time) {
+    fn stop_jobs(&mut self, now: Time) -> Result<(), RuntimeError> {
         for place in 0..self.stopped.len() {
             let (handle, is_late) = self.stopped[place];
             let slot = self.slot_of[handle.id().index()];
@@ -391,7 +433,9 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
                 self.live[slot] = None;
                 self.record(&live, None, end, if is_late { live.due.release.deadline } else { now });
             }
+            self.tell_followers(&live.due, None)?;
         }
+        Ok(())
     }
 
     /// Has the platform put the wanted jobs on the cores.
@@ -430,7 +474,7 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
             let Some(live) = self.live[slot].take() else { continue };
             let is_due = live.due.release.deadline <= horizon;
             let holds = live.handle.and_then(|handle| self.ready.job(handle)).is_some_and(|job| job.held);
-            let aborts = self.plan.system.on_miss() == temponet_task::OnMiss::Abort && !holds;
+            let aborts = self.plan.system.on_miss() == OnMiss::Abort && !holds;
             let end = live.end.unwrap_or(if is_due && aborts { End::Aborted } else { End::Unfinished });
             let executed = live.handle.and_then(|handle| self.ready.job(handle)).map(|job| job.executed);
             let done = live.ordered.map(|start| Done {
@@ -446,6 +490,9 @@ impl<'a, P: Platform> Dispatcher<'a, P> {
             }
             let left = if end == End::Aborted { live.due.release.deadline.min(horizon) } else { horizon };
             self.record(&live, done, end, left);
+        }
+        for due in self.waiting.as_mut().map(|waiting| waiting.rest()).unwrap_or_default() {
+            self.jobs.push(JobOutcome { left: horizon, end: End::Unfinished, ..JobOutcome::not_run(&due) });
         }
     }
 

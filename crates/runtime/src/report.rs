@@ -224,6 +224,8 @@ pub(crate) fn metrics(tasks: &[Task], jobs: &[JobOutcome], horizon: Time, counts
     for job in jobs.iter().filter(|job| job.deadline <= horizon) {
         metrics.record(&job.as_job(), job.end, job.left);
     }
+    let is_unreleased = |job: &&JobOutcome| job.end == End::Unreleased && job.deadline <= horizon;
+    metrics.unreleased = jobs.iter().filter(is_unreleased).count() as u64;
     metrics.finish_run();
     metrics.preemptions = counts.preemptions;
     metrics.migrations = counts.migrations;

@@ -317,7 +317,7 @@ impl Runtime {
         let rate: f64 = self.tasks.iter().map(|plan| plan.task.jobs_per_second()).sum();
         let jobs = (rate * horizon.as_secs_f64()).min(MOST_READY as f64) as usize;
         let on_overrun = self.tasks.iter().map(|plan| plan.on_overrun).collect();
-        DispatchPlan { system: self.system(), on_overrun, horizon, jobs }
+        DispatchPlan { system: self.system(), on_overrun, horizon, jobs, hopeless: Vec::new(), shares: false }
     }
 
     pub(crate) fn timers(&self) -> Timers {
@@ -331,23 +331,24 @@ fn is_timed(task: &Task) -> bool {
     matches!(task.arrival, Arrival::Periodic { .. } | Arrival::Sporadic { .. })
 }
 
-/// Returns why the dispatcher cannot run a task, if it cannot.
-pub(crate) fn refusal(task: &Task) -> Option<String> {
+/// Returns why closures cannot be run as a task, if they cannot.
+fn refusal(task: &Task) -> Option<String> {
     let name = &task.name;
-    if task.is_part {
-        return Some(format!(
-            "task {name:?}: threads are released by dates only, and so have no parts: simulate the set, or leave parts out"
-        ));
-    }
     if !task.after.is_empty() {
         return Some(format!(
-            "task {name:?} comes after others, and threads are released by dates only: simulate the set, or leave after out"
+            "task {name:?} comes after others: make it sporadic, and have their code release it by its handle"
         ));
     }
-    (!task.sections.is_empty()).then(|| {
-        format!(
-            "task {name:?} has critical sections, which threads do not have: simulate the set, or leave section out"
-        )
+    let has_sections = !task.sections.is_empty();
+    let why = || format!("task {name:?} has critical sections: its code locks what it needs, so leave section out");
+    refused_parts(task).or_else(|| has_sections.then(why))
+}
+
+/// Returns why threads cannot run the parts of a task, if it has some.
+pub(crate) fn refused_parts(task: &Task) -> Option<String> {
+    let name = &task.name;
+    task.is_part.then(|| {
+        format!("task {name:?}: a thread stays on its core, and so has no parts: simulate the set, or leave parts out")
     })
 }
 

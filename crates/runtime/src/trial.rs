@@ -5,12 +5,12 @@
 //! be asked about them, too.
 
 use temponet_sim::{Slice, Workload};
-use temponet_task::{CoreId, Scheduler, Speed, TaskId, TaskSet, Time};
+use temponet_task::{CoreId, Protocol, Scheduler, Speed, System, TaskId, TaskSet, Time};
 
 use crate::error::RuntimeError;
 use crate::releases::{Due, Listed};
 use crate::report::Report;
-use crate::runtime::{refusal, refused_points};
+use crate::runtime::{refused_parts, refused_points};
 
 /// A scheduler of Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,8 +143,8 @@ impl Trial<'_> {
                 task.name
             )));
         }
-        let refusal = |task: &temponet_task::Task| refusal(task).or_else(|| refused_points(task));
-        if let Some(why) = self.set.tasks().iter().find_map(refusal) {
+        let refusal = |task: &temponet_task::Task| refused_parts(task).or_else(|| refused_points(task));
+        if let Some(why) = self.set.tasks().iter().find_map(refusal).or_else(|| refused_sections(&self.set.system)) {
             return Err(RuntimeError::Setup(why));
         }
         for task in self.set.tasks() {
@@ -184,28 +184,38 @@ impl Trial<'_> {
     fn run_threads(mut self, chooser: Chooser) -> Result<TrialReport, RuntimeError> {
         use crate::dispatcher::DispatchPlan;
         use crate::linux::launch::{TaskThreads, ThreadPlan, launch};
-        use crate::linux::synthetic::Slices;
+        use crate::linux::resources::PiMutex;
+        use crate::linux::synthetic::Synthetic;
         use crate::linux::worker::Work;
         use crate::runtime::OnOverrun;
 
         let (releases, hopeless) = self.draw();
+        let never = hopeless.iter().map(|due| (due.task, due.number)).collect();
+        let resources = self.set.system.resources().iter().map(|_| PiMutex::default()).collect();
         let started = self.started.take();
         let mut outcome = match chooser {
             Chooser::Linux(scheduler) => {
                 self.started = started;
-                crate::linux::kernel::run(&self, scheduler, releases.into_jobs())?
+                crate::linux::kernel::run(&self, scheduler, releases.into_jobs(), &resources)?
             }
-            Chooser::Ours(scheduler, decider) => {
-                let work = |_| Work::Synthetic(Slices::with_room(self.slices));
-                let threads =
-                    |width: usize| TaskThreads { requests: Default::default(), works: (0..width).map(work).collect() };
+            Chooser::Ours(mut scheduler, mut decider) => {
+                if self.set.system.has_sections() {
+                    // It is run without them, but not if it would not take the set as it is.
+                    decider.iter_mut().chain([&mut scheduler]).try_for_each(|one| one.start(&self.set.system))?;
+                }
+                let threads = |(width, task): (usize, &temponet_task::Task)| {
+                    let work = |_| Work::Synthetic(Synthetic::of(task, &resources, self.slices));
+                    TaskThreads { requests: Default::default(), works: (0..width).map(work).collect() }
+                };
                 let dispatch = DispatchPlan {
-                    system: self.set.system.clone(),
+                    system: without_sections(&self.set.system),
+                    shares: self.set.system.has_sections(),
+                    hopeless: never,
                     on_overrun: vec![OnOverrun::Report; self.set.tasks().len()],
                     horizon: self.horizon,
                     jobs: releases.jobs().len(),
                 };
-                let tasks = self.widths(releases.jobs()).into_iter().map(threads).collect();
+                let tasks = self.widths(releases.jobs()).into_iter().zip(self.set.tasks()).map(threads).collect();
                 let plan = ThreadPlan {
                     dispatch,
                     tasks,
@@ -222,6 +232,10 @@ impl Trial<'_> {
                 launch(plan, started)?
             }
         };
+        if self.set.system.has_sections() {
+            let note = "critical sections: waiting jobs are the kernel's affair (priority inheritance); schedulers are not told, and their guarantees do not count it";
+            outcome.report.notes.push(note.into());
+        }
         for due in hopeless.iter().filter(|due| due.release.deadline <= self.horizon) {
             outcome.report.add_unreleased(due);
         }
@@ -243,6 +257,29 @@ impl Trial<'_> {
         let (threads, counters) = (outcome.threads, outcome.counters);
         Ok(TrialReport { report: outcome.report, slices, threads, epoch, counters })
     }
+}
+
+/// Returns why threads cannot share the resources of a system, if they cannot.
+fn refused_sections(system: &System) -> Option<String> {
+    let task = system.task_with_sections().map(|task| &task.name)?;
+    if system.cores() > 1 {
+        return Some(format!(
+            "task {task:?} has critical sections, and the priority that a thread inherits counts on its own core only: run the set on one core (--cores 1), or simulate it"
+        ));
+    }
+    let is_inheritance = system.protocol() == Protocol::Inheritance;
+    let name = system.protocol().name();
+    (!is_inheritance).then(|| {
+        format!("the mutexes of threads have priority inheritance, and the set asks for the protocol {name}: simulate the set, or leave protocol out")
+    })
+}
+
+/// The system as schedulers of a run on threads see it: who waits for a resource is the kernel's affair.
+pub(crate) fn without_sections(system: &System) -> System {
+    let mut system = system.clone();
+    system.tasks_mut().iter_mut().for_each(|task| task.sections.clear());
+    system.set_resources(Vec::new());
+    system
 }
 
 /// The scheduler whose choice is applied at once while a slow one thinks: the usual fallback of the learned scheduler,

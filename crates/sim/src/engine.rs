@@ -79,7 +79,7 @@ use crate::workload::{ReleasedJob, Workload};
 use error::Backlog;
 pub use error::SimError;
 use sections::Sections;
-pub(crate) use waiting::Waiting;
+pub use waiting::Waiting;
 
 /// Largest number of jobs that may be ready at once. They take a few hundred megabytes.
 pub const MOST_READY: usize = 1 << 20;

@@ -25,7 +25,7 @@ mod windows;
 mod workload;
 
 pub use chains::{ChainMeter, ChainMetrics, is_read_at_start};
-pub use engine::{Engine, MOST_READY, SimError, jobs_unless_missed, simulate};
+pub use engine::{Engine, MOST_READY, SimError, Waiting, jobs_unless_missed, simulate};
 pub use execution::draw_estimated;
 pub use export::{ChromeTrace, JobsCsv, quoted};
 pub use histogram::Histogram;

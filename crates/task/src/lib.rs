@@ -72,7 +72,7 @@ pub use product_limit::ProductLimit;
 pub use ready_jobs::{Decision, JobHandle, ReadyJobs, ReadyJobsError, Release, StoppedJob};
 pub use request_index::{IndexWeights, IndexedRequest, RequestIndex, Score, WeightsProblem};
 pub use scheduler::{Assignment, MOST_LOOKED_AT, NotApplicable, Scheduler};
-pub use sections::{Protocol, Section, SectionProblem, ceilings, preemption_levels};
+pub use sections::{Protocol, Section, SectionProblem, Step, ceilings, preemption_levels, steps};
 pub use set::{Costs, OnMiss, Server, TaskSet};
 pub use system::{System, TasksMut};
 pub use task::{Arrival, ExecutionModel, Gap, ListedJob, Preemption, Task};

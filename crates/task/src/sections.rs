@@ -216,26 +216,33 @@ pub fn ceilings(tasks: &[Task], resources: usize) -> Vec<i64> {
 
 /// A lock or an unlock in the course of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Step {
+pub struct Step {
     /// Work of the job at which it happens, at the wcet of the task.
     pub work: Time,
+    /// The resource.
     pub resource: ResourceId,
+    /// Whether the job locks it; otherwise it unlocks it.
     pub locks: bool,
 }
 
 impl Step {
     /// Returns the work at which the step happens in `job`, whose task has this wcet.
     pub fn work_in(&self, job: &Job, wcet: Time) -> Time {
-        if job.wcet == wcet {
+        self.work_at(job.wcet, wcet)
+    }
+
+    /// Returns the work at which the step happens in a job with the wcet `of_job`, whose task has the wcet `of_task`.
+    pub fn work_at(&self, of_job: Time, of_task: Time) -> Time {
+        if of_job == of_task {
             return self.work;
         }
-        Time((u128::from(self.work.0) * u128::from(job.wcet.0) / u128::from(wcet.0.max(1))) as u64)
+        Time((u128::from(self.work.0) * u128::from(of_job.0) / u128::from(of_task.0.max(1))) as u64)
     }
 }
 
 /// Returns the locks and unlocks of a task in the order of its work, of that many resources. At equal work, unlocks
 /// come first, inner ones before outer ones, and then locks, outer ones before inner ones.
-pub(crate) fn steps(task: &Task, resources: usize) -> Vec<Step> {
+pub fn steps(task: &Task, resources: usize) -> Vec<Step> {
     let known = |section: &&Section| section.resource.index() < resources;
     let mut sections: Vec<&Section> = task.sections.iter().filter(known).collect();
     sections.sort_by_key(|section| (section.at, core::cmp::Reverse(section.length)));

@@ -7,7 +7,7 @@ use temponet_sched::shield::Role;
 use temponet_sim::ranking;
 use temponet_sim::statistics::share_interval;
 use temponet_sim::{Metrics, Unobserved, simulate};
-use temponet_task::{CoreSet, Goal, Scheduler, TaskId, TaskSet, Time};
+use temponet_task::{CoreSet, Goal, Protocol, Scheduler, TaskId, TaskSet, Time};
 use temponet_wording::counted;
 
 use crate::advice::Claim;
@@ -234,8 +234,11 @@ fn own(set: &TaskSet, roster: &Roster) -> Vec<Line> {
     if let Some(name) = preferred.or_else(|| found.first().map(|proof| proof.scheduler)) {
         lines.push(line(name, set.task_ids().map(|task| deadline(task, "its schedulability test")).collect()));
     }
-    if set.has_precedence() || set.has_sections() {
-        let note = "temponet exec does not run sets whose tasks follow each other or share resources";
+    if set.has_sections() {
+        let note = match set.cores() == 1 && set.system.protocol() == Protocol::Inheritance {
+            true => "temponet exec leaves waits for resources to the kernel, and its schedulers are not told of them",
+            false => "temponet exec runs critical sections on one core under the protocol inheritance only",
+        };
         lines.iter_mut().for_each(|line| line.notes.push(note.into()));
     }
     lines

@@ -6,17 +6,18 @@
 //! task run one after the other.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use rustix::thread::clock_nanosleep_absolute;
+use rustix::thread::{clock_nanosleep_absolute, futex};
 use rustix::time::{ClockId, Timespec};
 use temponet_sim::{End, Histogram};
-use temponet_task::{CoreId, OnMiss, Task, Time};
+use temponet_task::{CoreId, OnMiss, Task, TaskId, Time};
 
 use super::guard::{Guard, Heart, LONGEST_SLEEP};
 use super::launch::{Outcome, check_cpus, is_permitted, lock_memory};
-use super::synthetic::{Slices, compute};
+use super::resources::PiMutex;
+use super::synthetic::{Slices, Synthetic};
 use super::sys::{self, Policy};
 use super::threads::{DISPATCHER, OVERRUN_MARGIN};
 use super::{monotonic_ns, own_processor_ns, pin};
@@ -41,6 +42,62 @@ struct Shared {
     epoch: AtomicU64,
     stop: AtomicBool,
     on_miss: OnMiss,
+    ends: Ends,
+}
+
+/// What has become of each job, for those that follow it: by task and number.
+struct Ends(Vec<Vec<Ended>>);
+
+/// What has become of a job. Threads sleep on `state`.
+#[derive(Default)]
+struct Ended {
+    state: AtomicU32,
+    /// Date at which it completed.
+    date: AtomicU64,
+}
+
+/// States of a job: not known yet, completed, left without completing.
+const OPEN: u32 = 0;
+const COMPLETED: u32 = 1;
+const LOST: u32 = 2;
+
+impl Ends {
+    /// The state at the beginning; empty if no task follows another. Jobs that are not listed are never released.
+    fn of(tasks: &[Task], jobs: &[Due]) -> Ends {
+        let mut ends: Vec<Vec<Ended>> = tasks.iter().map(|_| Vec::new()).collect();
+        if tasks.iter().any(|task| !task.after.is_empty()) {
+            for due in jobs {
+                let lost = || Ended { state: AtomicU32::new(LOST), date: AtomicU64::new(0) };
+                let (of_task, number) = (&mut ends[due.task.index()], due.number as usize);
+                of_task.resize_with(of_task.len().max(number + 1), lost);
+                of_task[number] = Ended::default();
+            }
+        }
+        Ends(ends)
+    }
+
+    /// Says what has become of a job.
+    fn tell(&self, due: &Due, state: u32, date: Time) {
+        let Some(ended) = self.0[due.task.index()].get(due.number as usize) else { return };
+        ended.date.store(date.0, Ordering::Relaxed);
+        ended.state.store(state, Ordering::Release);
+        let _ = futex::wake(&ended.state, futex::Flags::PRIVATE, i32::MAX as u32);
+    }
+
+    /// Waits for a job that another one follows. Returns the date of its completion; none if it does not complete or the
+    /// run is over.
+    fn await_job(&self, task: TaskId, number: u64, stop: &AtomicBool) -> Option<Time> {
+        let ended = self.0[task.index()].get(number as usize)?;
+        loop {
+            match ended.state.load(Ordering::Acquire) {
+                COMPLETED => return Some(Time(ended.date.load(Ordering::Relaxed))),
+                OPEN if !stop.load(Ordering::Acquire) => {}
+                _ => return None,
+            }
+            let timeout = Timespec { tv_sec: 0, tv_nsec: LONGEST_SLEEP as i64 };
+            let _ = futex::wait(&ended.state, futex::Flags::PRIVATE, OPEN, Some(&timeout));
+        }
+    }
 }
 
 /// What one thread did.
@@ -72,27 +129,37 @@ fn policies(scheduler: LinuxScheduler, tasks: &[Task]) -> Vec<Policy> {
 }
 
 /// Runs the jobs of a trial under a scheduler of Linux.
-pub fn run(trial: &Trial<'_>, scheduler: LinuxScheduler, jobs: Vec<Due>) -> Result<Outcome, RuntimeError> {
+pub fn run(
+    trial: &Trial<'_>,
+    scheduler: LinuxScheduler,
+    jobs: Vec<Due>,
+    resources: &Arc<[PiMutex]>,
+) -> Result<Outcome, RuntimeError> {
     is_permitted()?;
     check_cpus(&trial.cpus, trial.housekeeping)?;
     let tasks = trial.set.tasks();
     let guard = Guard::start(trial.housekeeping)?;
     let mut notes = Vec::new();
     let _locked = lock_memory().map_err(|why| notes.push(why)).ok();
-    let shared =
-        Arc::new(Shared { epoch: AtomicU64::new(0), stop: AtomicBool::new(false), on_miss: trial.set.on_miss() });
+    let shared = Arc::new(Shared {
+        epoch: AtomicU64::new(0),
+        stop: AtomicBool::new(false),
+        on_miss: trial.set.on_miss(),
+        ends: Ends::of(tasks, &jobs),
+    });
     let mut lists: Vec<Vec<Due>> = vec![Vec::new(); tasks.len()];
     jobs.into_iter().for_each(|due| lists[due.task].push(due));
     let mut threads = Vec::new();
     for (task, list) in lists.into_iter().enumerate() {
         let id = Arc::new(AtomicI32::new(0));
-        let (own, shared, cpus, room) = (id.clone(), shared.clone(), trial.cpus.clone(), trial.slices);
+        let (own, shared, cpus, after) = (id.clone(), shared.clone(), trial.cpus.clone(), tasks[task].after.clone());
+        let synthetic = Synthetic::of(&tasks[task], resources, trial.slices);
         let handle =
             std::thread::Builder::new().name(tasks[task].name.chars().filter(|c| *c != '\0').take(15).collect());
         let handle = handle.spawn(move || {
             let _ = pin(None, &cpus);
             own.store(rustix::thread::gettid().as_raw_nonzero().get(), Ordering::Release);
-            live(&list, &shared, room)
+            live(&list, &after, &shared, synthetic)
         });
         threads.push((id, handle.map_err(|error| RuntimeError::Os { what: "cannot start a thread", error })?));
     }
@@ -185,21 +252,32 @@ pub fn sleep_until(date: u64) {
 }
 
 /// The life of a thread: sleeps until each release, and computes.
-fn live(list: &[Due], shared: &Shared, room: usize) -> Did {
-    let mut did = Did {
-        jobs: Vec::with_capacity(list.len()),
-        slices: Slices::with_room(room),
-        starts: Vec::with_capacity(list.len()),
-    };
+fn live(list: &[Due], after: &[TaskId], shared: &Shared, mut synthetic: Synthetic) -> Did {
+    let (mut jobs, mut starts_late) = (Vec::with_capacity(list.len()), Vec::with_capacity(list.len()));
     while shared.epoch.load(Ordering::Acquire) == 0 {
         std::thread::sleep(Duration::from_micros(200));
     }
     let epoch = shared.epoch.load(Ordering::Acquire);
     for due in list {
-        let Due { number, release, execution, .. } = *due;
+        let mut due = *due;
+        let Due { number, execution, .. } = due;
         if !shared.stop.load(Ordering::Acquire) {
-            sleep_until(epoch + release.release.0);
+            sleep_until(epoch + due.release.release.0);
         }
+        // It is released when the last of the jobs that it follows completes.
+        let completed = |date: Time, task: &TaskId| {
+            shared.ends.await_job(*task, number, &shared.stop).map(|completed| date.max(completed))
+        };
+        let Some(date) = after.iter().try_fold(due.release.release, completed) else {
+            shared.ends.tell(&due, LOST, Time::ZERO);
+            let now = Time(monotonic_ns().saturating_sub(epoch));
+            let end = if shared.stop.load(Ordering::Acquire) { End::Unfinished } else { End::Unreleased };
+            let left = if shared.on_miss == OnMiss::Abort { now.min(due.release.deadline) } else { now };
+            jobs.push(JobOutcome { left, end, ..JobOutcome::not_run(&due) });
+            continue;
+        };
+        due.release.release = date.min(Time(due.release.deadline.0.saturating_sub(1)));
+        let release = due.release;
         let (began, processor, preemptions) = (monotonic_ns(), own_processor_ns(), sys::own_preemptions());
         let clock = JobClock {
             stop: &shared.stop,
@@ -211,13 +289,13 @@ fn live(list: &[Due], shared: &Shared, room: usize) -> Did {
         };
         let job = Job { number, release: release.release, deadline: release.deadline, clock: Some(clock) };
         let starts = !clock.is_over(release.deadline, began);
-        let is_complete = starts && compute(execution, processor, &job, &mut did.slices);
+        let is_complete = starts && synthetic.run(execution, release.wcet, processor, &job);
         let executed = Time(own_processor_ns().saturating_sub(processor));
         let left = Time(monotonic_ns().saturating_sub(epoch));
         let start = Time(began.saturating_sub(epoch));
         let late = start.saturating_sub(release.release).0;
         if starts && late < PROMPT {
-            did.starts.push(late);
+            starts_late.push(late);
         }
         let is_stopped = shared.stop.load(Ordering::Acquire);
         let end = match (is_complete, shared.on_miss) {
@@ -227,7 +305,9 @@ fn live(list: &[Due], shared: &Shared, room: usize) -> Did {
             (false, OnMiss::Abort) if is_stopped && left < release.deadline => End::Unfinished,
             _ => End::Aborted,
         };
-        did.jobs.push(JobOutcome {
+        let state = if end == End::Completed { COMPLETED } else { LOST };
+        shared.ends.tell(&due, state, left);
+        jobs.push(JobOutcome {
             start: starts.then_some(start),
             left: if end == End::Aborted { release.deadline } else { left },
             end,
@@ -235,8 +315,8 @@ fn live(list: &[Due], shared: &Shared, room: usize) -> Did {
             preemptions: sys::own_preemptions().wrapping_sub(preemptions),
             core: starts.then_some(CoreId(0)),
             overran: starts && executed >= release.wcet + OVERRUN_MARGIN,
-            ..JobOutcome::not_run(due)
+            ..JobOutcome::not_run(&due)
         });
     }
-    did
+    Did { jobs, slices: synthetic.slices, starts: starts_late }
 }

@@ -5,6 +5,7 @@ pub mod kernel;
 pub mod launch;
 pub mod platform_sheet;
 pub mod recording;
+pub mod resources;
 pub mod synthetic;
 mod sys;
 pub mod threads;

@@ -1,8 +1,11 @@
 //! Synthetic jobs: they compute until they have used a given processor time, as the thread's own clock measures it, and
-//! return early when they should.
+//! return early when they should. In critical sections they hold the resources of their task.
 
-use temponet_task::Time;
+use std::sync::Arc;
 
+use temponet_task::{ResourceId, Step, Task, Time, steps};
+
+use super::resources::PiMutex;
 use super::{monotonic_ns, own_processor_ns};
 use crate::job::Job;
 
@@ -43,6 +46,60 @@ impl Slices {
         if self.slices.len() < self.slices.capacity() && slice.start < slice.end {
             self.slices.push(slice);
         }
+    }
+}
+
+/// What the synthetic jobs of a thread do, and what they recorded.
+pub struct Synthetic {
+    pub slices: Slices,
+    /// Locks and unlocks of a job, in the order of its work.
+    steps: Vec<Step>,
+    /// Worst-case execution time of the task.
+    wcet: Time,
+    resources: Arc<[PiMutex]>,
+    /// Resources that the job at hand holds.
+    held: Vec<ResourceId>,
+}
+
+impl Synthetic {
+    /// Jobs of a task of a set with these resources, with room for this many slices.
+    pub fn of(task: &Task, resources: &Arc<[PiMutex]>, slices: usize) -> Synthetic {
+        let steps = steps(task, resources.len());
+        let held = Vec::with_capacity(steps.len());
+        Synthetic { slices: Slices::with_room(slices), steps, wcet: task.wcet, resources: resources.clone(), held }
+    }
+
+    /// Runs a job with these times, whose thread's processor clock showed `since` when it began. Returns whether it did
+    /// all its work.
+    pub fn run(&mut self, execution: Time, wcet: Time, since: u64, job: &Job<'_>) -> bool {
+        let is_complete = self.run_steps(execution, wcet, since, job);
+        // A job that completes or returns within a section releases its resources there.
+        while let Some(resource) = self.held.pop() {
+            self.resources[resource.index()].unlock();
+        }
+        is_complete
+    }
+
+    fn run_steps(&mut self, execution: Time, wcet: Time, since: u64, job: &Job<'_>) -> bool {
+        for step in &self.steps {
+            let work = step.work_at(wcet, self.wcet);
+            if work >= execution {
+                break;
+            }
+            if !compute(work, since, job, &mut self.slices) {
+                return false;
+            }
+            let resource = &self.resources[step.resource.index()];
+            match step.locks {
+                true if resource.lock(job) => self.held.push(step.resource),
+                true => return false,
+                false => {
+                    self.held.retain(|held| *held != step.resource);
+                    resource.unlock();
+                }
+            }
+        }
+        compute(execution, since, job, &mut self.slices)
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use rustix::thread::futex;
 use temponet_task::{OnMiss, Time};
 
-use super::synthetic::{Slices, compute};
+use super::synthetic::{Slices, Synthetic};
 use super::{monotonic_ns, own_processor_ns, sys};
 use crate::doorbell::{Doorbell, Marks};
 use crate::job::{Job, JobClock};
@@ -36,6 +36,7 @@ pub struct Cell {
     release: AtomicU64,
     deadline: AtomicU64,
     execution: AtomicU64,
+    wcet: AtomicU64,
     /// Date on the monotonic clock, and the thread's processor time, at which the job began and returned.
     start: AtomicU64,
     start_processor: AtomicU64,
@@ -51,7 +52,7 @@ pub enum Work {
     /// Calls the code of the task.
     Closure(Body),
     /// Computes for the job's execution time.
-    Synthetic(Slices),
+    Synthetic(Synthetic),
 }
 
 /// What a worker is told when it is made.
@@ -79,6 +80,7 @@ impl Cell {
         self.release.store(due.release.release.0, Ordering::Relaxed);
         self.deadline.store(due.release.deadline.0, Ordering::Relaxed);
         self.execution.store(due.execution.0, Ordering::Relaxed);
+        self.wcet.store(due.release.wcet.0, Ordering::Relaxed);
         self.stop.store(false, Ordering::Relaxed);
     }
 
@@ -137,7 +139,7 @@ pub fn work(plan: WorkerPlan, mut work: Work) -> Slices {
         taken = taken.wrapping_add(1);
         if cell.quits.load(Ordering::Acquire) {
             return match work {
-                Work::Synthetic(slices) => slices,
+                Work::Synthetic(synthetic) => synthetic.slices,
                 Work::Closure(_) => Slices::default(),
             };
         }
@@ -165,8 +167,9 @@ pub fn work(plan: WorkerPlan, mut work: Work) -> Slices {
                 // A panic costs the job, not the program. Without unwinding it ends the program, and the guard with it.
                 std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| body(&job))).is_ok()
             }
-            Work::Synthetic(slices) => {
-                compute(Time(cell.execution.load(Ordering::Relaxed)), start_processor, &job, slices)
+            Work::Synthetic(synthetic) => {
+                let time = |at: &AtomicU64| Time(at.load(Ordering::Relaxed));
+                synthetic.run(time(&cell.execution), time(&cell.wcet), start_processor, &job)
             }
         };
         cell.executed.store(own_processor_ns().saturating_sub(start_processor), Ordering::Relaxed);

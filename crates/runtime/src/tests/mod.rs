@@ -2,6 +2,7 @@
 
 #[cfg(target_os = "linux")]
 mod levels;
+mod together;
 
 use temponet::Temponet;
 use temponet_sim::{End, Recorder, Workload, simulate};
@@ -14,7 +15,7 @@ use crate::dispatcher::DispatchPlan;
 use crate::releases::Listed;
 use crate::report::JobOutcome;
 use crate::runtime::{OnOverrun, dispatched};
-use crate::trial::{Chooser, LinuxScheduler, Trial};
+use crate::trial::{Chooser, LinuxScheduler, Trial, without_sections};
 use crate::virtual_time::VirtualTime;
 use crate::{Report, Runtime};
 
@@ -32,14 +33,21 @@ fn drawn(set: &TaskSet, seed: u64, horizon: Time) -> Vec<temponet_sim::ReleasedJ
 fn in_virtual_time(set: &TaskSet, seed: u64, horizon: Time, scheduler: &mut dyn Scheduler) -> Report {
     let (releases, hopeless) = Listed::new(drawn(set, seed, horizon));
     assert!(hopeless.is_empty());
-    let plan = DispatchPlan {
-        system: set.system.clone(),
+    let platform = VirtualTime::new(set.cores(), Box::new(|due| due.execution)).with_sections_of(&set.system);
+    let plan = plan(set, horizon);
+    dispatched(plan, platform, scheduler, Box::new(releases), None).unwrap().1
+}
+
+/// What the dispatcher is told of a set.
+fn plan(set: &TaskSet, horizon: Time) -> DispatchPlan {
+    DispatchPlan {
+        system: without_sections(&set.system),
         on_overrun: vec![OnOverrun::Report; set.tasks().len()],
         horizon,
         jobs: 0,
-    };
-    let platform = VirtualTime::new(set.cores(), Box::new(|due| due.execution));
-    dispatched(plan, platform, scheduler, Box::new(releases), None).unwrap().1
+        hopeless: Vec::new(),
+        shares: set.system.has_sections(),
+    }
 }
 
 fn overloaded(cores: usize, on_miss: OnMiss) -> TaskSet {
@@ -303,8 +311,7 @@ fn with_decider(set: &TaskSet, horizon: Time, fast: &str, mut slow: Box<dyn Sche
     let is_asked = Box::new(mailbox.is_asked());
     let thread = std::thread::spawn(move || decider.serve(|| 0));
     let (releases, _) = Listed::new(drawn(set, 3, horizon));
-    let on_overrun = vec![OnOverrun::Report; set.tasks().len()];
-    let plan = DispatchPlan { system: set.system.clone(), on_overrun, horizon, jobs: 0 };
+    let plan = plan(set, horizon);
     let inner = VirtualTime::new(set.cores(), Box::new(|due| due.execution));
     let mut fast = temponet_sched::build(fast).unwrap();
     let platform = Patient { inner, doorbell, rings: 0, is_asked, is_late };

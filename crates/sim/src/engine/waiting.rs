@@ -16,16 +16,16 @@ use crate::metrics::{End, Metrics};
 use crate::trace::Observer;
 use crate::workload::ReleasedJob;
 
-/// Jobs that wait for others.
+/// Jobs that wait for others; whoever runs jobs says when they arrive and leave. `J` is what is known of a job.
 #[derive(Clone)]
-pub(crate) struct Waiting {
+pub struct Waiting<J = ReleasedJob> {
     graph: Precedence,
     /// Number of predecessors of each task.
     needed: Vec<u32>,
     /// Jobs of each task by their number, from the first that a predecessor or the job itself has announced.
-    jobs: Vec<BTreeMap<u64, WaitingJob>>,
+    jobs: Vec<BTreeMap<u64, WaitingJob<J>>>,
     /// Jobs that are to be released in this instant.
-    ripe: Vec<ReleasedJob>,
+    ripe: Vec<J>,
     /// Tasks with parts; `None` if there are none.
     parts: Option<Parts>,
 }
@@ -54,10 +54,10 @@ impl Parts {
     }
 }
 
-#[derive(Clone, Copy, Default)]
-struct WaitingJob {
+#[derive(Clone, Copy)]
+struct WaitingJob<J> {
     /// The job; `None` before its arrival and once it is released or lost.
-    arrived: Option<ReleasedJob>,
+    arrived: Option<J>,
     /// Predecessors that have completed.
     done: u32,
     /// Predecessors that have left without completing, or that are lost themselves.
@@ -66,22 +66,20 @@ struct WaitingJob {
     is_settled: bool,
 }
 
-impl Waiting {
-    /// Returns the state at the beginning of a run; `None` if no task follows another.
-    pub fn of(tasks: &[Task]) -> Option<Box<Waiting>> {
-        let graph = Precedence::of(tasks).ok().flatten()?;
-        let needed = tasks.iter().map(|task| task.after.len() as u32).collect();
-        let (jobs, ripe, parts) = (vec![BTreeMap::new(); tasks.len()], Vec::new(), Parts::of(tasks));
-        Some(Box::new(Waiting { graph, needed, jobs, ripe, parts }))
+impl<J> Default for WaitingJob<J> {
+    fn default() -> WaitingJob<J> {
+        WaitingJob { arrived: None, done: 0, lost: 0, is_settled: false }
     }
+}
 
+impl Waiting {
     /// Returns the state at a decision point, as far as an online scheduler knows it; `None` if no task follows
     /// another. `next` is the number of each task's next arrival; `delayed` are jobs that have arrived and are not
     /// released yet; `job` draws a waiting job by task, number and arrival.
     ///
     /// What waits follows from the active and the delayed jobs: everything behind them. A predecessor that has left is
     /// taken to have completed.
-    pub fn resumed(
+    pub(crate) fn resumed(
         tasks: &[Task],
         view: &SystemView<'_>,
         delayed: &[ReleasedJob],
@@ -130,15 +128,46 @@ impl Waiting {
         Some(waiting)
     }
 
-    /// Takes a job that has arrived.
-    fn arrive(&mut self, release: ReleasedJob, lost: &mut Vec<ReleasedJob>) {
-        let (task, number) = (release.task, release.number);
-        self.jobs[task].entry(number).or_default().arrived = Some(release);
+    /// Adds a job that leaves to the metrics if its deadline is within the horizon. A part of a job does not count; a
+    /// whole job counts from the release of its first part.
+    pub(crate) fn record(&mut self, metrics: &mut Metrics, job: &Job, end: End, now: Time, horizon: Time) {
+        let begun = match &mut self.parts {
+            Some(parts) if parts.is_part[job.task.index()] => return,
+            Some(parts) => parts.begun.remove(&(job.task, job.number)),
+            None => None,
+        };
+        if job.deadline > horizon {
+            return;
+        }
+        metrics.unreleased += u64::from(end == End::Unreleased && begun.is_none());
+        match begun {
+            Some(begun) => metrics.record(&job.with_release(begun), end, now),
+            None => metrics.record(job, end, now),
+        }
+    }
+}
+
+impl<J: Clone> Waiting<J> {
+    /// Returns the state at the beginning of a run; `None` if no task follows another.
+    pub fn of(tasks: &[Task]) -> Option<Box<Waiting<J>>> {
+        let graph = Precedence::of(tasks).ok().flatten()?;
+        let needed = tasks.iter().map(|task| task.after.len() as u32).collect();
+        let (jobs, ripe, parts) = (vec![BTreeMap::new(); tasks.len()], Vec::new(), Parts::of(tasks));
+        Some(Box::new(Waiting { graph, needed, jobs, ripe, parts }))
+    }
+
+    /// Takes a job that has arrived, with its task and its number there. Jobs that are never released are added to
+    /// `lost`.
+    pub fn arrive(&mut self, task: TaskId, number: u64, job: J, lost: &mut Vec<J>) {
+        if self.needed[task] == 0 {
+            return self.ripe.push(job);
+        }
+        self.jobs[task].entry(number).or_default().arrived = Some(job);
         self.settle(task, number, lost);
     }
 
     /// Takes note that a job has left. Jobs that are never released because of that are added to `lost`.
-    fn left(&mut self, task: TaskId, number: u64, has_completed: bool, lost: &mut Vec<ReleasedJob>) {
+    pub fn left(&mut self, task: TaskId, number: u64, has_completed: bool, lost: &mut Vec<J>) {
         for at in 0..self.graph.successors(task).len() {
             let next = self.graph.successors(task)[at];
             let job = self.jobs[next].entry(number).or_default();
@@ -151,7 +180,7 @@ impl Waiting {
     }
 
     /// Releases or loses a job if that is decided, and forgets it once nothing more will be reported of it.
-    fn settle(&mut self, task: TaskId, number: u64, lost: &mut Vec<ReleasedJob>) {
+    fn settle(&mut self, task: TaskId, number: u64, lost: &mut Vec<J>) {
         let needed = self.needed[task];
         let Some(job) = self.jobs[task].get_mut(&number) else { return };
         let (is_lost, is_ripe) = (job.lost > 0, job.done == needed);
@@ -170,30 +199,16 @@ impl Waiting {
         }
     }
 
-    /// Adds a job that leaves to the metrics if its deadline is within the horizon. A part of a job does not count; a
-    /// whole job counts from the release of its first part.
-    pub fn record(&mut self, metrics: &mut Metrics, job: &Job, end: End, now: Time, horizon: Time) {
-        let begun = match &mut self.parts {
-            Some(parts) if parts.is_part[job.task.index()] => return,
-            Some(parts) => parts.begun.remove(&(job.task, job.number)),
-            None => None,
-        };
-        if job.deadline > horizon {
-            return;
-        }
-        metrics.unreleased += u64::from(end == End::Unreleased && begun.is_none());
-        match begun {
-            Some(begun) => metrics.record(&job.with_release(begun), end, now),
-            None => metrics.record(job, end, now),
-        }
+    /// Jobs that are to be released now: those whose predecessors have all completed, in no particular order. Whoever
+    /// releases them takes them out.
+    pub fn ripe(&mut self) -> &mut Vec<J> {
+        &mut self.ripe
     }
 
-    /// Removes and returns the jobs that have arrived and have not been released, by task and number.
-    fn rest(&mut self) -> Vec<ReleasedJob> {
+    /// Removes and returns the jobs that have arrived and have not been released, in no particular order.
+    pub fn rest(&mut self) -> Vec<J> {
         let waiting = self.jobs.iter_mut().flat_map(std::mem::take).filter_map(|(_, job)| job.arrived);
-        let mut rest: Vec<ReleasedJob> = self.ripe.drain(..).chain(waiting).collect();
-        rest.sort_by_key(|release| (release.task, release.number));
-        rest
+        self.ripe.drain(..).chain(waiting).collect()
     }
 }
 
@@ -207,8 +222,7 @@ impl Engine {
     pub(super) fn release_or_wait(&mut self, release: ReleasedJob, observer: &mut impl Observer) {
         let mut lost = Vec::new();
         match &mut self.waiting {
-            Some(waiting) if waiting.needed[release.task] > 0 => waiting.arrive(release, &mut lost),
-            Some(waiting) => waiting.ripe.push(release),
+            Some(waiting) => waiting.arrive(release.task, release.number, release, &mut lost),
             None => self.release(release, observer),
         }
         self.lose(lost, observer);
@@ -265,7 +279,9 @@ impl Engine {
 
     /// Counts the jobs that wait at the end of the run.
     pub(super) fn count_waiting(&mut self, observer: &mut impl Observer) {
-        for release in self.waiting.as_mut().map(|waiting| waiting.rest()).unwrap_or_default() {
+        let mut rest = self.waiting.as_mut().map(|waiting| waiting.rest()).unwrap_or_default();
+        rest.sort_by_key(|release| (release.task, release.number));
+        for release in rest {
             let job = new_job(&release, &self.known);
             if let Some(waiting) = &mut self.waiting {
                 waiting.record(&mut self.metrics, &job, End::Unfinished, self.now, self.horizon);
