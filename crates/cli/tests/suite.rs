@@ -8,6 +8,8 @@ mod bounds;
 mod bulk;
 #[cfg(target_os = "linux")]
 mod closed_loop;
+#[cfg(target_os = "linux")]
+mod closed_loop_tools;
 mod command;
 mod conversion;
 mod docs;

@@ -1,7 +1,11 @@
-/* Two callbacks on two threads, traced as ROS 2 would be: a timer of 20 ms computes for 2 ms and publishes an image, which calls a
- * detector that computes for 5 ms. Without ROS: only its tracepoints.
+/* Callbacks on threads of their own, traced as ROS 2 would be: a timer of 20 ms computes for 2 ms and publishes an image, which calls a
+ * detector that computes for 5 ms. Without ROS: only its tracepoints. Each thread has the name of its callback, as far as the kernel keeps it.
+ * At the end it prints, for each callback: releases, those that completed within the period, and the longest processor time in ns.
  *
  *     cc -O1 -I. callbacks.c -o callbacks -llttng-ust -ldl -lpthread
+ *     ./callbacks [ROUNDS [BUSY_MS [DELAY_MS]]]
+ *
+ * With BUSY_MS, two more timers of 200 ms compute for that time each. DELAY_MS passes before the first release.
  */
 #define _GNU_SOURCE
 #define TRACEPOINT_DEFINE
@@ -9,77 +13,107 @@
 #include "ros2_tracepoints.h"
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <time.h>
 
 #define ADDRESS(number) ((void *)(uintptr_t)(number))
-#define CAMERA ADDRESS(0x100)
-#define DETECTOR ADDRESS(0x200)
 #define PUBLISHER ADDRESS(0x51)
+#define MS 1000000LL
+
+/* A callback and what became of its jobs. */
+struct callback {
+    const char *name;
+    void *address;
+    long long period, work;
+    long rounds, met;
+    long long longest;
+};
+
+static struct callback camera = {"/camera: timer 20ms", ADDRESS(0x100), 20 * MS, 2 * MS, 300, 0, 0};
+static struct callback detector = {"/perception/detector: /image", ADDRESS(0x200), 20 * MS, 5 * MS, 300, 0, 0};
+static struct callback mapper = {"/mapper: timer 200ms", ADDRESS(0x300), 200 * MS, 0, 0, 0, 0};
+static struct callback planner = {"/planner: timer 200ms", ADDRESS(0x400), 200 * MS, 0, 0, 0, 0};
 
 static sem_t image;
-static int rounds;
+static long long begin;
 
-static long used_us(void) {
+static long long read_clock(clockid_t clock) {
     struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return now.tv_sec * 1000000L + now.tv_nsec / 1000;
+    clock_gettime(clock, &now);
+    return now.tv_sec * 1000 * MS + now.tv_nsec;
 }
 
-static void compute(long us) {
-    long begin = used_us();
-    while (used_us() - begin < us) {
+/* Runs job number `round`, which was released at `release`. */
+static void run(struct callback *callback, long round, long long release) {
+    tracepoint(ros2, callback_start, callback->address, 0);
+    long long before = read_clock(CLOCK_THREAD_CPUTIME_ID), used;
+    while ((used = read_clock(CLOCK_THREAD_CPUTIME_ID) - before) < callback->work) {
     }
-}
-
-static void *camera(void *unused) {
-    struct timespec next;
-    prctl(PR_SET_NAME, "camera");
-    clock_gettime(CLOCK_MONOTONIC, &next);
-    for (int round = 0; round < rounds; round++) {
-        next.tv_nsec += 20000000;
-        if (next.tv_nsec >= 1000000000) {
-            next.tv_nsec -= 1000000000;
-            next.tv_sec++;
-        }
-        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
-        tracepoint(ros2, callback_start, CAMERA, 0);
-        compute(2000);
+    if (callback == &camera)
         tracepoint(ros2, rcl_publish, PUBLISHER, ADDRESS(round));
-        tracepoint(ros2, callback_end, CAMERA);
-        sem_post(&image);
-    }
-    return unused;
+    tracepoint(ros2, callback_end, callback->address);
+    callback->longest = used > callback->longest ? used : callback->longest;
+    callback->met += read_clock(CLOCK_MONOTONIC) <= release + callback->period;
 }
 
-static void *detector(void *unused) {
-    prctl(PR_SET_NAME, "detector");
-    for (int round = 0; round < rounds; round++) {
-        sem_wait(&image);
-        tracepoint(ros2, callback_start, DETECTOR, 0);
-        compute(5000);
-        tracepoint(ros2, callback_end, DETECTOR);
+static void *timer(void *argument) {
+    struct callback *callback = argument;
+    prctl(PR_SET_NAME, callback->name);
+    for (long round = 0; round < callback->rounds; round++) {
+        long long release = begin + round * callback->period;
+        struct timespec date = {release / (1000 * MS), release % (1000 * MS)};
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &date, NULL);
+        run(callback, round, release);
+        if (callback == &camera)
+            sem_post(&image);
     }
-    return unused;
+    return NULL;
+}
+
+static void *subscription(void *argument) {
+    struct callback *callback = argument;
+    prctl(PR_SET_NAME, callback->name);
+    for (long round = 0; round < callback->rounds; round++) {
+        sem_wait(&image);
+        run(callback, round, begin + round * callback->period);
+    }
+    return NULL;
+}
+
+static void add_timer(long number, const char *node, const char *space, struct callback *callback) {
+    tracepoint(ros2, rcl_node_init, ADDRESS(0x10 + number), node, space);
+    tracepoint(ros2, rcl_timer_init, ADDRESS(0x30 + number), callback->period);
+    tracepoint(ros2, rclcpp_timer_callback_added, ADDRESS(0x30 + number), callback->address);
+    tracepoint(ros2, rclcpp_timer_link_node, ADDRESS(0x30 + number), ADDRESS(0x10 + number));
 }
 
 int main(int count, char **arguments) {
-    rounds = count > 1 ? atoi(arguments[1]) : 300;
+    long rounds = count > 1 ? atol(arguments[1]) : 300, busy = count > 2 ? atol(arguments[2]) : 0;
+    camera.rounds = detector.rounds = rounds;
+    mapper.work = planner.work = busy * MS;
+    mapper.rounds = planner.rounds = busy > 0 ? rounds / 10 : 0;
+    begin = read_clock(CLOCK_MONOTONIC) + (count > 3 ? atol(arguments[3]) : 50) * MS;
     sem_init(&image, 0, 0);
-    tracepoint(ros2, rcl_node_init, ADDRESS(0x11), "camera", "/");
-    tracepoint(ros2, rcl_node_init, ADDRESS(0x12), "detector", "/perception");
+    add_timer(1, "camera", "/", &camera);
     tracepoint(ros2, rcl_publisher_init, PUBLISHER, ADDRESS(0x11), "/image");
-    tracepoint(ros2, rcl_timer_init, ADDRESS(0x31), 20000000);
-    tracepoint(ros2, rclcpp_timer_callback_added, ADDRESS(0x31), CAMERA);
-    tracepoint(ros2, rclcpp_timer_link_node, ADDRESS(0x31), ADDRESS(0x11));
+    tracepoint(ros2, rcl_node_init, ADDRESS(0x12), "detector", "/perception");
     tracepoint(ros2, rcl_subscription_init, ADDRESS(0x61), ADDRESS(0x12), "/image");
     tracepoint(ros2, rclcpp_subscription_init, ADDRESS(0x61), ADDRESS(0x62));
-    tracepoint(ros2, rclcpp_subscription_callback_added, ADDRESS(0x62), DETECTOR);
-    pthread_t threads[2];
-    pthread_create(&threads[0], NULL, camera, NULL);
-    pthread_create(&threads[1], NULL, detector, NULL);
-    pthread_join(threads[0], NULL);
-    pthread_join(threads[1], NULL);
+    tracepoint(ros2, rclcpp_subscription_callback_added, ADDRESS(0x62), detector.address);
+    struct callback *all[] = {&camera, &detector, &mapper, &planner};
+    int used = busy > 0 ? 4 : 2;
+    if (busy > 0) {
+        add_timer(3, "mapper", "/", &mapper);
+        add_timer(4, "planner", "/", &planner);
+    }
+    pthread_t threads[4];
+    for (int at = 0; at < used; at++)
+        pthread_create(&threads[at], NULL, all[at] == &detector ? subscription : timer, all[at]);
+    for (int at = 0; at < used; at++)
+        pthread_join(threads[at], NULL);
+    for (int at = 0; at < used; at++)
+        printf("ran\t%s\t%ld\t%ld\t%lld\n", all[at]->name, all[at]->rounds, all[at]->met, all[at]->longest);
     return 0;
 }
