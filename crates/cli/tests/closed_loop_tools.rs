@@ -208,6 +208,30 @@ const WORKLOAD: [(&str, u64, u64, u8); 4] = [
     ("mapper", 50_000, 5_000, 20),
 ];
 
+/// The median time of a job that rt-app logged, in nanoseconds. It is the time between two dates, so it is the processor
+/// time of a thread that nobody preempts; where the machine stood still, it is not, so the longest one says nothing.
+fn median(jobs: &[(f64, bool)]) -> f64 {
+    let mut times: Vec<f64> = jobs.iter().map(|(run, _)| run * 1e3).collect();
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+/// Records a workload and imports its tasks. A thread that a busy machine kept from sleeping has no jobs in a trace, so
+/// this has three attempts at a recording with all of them.
+fn recorded(folder: &Folder, workload: &str, set: &str) -> Value {
+    let names = WORKLOAD.map(|(name, ..)| name).join("|");
+    let import = ["import", "trace.txt", "--threads", &format!("^({names})"), "-o", set, "--json", "--force"];
+    let attempt = |_| {
+        folder.stdout(&["record", "-o", "trace.txt", "--force", "--", "rt-app", workload]);
+        let found = folder.run(&import);
+        let report: Option<Value> = serde_json::from_slice(&found.stdout).ok();
+        report.filter(|report| report["tasks"].as_array().is_some_and(|tasks| tasks.len() == WORKLOAD.len()))
+    };
+    (0..3)
+        .find_map(attempt)
+        .unwrap_or_else(|| panic!("not all tasks of {workload} were found: {}", folder.read("trace.txt").len()))
+}
+
 /// Makes a workload that `advise` or a template wrote one that runs for six seconds on one processor and logs.
 fn prepared(workload: &str, cpu: &str, folder: &Folder, base: &str) -> String {
     let mut workload: Value = serde_json::from_str(workload).unwrap();
@@ -247,11 +271,7 @@ fn rt_app(folder: &Folder) -> Result<(), String> {
     let workload = serde_json::json!({ "tasks": tasks }).to_string();
     folder.write("before.json", &prepared(&workload, &cpu, folder, "before"));
     let stolen_before = stolen();
-    folder.stdout(&["record", "-o", "trace.txt", "--", "rt-app", "before.json"]);
-
-    let names = WORKLOAD.map(|(name, ..)| name).join("|");
-    let import = ["import", "trace.txt", "--threads", &format!("^({names})"), "-o", "set.toml", "--json"];
-    let report = folder.json(&import);
+    let report = recorded(folder, "before.json", "set.toml");
     let (mut before, mut after) = (Vec::new(), Vec::new());
     // Threads are numbered in the order of the file, which is that of the names here.
     let mut order = WORKLOAD;
@@ -261,17 +281,13 @@ fn rt_app(folder: &Folder) -> Result<(), String> {
         let task = found(&report, name);
         let met = jobs.iter().filter(|(_, met)| *met).count();
         assert!(has_period(task, period as f64 * 1e3, 2 * met < jobs.len()), "{task}");
-        // What rt-app logs is the time between two dates: that of a thread that nobody preempts.
-        let longest = jobs.iter().map(|(run, _)| run * 1e3).fold(0.0, f64::max);
-        assert!(name == "control" || is_close(task, "max_ns", longest), "{longest} {task}");
+        assert!(name == "control" || is_close(task, "median_ns", median(&jobs)), "{} {task}", median(&jobs));
         before.extend(jobs);
     }
 
     folder.stdout(&["advise", "set.toml", "--for", "rt-app", "-o", "advised.json"]);
     folder.write("after.json", &prepared(&folder.read("advised.json"), &cpu, folder, "after"));
-    folder.stdout(&["record", "-o", "again.txt", "--", "rt-app", "after.json"]);
-    let again = ["import", "again.txt", "--threads", &format!("^({names})"), "-o", "again.toml", "--json"];
-    let report = folder.json(&again);
+    let report = recorded(folder, "after.json", "again.toml");
     let advised: Value = serde_json::from_str(&folder.read("advised.json")).unwrap();
     let advised = advised["tasks"].as_object().unwrap();
     let priority = |name: &&String| advised[*name]["priority"].as_i64().unwrap_or(-1);
@@ -279,12 +295,9 @@ fn rt_app(folder: &Folder) -> Result<(), String> {
     for (place, name) in advised.keys().enumerate() {
         let jobs = log(folder, "after", place, name);
         let (_, period, ..) = WORKLOAD.into_iter().find(|(known, ..)| known == name).unwrap();
-        assert!(has_period(found(&report, name), period as f64 * 1e3, false), "{}", found(&report, name));
-        if name == highest {
-            let longest = jobs.iter().map(|(run, _)| run * 1e3).fold(0.0, f64::max);
-            let task = found(&report, name);
-            assert!(is_close(task, "max_ns", longest), "{longest} {task}");
-        }
+        let task = found(&report, name);
+        assert!(has_period(task, period as f64 * 1e3, false), "{task}");
+        assert!(name != highest || is_close(task, "median_ns", median(&jobs)), "{} {task}", median(&jobs));
         after.extend(jobs);
     }
     let share = |jobs: &[(f64, bool)]| jobs.iter().filter(|(_, met)| *met).count() as f64 / jobs.len() as f64;
