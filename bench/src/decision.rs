@@ -13,6 +13,9 @@ use crate::scene::{CORES, Scene};
 use crate::{MeasureError, control};
 use temponet_lab::stats::nearest_quantile;
 
+/// Quantile that stands for a machine without other load.
+pub const BEST: f64 = 0.01;
+
 /// How much to measure.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TimingEffort {
@@ -35,12 +38,20 @@ pub struct DecisionFigures {
     pub n: usize,
     /// Number of distinct tokens: rows of the network, without the idle one.
     pub distinct: usize,
+    /// 1% quantile of the time from jobs to tokens.
+    pub tokens_ns_best: f64,
     /// Median time from jobs to tokens.
     pub tokens_ns_p50: f64,
+    /// 1% quantile of the time of the network.
+    pub encoder_ns_best: f64,
     /// Median time of the network.
     pub encoder_ns_p50: f64,
+    /// 1% quantile of the time from Q-values to cores.
+    pub mapping_ns_best: f64,
     /// Median time from Q-values to cores.
     pub mapping_ns_p50: f64,
+    /// 1% quantile of the time of the whole decision.
+    pub end_to_end_ns_best: f64,
     /// Median time of the whole decision.
     pub end_to_end_ns_p50: f64,
     /// Median absolute deviation of the time of the whole decision.
@@ -112,9 +123,13 @@ pub fn measure(
         model: name,
         n,
         distinct: observation.distinct(),
+        tokens_ns_best: quantile(tokens, BEST),
         tokens_ns_p50: quantile(tokens, 0.5),
+        encoder_ns_best: quantile(encoder, BEST),
         encoder_ns_p50: quantile(encoder, 0.5),
+        mapping_ns_best: quantile(mapping, BEST),
         mapping_ns_p50: quantile(mapping, 0.5),
+        end_to_end_ns_best: quantile(whole, BEST),
         end_to_end_ns_p50: middle,
         end_to_end_ns_mad: quantile(&mut distances, 0.5),
         end_to_end_ns_p99: quantile(whole, 0.99),

@@ -33,3 +33,26 @@ fn the_command_and_its_parts_have_examples() {
         assert!(folder.stdout(&call).contains("Example"), "{part}");
     }
 }
+
+#[test]
+fn decisions_of_the_built_in_model_are_timed_part_by_part() {
+    let folder = Folder::new("decisions_part_by_part");
+    let json = folder.json(&["bench", "infer", "--decisions", "--quick", "--json"]);
+    let (cases, shields) = (json["cases"].as_array().unwrap(), json["shield"].as_array().unwrap());
+    assert_eq!((cases.len(), shields.len()), (6, 6));
+    for (case, shield) in cases.iter().zip(shields) {
+        assert_eq!((&case["model"], &case["n"]), (&"built-in".into(), &shield["n"]));
+        for (of, part) in
+            [(case, "tokens"), (case, "encoder"), (case, "mapping"), (case, "end_to_end"), (shield, "shield")]
+        {
+            let [best, median] = ["best", "p50"].map(|which| of[format!("{part}_ns_{which}")].as_f64().unwrap());
+            assert!(0.0 < best && best <= median, "{part}: {best} {median}");
+        }
+        assert!(
+            case["end_to_end_ns_best"].as_f64() > case["encoder_ns_best"].as_f64().map(|time| time / 2.0),
+            "{case}"
+        );
+    }
+    assert!(folder.stdout(&["bench", "infer", "--decisions", "--quick"]).contains("decision"));
+    folder.error(&["bench", "infer", "--decisions", "--kernel", "scalar"]);
+}

@@ -22,7 +22,8 @@ use temponet_cli::{output, setup, table};
 
 /// Measure the learned scheduler: time per decision and per forward pass, by number of jobs and kernel
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  temponet bench infer\n  temponet bench infer --all-kernels --json\n\n\
+#[command(after_help = "Examples:\n  temponet bench infer\n  temponet bench infer --all-kernels --json\n  \
+    temponet bench infer --decisions\n\n\
     Decisions: tokens, network and mapping to 8 cores, for untrained weights with the paper's tokens and with ours, and for the built-in model.\n\
     Shield: time that the shield adds, with half of the tasks guaranteed and the slack of every core to compute. It is not part of \"decision\".\n\
     Dense and sparse attention, and its rivals with as many keys per query: every job has its own row, random weights of the paper's shape; \"read\" is the size of the keys and values that the kernel reads.\n\
@@ -40,6 +41,9 @@ pub struct Args {
     /// Model whose decisions to measure as well
     #[arg(long, value_name = "FILE|random:SEED")]
     model: Option<String>,
+    /// Measure only decisions of the built-in model, or of the given one, part by part
+    #[arg(long, conflicts_with_all = ["kernel", "all_kernels", "write"])]
+    decisions: bool,
     /// Number of decisions and forward passes per case
     #[arg(long, value_name = "K", default_value_t = 2000, value_parser = clap::value_parser!(u64).range(10..=1_000_000))]
     passes: u64,
@@ -155,6 +159,9 @@ pub fn run(args: Args) -> Result<()> {
     if let Some(folder) = &args.write {
         return write(folder, &Weights::random(paper(1), SEED), args.force);
     }
+    if args.decisions {
+        return decisions(&args);
+    }
     let measured = Measured::of(&args)?;
     // Growth of a decision's time with the number of jobs.
     let of_paper = measured.decisions.iter().filter(|figures| figures.model == "paper");
@@ -182,6 +189,58 @@ fn kernels(args: &Args) -> Result<Vec<Kernel>> {
     })
 }
 
+/// Number of decisions per case, and number of times that the control loop is timed among them.
+fn effort(args: &Args) -> (u64, u64) {
+    if args.quick { QUICK } else { (args.passes, CONTROLS) }
+}
+
+/// Measures the decisions of one model, part by part.
+fn decisions(args: &Args) -> Result<()> {
+    let model = match &args.model {
+        Some(name) => setup::model(name)?,
+        None => Model::built_in()?,
+    };
+    let ((passes, controls), name) = (effort(args), if args.model.is_some() { "given" } else { "built-in" });
+    let (model, progress) = (Arc::new(model), Progress::steps(2 * JOBS.len() as u64));
+    let effort = decision::TimingEffort { passes, controls, ..Default::default() };
+    let (mut decisions, mut shields) = (Vec::new(), Vec::new());
+    for jobs in JOBS {
+        decisions.push(decision::measure(name, &model, jobs, effort)?);
+        progress.step();
+        shields.push(shield::measure(jobs, passes)?);
+        progress.step();
+    }
+    progress.finish();
+    match args.json {
+        true => output::print_json(&serde_json::json!({ "cases": decisions, "shield": shields })),
+        false => output::print(&parts_text(&decisions, &shields)),
+    }
+}
+
+/// The parts of decisions, each as its best hundredth and its median.
+fn parts_text(decisions: &[decision::DecisionFigures], shields: &[shield::ShieldFigures]) -> String {
+    let header = ["jobs", "distinct", "tokens", "network", "mapping", "decision", "shield", "control ns"];
+    let both = |best: f64, median: f64| format!("{:.1}, {:.1} µs", best / 1e3, median / 1e3);
+    let row = |(figures, shield): (&decision::DecisionFigures, &shield::ShieldFigures)| {
+        vec![
+            figures.n.to_string(),
+            figures.distinct.to_string(),
+            both(figures.tokens_ns_best, figures.tokens_ns_p50),
+            both(figures.encoder_ns_best, figures.encoder_ns_p50),
+            both(figures.mapping_ns_best, figures.mapping_ns_p50),
+            both(figures.end_to_end_ns_best, figures.end_to_end_ns_p50),
+            both(shield.shield_ns_best, shield.shield_ns_p50),
+            format!("{:.3}", figures.control_ns_p50),
+        ]
+    };
+    let rows: Vec<Vec<String>> = decisions.iter().zip(shields).map(row).collect();
+    format!(
+        "Best hundredth and median on the kernel {}; the shield's time comes on top of a decision\n{}",
+        Kernel::best(),
+        table::render(&header, &rows)
+    )
+}
+
 /// Returns the models whose decisions are timed, by name.
 fn models(args: &Args) -> Result<Vec<(&'static str, Model)>> {
     let mut models = vec![
@@ -198,7 +257,7 @@ fn models(args: &Args) -> Result<Vec<(&'static str, Model)>> {
 impl Measured {
     fn of(args: &Args) -> Result<Measured> {
         let (kernels, models) = (kernels(args)?, models(args)?);
-        let (passes, controls) = if args.quick { QUICK } else { (args.passes, CONTROLS) };
+        let (passes, controls) = effort(args);
         let cases_in_all =
             kernels.len() * (JOBS.len() + 1) + (models.len() + 1) * JOBS.len() + attention::JOBS.len() + 1;
         let progress = Progress::steps(cases_in_all as u64);
