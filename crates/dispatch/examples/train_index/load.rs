@@ -84,9 +84,10 @@ pub enum Known {
 impl Load {
     /// Draws a load, with lengths known as `known` says, or as drawn.
     pub fn draw(draws: &mut Draws, kinds: Kinds, known: Option<Known>) -> Load {
-        let slots = (draws.ratio(1.0, 65.0) as usize).clamp(1, 64);
+        let slots = (draws.ratio(1.0, 33.0) as usize).clamp(1, 32);
         let cancels = draws.share() < 0.5;
-        let count = 400 + draws.below(1_200) as usize;
+        // So long that most of an overload is not its beginning, when nothing is late yet.
+        let count = ((slots as f64 * draws.ratio(50.0, 500.0)) as usize).clamp(400, 6_000);
         let drawn = match draws.share() {
             share if share < 0.3 => Known::Nothing,
             share if share < 0.5 => Known::Estimate { error: 0.0 },
@@ -97,7 +98,7 @@ impl Load {
         let misjudged = if draws.share() < 0.2 { draws.ratio(0.5, 2.0) } else { 1.0 };
         let (lengths, classes) = draw_lengths(draws, kinds, count);
         let mean = lengths.iter().sum::<f64>() / count as f64;
-        let load = draws.ratio(0.5, 3.0);
+        let load = draws.ratio(0.7, 3.0);
         let arrivals = draw_arrivals(draws, kinds, count, mean / (slots as f64 * load));
         let windows = draw_windows(draws, kinds, &lengths, mean);
         let values = draw_values(draws, count);
@@ -193,7 +194,7 @@ fn draw_arrivals(draws: &mut Draws, kinds: Kinds, count: usize, gap: f64) -> Vec
 /// Times from arrivals to due times.
 fn draw_windows(draws: &mut Draws, kinds: Kinds, lengths: &[f64], mean: f64) -> Vec<f64> {
     let shape = draws.below(4);
-    let (tight, wide, often) = (mean * draws.ratio(1.0, 20.0), draws.ratio(1.5, 10.0), draws.between(0.2, 0.8));
+    let (tight, wide, often) = (mean * draws.ratio(1.0, 8.0), draws.ratio(1.5, 10.0), draws.between(0.2, 0.8));
     let (base, factor, spread) = (mean * draws.ratio(0.2, 5.0), draws.between(1.2, 6.0), draws.between(0.2, 1.0));
     let window = |length: &f64| match (kinds, shape) {
         (Kinds::Training, 0) => tight,

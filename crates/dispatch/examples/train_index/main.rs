@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some("train") => {
             let path = arguments.get(1).ok_or(USAGE)?;
             let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
-            let (seed, generations) = (number(2, 1)?, number(3, 120)?);
+            let (seed, generations) = (number(2, 1)?, number(3, 700)?);
             let weights = strategy::train(seed, generations, number(4, threads as u64)?.max(1) as usize);
             let head = format!(
                 "# Weights of the index for requests. Made by\n\

@@ -5,6 +5,8 @@
 //! length; where they are not, its slope is zero. The second draws rough estimates towards the mean. Old requests fade.
 //! A request that was cut off counts as somewhat longer than what it was predicted or has taken.
 
+use core::f64::consts::SQRT_2;
+
 use super::{IndexedRequest, MOST_SPREAD, sound_spread, window};
 
 /// Number of requests after which one counts for 1/e.
@@ -34,7 +36,7 @@ impl Lengths {
         let known = known(request);
         let (predicted, spread) = self.correction(request);
         let taken = libm::log(executed.max(1) as f64 / request.median as f64);
-        let ratio = if is_complete { taken } else { taken.max(predicted) + spread / 2.0 };
+        let (ratio, doubt) = if is_complete { (taken, 0.0) } else { beyond(taken, predicted, spread) };
         let ratio = ratio.clamp(-MOST_CORRECTION, MOST_CORRECTION);
         self.count = (self.count + 1.0).min(MEMORY);
         let weight = 1.0 / self.count;
@@ -47,7 +49,7 @@ impl Lengths {
                 *product = (1.0 - weight) * (*product + weight * difference * other);
             }
         }
-        let error = (ratio - predicted) * (ratio - predicted);
+        let error = (ratio - predicted) * (ratio - predicted) + doubt;
         self.errors += weight * (error - self.errors);
         let stated = sound_spread(request.spread);
         self.stated += weight * (stated * stated - self.stated);
@@ -76,6 +78,21 @@ impl Lengths {
         let spread = (1.0 - belief) * stated + belief * found;
         (correction.clamp(-MOST_CORRECTION, MOST_CORRECTION), spread.min(MOST_SPREAD))
     }
+}
+
+/// Mean and variance of a normal distribution beyond a number.
+fn beyond(least: f64, mean: f64, deviation: f64) -> (f64, f64) {
+    if deviation <= 0.0 {
+        return (least.max(mean), 0.0);
+    }
+    let z = (least - mean) / deviation;
+    // Density over what is left: the inverse of Mills' ratio. Far out it is about z.
+    let hazard = match z < 6.0 {
+        true => libm::exp(-z * z / 2.0) / (libm::sqrt(core::f64::consts::TAU) * libm::erfc(z / SQRT_2) / 2.0),
+        false => z + 1.0 / z,
+    };
+    let variance = (1.0 + z * hazard - hazard * hazard).max(0.0);
+    (mean + deviation * hazard, deviation * deviation * variance)
 }
 
 /// Logarithms of the time that a request has and of its median.

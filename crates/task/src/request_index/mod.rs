@@ -7,10 +7,11 @@
 //!
 //! `key = arrival + urgency * time to due + patience * mean length * ln(relative length / relative value)`
 //!
-//! The *caution* is the number of standard deviations by which the length of the request is planned. A request that
-//! would be late by that is refused, at once or while it waits. Urgency, patience and caution are what a small network
-//! says of the request and of the traffic ([`Traffic`]), in numbers without units: all times a thousandfold, the order
-//! is the same. Lengths are what is known of the request, corrected by what those that have left tell ([`Lengths`]).
+//! The *caution* is the number of standard deviations by which the length of the request is planned, and the *reserve*
+//! the share of its time that is planned at least. A request that would be late by that is refused, at once or while it
+//! waits: a reserve near 1 serves nothing but what has just come, as is best where a long queue would make everything
+//! late. Urgency, patience, caution and reserve are what a small network says of the request and of the traffic
+//! ([`Traffic`]), in numbers without units: all times a thousandfold, the order is the same. Lengths are what is known of the request, corrected by what those that have left tell ([`Lengths`]).
 //!
 //! Keys of different requests remain comparable while the load changes, because all of them are dates. That is why a
 //! key need not be computed again, and what the index cannot do: it does not go back on a request when the load that
@@ -49,13 +50,15 @@ pub struct Score {
     pub key: u64,
     /// Logarithm of what is planned for the request, relative to its median.
     pub margin: f64,
+    /// What is planned at least, in nanoseconds.
+    pub least: u64,
 }
 
 impl Score {
-    /// Returns the length that is planned for a request with this median, in nanoseconds: zero if nothing is known.
+    /// Returns the length that is planned for a request with this median, in nanoseconds.
     pub fn planned(&self, median: u64) -> u64 {
         // Casting saturates.
-        (median as f64 * libm::exp(self.margin)) as u64
+        self.least.max((median as f64 * libm::exp(self.margin)) as u64)
     }
 }
 
@@ -123,16 +126,17 @@ impl RequestIndex {
             bounded(libm::log(self.slots) - 2.0, 2.0),
             self.cancels,
         ];
-        let [urgency, patience, _] = self.weights.outputs(&inputs);
-        // What the time that a request has says of its length is in the correction already. Caution knows the traffic
-        // alone, and how vague the length is: else it would take every due time for such evidence.
+        let [urgency, patience, ..] = self.weights.outputs(&inputs);
+        // What the time that a request has says of its length is in the correction already. Caution and reserve know the
+        // traffic alone, and how vague the length is: else they would take every due time for such evidence.
         inputs[OWN].fill(0.0);
-        let [.., caution] = self.weights.outputs(&inputs);
+        let [.., caution, reserve] = self.weights.outputs(&inputs);
         let urgency = (1.0 + urgency).clamp(-0.5, 2.0);
         let patience = libm::exp((2.0 * patience).clamp(-6.0, 6.0));
         let caution = (2.0 * caution).clamp(-4.0, 3.0);
         let date = request.arrival as f64 + urgency * window + patience * unit * (log_length - log_value);
-        Score { key: ordered(date), margin: correction + caution * spread }
+        let reserve = (0.3 + reserve).clamp(0.0, MOST_RESERVE);
+        Score { key: ordered(date), margin: correction + caution * spread, least: (reserve * window) as u64 }
     }
 }
 
@@ -141,6 +145,9 @@ const OWN: core::ops::Range<usize> = 3..7;
 
 /// Time to the due time that stands for a request that is never late, as a multiple of the mean length.
 const LONGEST_WINDOW: f64 = 1e3;
+
+/// Greatest share of the time of a request that is planned at least: a request that comes while all are busy may wait.
+const MOST_RESERVE: f64 = 0.98;
 
 /// Greatest standard deviation of a logarithm that is believed.
 const MOST_SPREAD: f64 = 2.0;

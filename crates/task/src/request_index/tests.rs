@@ -38,17 +38,18 @@ fn the_weights_of_this_crate_are_sound() {
 fn a_score_has_no_unit() {
     let (one, other) = (seasoned(IndexWeights::learned(), 1), seasoned(IndexWeights::learned(), 1_024));
     let date = 9_000 * 300;
-    let scores = |index: &RequestIndex, factor: u64| -> Vec<(f64, f64)> {
+    let scores = |index: &RequestIndex, factor: u64| -> Vec<[f64; 3]> {
         let medians = [500, 7_000, 90_000];
         let score = |(place, median): (usize, &u64)| {
             let request = request(date * factor, 100_000 * factor, median * factor, 0.3);
-            let Score { key, margin } = index.score(&request, 3 * place);
-            ((key ^ (1 << 63)) as i64 as f64 / factor as f64, margin)
+            let Score { key, margin, least } = index.score(&request, 3 * place);
+            [(key ^ (1 << 63)) as i64 as f64 / factor as f64, margin, least as f64 / factor as f64]
         };
         medians.iter().enumerate().map(score).collect()
     };
     for (a, b) in scores(&one, 1).into_iter().zip(scores(&other, 1_024)) {
-        assert!((a.0 - b.0).abs() < 2.0 && (a.1 - b.1).abs() < 1e-9, "{a:?} and {b:?}");
+        let near = |at: usize, most: f64| (a[at] - b[at]).abs() < most;
+        assert!(near(0, 2.0) && near(1, 1e-9) && near(2, 2.0), "{a:?} and {b:?}");
     }
 }
 
@@ -66,6 +67,20 @@ fn a_key_is_a_date() {
     assert!(ordered(-1e30) < ordered(-1.0) && ordered(-1.0) < ordered(0.0) && ordered(0.0) < ordered(1e30));
 }
 
+/// A request that comes while all are busy may wait, but not longer than the reserve leaves.
+#[test]
+fn a_reserve_is_a_share_of_the_time_of_a_request() {
+    let saying = |reserve: f64| {
+        let mut numbers = [0.0; IndexWeights::COUNT];
+        // The last bias is that of the reserve.
+        numbers[IndexWeights::COUNT - 1] = reserve;
+        seasoned(IndexWeights::new(&numbers).unwrap(), 1).score(&request(2_700_000, 100_000, 10, 0.0), 0)
+    };
+    assert_eq!((saying(0.0).least, saying(-9.0).least), (30_000, 0));
+    assert_eq!(saying(9.0).planned(10), 98_000);
+    assert!(saying(0.0).planned(1_000_000) > 500_000, "a long request is planned as long as it is");
+}
+
 #[test]
 fn odd_numbers_give_a_score() {
     let mut index = RequestIndex::new(IndexWeights::learned(), 0, false);
@@ -77,7 +92,7 @@ fn odd_numbers_give_a_score() {
                 index.observe(&request);
                 let score = index.score(&request, usize::MAX);
                 assert!(score.margin.is_finite(), "{request:?}");
-                assert!(score.planned(0) == 0);
+                assert!(score.planned(0) == score.least && score.least <= request.due);
                 index.learn(&request, median / 2, value > 0.0);
             }
         }

@@ -8,7 +8,7 @@ use thiserror::Error;
 
 pub(super) const INPUTS: usize = 13;
 const HIDDEN: usize = 12;
-pub(super) const OUTPUTS: usize = 3;
+pub(super) const OUTPUTS: usize = 4;
 /// Numbers of a layer: for each of its nodes one per input, and a bias.
 const FIRST: usize = HIDDEN * (INPUTS + 1);
 
