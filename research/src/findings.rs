@@ -177,7 +177,7 @@ impl Findings {
         let worse: Vec<&&Line> = headlines.iter().filter(|line| line.standing() == Some(Standing::Worse)).collect();
         let verdict = match () {
             () if headlines.is_empty() => Verdict::NoFigure,
-            () if worse.iter().any(|line| is_refuted(line)) => Verdict::Refuted,
+            () if worse.iter().any(is_refuted) => Verdict::Refuted,
             () if !worse.is_empty() => if_worse,
             () if any(Standing::Undecided) => Verdict::Undecided,
             () if any(Standing::Better) => Verdict::Better,

@@ -346,7 +346,8 @@ impl Line {
 /// is no wider than `half`: at most a million.
 fn repetitions_for(deviation: f64, half: f64) -> usize {
     let is_enough = |count: usize| margin(count, 0.025) * deviation <= half * (count as f64).sqrt();
-    let (mut few, mut enough) = (1_usize, 1_000_000);
+    // Two have no interval.
+    let (mut few, mut enough) = (2_usize, 1_000_000);
     while enough - few > 1 {
         let middle = few.midpoint(enough);
         if is_enough(middle) { enough = middle } else { few = middle }

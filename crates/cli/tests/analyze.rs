@@ -151,13 +151,15 @@ fn fail_unless_ends_with_exit_code_one_and_says_what_is_not_proved() {
         assert_eq!(stdout.contains("utilization"), code != Some(2), "the report is there all the same: {stdout}");
         (code, stderr)
     };
-    assert_eq!(analyze("fits.toml", &["edf", "any", "critical", "task.brake"]), (Some(0), String::new()));
+    assert_eq!(analyze("fits.toml", &["edf", "temponet", "any", "critical", "task.brake"]), (Some(0), String::new()));
     assert_eq!(analyze("overload.toml", &["critical", "task.brake"]), (Some(0), String::new()));
     let (code, error) = analyze("overload.toml", &["edf", "critical", "task.log", "any"]);
     let expected = "failed: edf: not proved to meet every deadline\n\
         failed: task.log: the shield does not guarantee log (it is not critical)\n\
         failed: any: no scheduler is proved to meet every deadline\n";
     assert_eq!((code, error.as_str()), (Some(1), expected));
+    let (code, error) = analyze("overload.toml", &["temponet"]);
+    assert_eq!((code, error.contains("temponet: the shield does not guarantee log")), (Some(1), true), "{error}");
     let (code, error) = analyze("too_much.toml", &["critical"]);
     assert_eq!((code, error.contains("critical: the shield does not guarantee ")), (Some(1), true), "{error}");
     let (code, error) = analyze("modes.toml", &["critical"]);

@@ -305,10 +305,16 @@ fn on_a_server_the_rules_of_servers_are_followed_soon() {
     };
     let named = |name: &str| met(&mut *temponet_sched::build(name).unwrap());
     let best = ["lifo", "reject-when-busy", "sjf-shed", "edf-shed", "hrrn"].map(named).into_iter().fold(0.0, f64::max);
-    let (first, mut tuned) = (named("mh-edf"), Portfolio::classical(Tuning::Online, Settings::BARE));
+    // It begins with the learned index, which is far from the best here.
+    let (first, mut tuned) = (named("request-index"), Portfolio::classical(Tuning::Online, Settings::BARE));
     let followed = met(&mut tuned);
-    assert!(best > first + 0.08, "a rule of servers is much better here: {best} against {first}");
-    assert!(followed > best - 0.04, "{followed} against {best}, at the end {:?}", tuned.followed());
+    assert!(best > first + 0.08, "another rule of servers is much better here: {best} against {first}");
+    assert!(
+        followed > (first + best) / 2.0 - 0.01,
+        "{followed} of {first} to {best}, at the end {:?}",
+        tuned.followed()
+    );
+    assert_eq!(tuned.followed(), Some("sjf-shed"), "a point from the best");
 }
 
 #[test]

@@ -5,8 +5,9 @@ use std::str::FromStr;
 use anyhow::{Result, bail};
 use temponet_lab::analysis::Analysis;
 use temponet_lab::guarantee::Guaranteed;
+use temponet_lab::roster::SHIELDED;
 use temponet_sched::catalog;
-use temponet_task::TaskSet;
+use temponet_task::{Task, TaskSet};
 use temponet_wording::{did_you_mean, listed};
 
 use crate::Failed;
@@ -72,16 +73,21 @@ fn missing(demand: &Demand, analysis: &Analysis) -> Option<String> {
     let proofs = &analysis.proofs;
     match demand {
         Demand::Any => proofs.is_empty().then(|| "any: no scheduler is proved to meet every deadline".into()),
+        // Behind the shield every deadline is met that is guaranteed.
+        Demand::Scheduler(SHIELDED) => not_guaranteed(SHIELDED, names_of(&analysis.set, |_| true), &analysis.set),
         Demand::Scheduler(name) => {
             let is_proved = proofs.iter().any(|proof| proof.scheduler == *name);
             (!is_proved).then(|| format!("{name}: not proved to meet every deadline"))
         }
         Demand::Critical => {
-            let critical = analysis.set.tasks().iter().filter(|task| task.criticality > 0);
-            not_guaranteed("critical", critical.map(|task| task.name.as_str()).collect(), &analysis.set)
+            not_guaranteed("critical", names_of(&analysis.set, |task| task.criticality > 0), &analysis.set)
         }
         Demand::Task(name) => not_guaranteed(&format!("task.{name}"), vec![name.as_str()], &analysis.set),
     }
+}
+
+fn names_of(set: &TaskSet, is_meant: impl Fn(&Task) -> bool) -> Vec<&str> {
+    set.tasks().iter().filter(|task| is_meant(task)).map(|task| task.name.as_str()).collect()
 }
 
 /// Returns which of the tasks the shield does not guarantee, with the reasons; none if it guarantees all.
