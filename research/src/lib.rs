@@ -168,11 +168,14 @@ fn file_of(experiment: &Experiment, mode: Mode, roster: &Roster, cache: &Cache) 
     let options = options_key(&roster.options);
     let (papers, version) = (paper_model::fingerprint(), env!("CARGO_PKG_VERSION"));
     let name = experiment.id.to_lowercase();
-    let mut parts = vec![experiment.protocol, mode.name(), &model, &options, &papers, version];
+    let mut parts = vec![experiment.protocol, mode.name(), &model, &options, &papers, version, JUDGEMENT];
     let rivals = if experiment.id == RIVALS { rivals::fingerprint(cache.models())? } else { String::new() };
     parts.extend((experiment.id == RIVALS).then_some(rivals.as_str()));
     Ok(format!("{name}-{}.json", key(&parts)))
 }
+
+/// How figures become verdicts; changes with every change of that, so that no verdict of before is shown.
+const JUDGEMENT: &str = "orders and intervals";
 
 /// Returns the findings of an earlier run; none if there was no such run, or if its cache file is damaged.
 pub fn cached(experiment: &Experiment, mode: Mode, roster: &Roster, cache: &Cache) -> Option<Findings> {

@@ -85,7 +85,7 @@ impl LogNormal {
 }
 
 /// Probability that a standard normal number is greater than `z`.
-fn upper(z: f64) -> f64 {
+pub(crate) fn upper(z: f64) -> f64 {
     libm::erfc(z / SQRT_2) / 2.0
 }
 

@@ -7,11 +7,11 @@ use temponet_lab::analysis::Analysis;
 use temponet_lab::guarantee::Guaranteed;
 use temponet_lab::roster::SHIELDED;
 use temponet_sched::catalog;
-use temponet_task::{Task, TaskSet};
+use temponet_task::{Aim, Task, TaskSet};
 use temponet_wording::{did_you_mean, listed};
 
 use crate::Failed;
-use crate::compare::refuse_unknown_task;
+use crate::compare::{refuse_unknown_task, refuse_unmeasurable};
 
 /// What must be proved.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,13 +50,34 @@ fn scheduler(name: &str) -> Result<&'static str, String> {
     Err(format!("is neither any, critical, task.NAME nor a scheduler without options{}", did_you_mean(name, known)))
 }
 
-/// Rejects demands on tasks that the set does not have, and on critical ones if none is.
-pub fn refuse_unknown(demands: &[Demand], set: &TaskSet) -> Result<()> {
+impl Demand {
+    /// Returns the demand as it is written.
+    fn name(&self) -> String {
+        match self {
+            Demand::Any => "any".into(),
+            Demand::Critical => "critical".into(),
+            Demand::Task(name) => format!("task.{name}"),
+            Demand::Scheduler(name) => (*name).into(),
+        }
+    }
+
+    /// Whether it is the shield that meets it.
+    fn rests_on_the_shield(&self) -> bool {
+        !matches!(self, Demand::Any | Demand::Scheduler(_)) || *self == Demand::Scheduler(SHIELDED)
+    }
+}
+
+/// Rejects demands on tasks that the set does not have, on critical ones if none is, and on the shield if there is none.
+pub fn refuse_unknown(demands: &[Demand], set: &TaskSet, has_shield: bool) -> Result<()> {
     for demand in demands {
+        let option = format!("--fail-unless {}", demand.name());
         match demand {
-            Demand::Critical if set.levels().is_empty() => bail!("--fail-unless critical: no task is critical"),
-            Demand::Task(name) => refuse_unknown_task(&format!("--fail-unless task.{name}"), name, set)?,
+            Demand::Critical => refuse_unmeasurable(&option, Aim::Critical, set)?,
+            Demand::Task(name) => refuse_unknown_task(&option, name, set)?,
             _ => {}
+        }
+        if !has_shield && demand.rests_on_the_shield() {
+            bail!("{option}: only the shield guarantees that, and --no-shield takes it away");
         }
     }
     Ok(())
@@ -64,25 +85,27 @@ pub fn refuse_unknown(demands: &[Demand], set: &TaskSet) -> Result<()> {
 
 /// Fails unless all of it is proved, and names what is not.
 pub fn check(demands: &[Demand], analysis: &Analysis) -> Result<()> {
-    let failed: Vec<String> = demands.iter().filter_map(|demand| missing(demand, analysis)).collect();
+    if demands.is_empty() {
+        return Ok(());
+    }
+    let guaranteed = Guaranteed::on(&analysis.set);
+    let failed: Vec<String> = demands.iter().filter_map(|demand| missing(demand, analysis, &guaranteed)).collect();
     if failed.is_empty() { Ok(()) } else { Err(Failed(failed.join("\n")).into()) }
 }
 
 /// Returns what is missing of a demand.
-fn missing(demand: &Demand, analysis: &Analysis) -> Option<String> {
-    let proofs = &analysis.proofs;
+fn missing(demand: &Demand, analysis: &Analysis, guaranteed: &Guaranteed) -> Option<String> {
+    let (proofs, set) = (&analysis.proofs, &analysis.set);
     match demand {
         Demand::Any => proofs.is_empty().then(|| "any: no scheduler is proved to meet every deadline".into()),
         // Behind the shield every deadline is met that is guaranteed.
-        Demand::Scheduler(SHIELDED) => not_guaranteed(SHIELDED, names_of(&analysis.set, |_| true), &analysis.set),
+        Demand::Scheduler(SHIELDED) => not_guaranteed(SHIELDED, names_of(set, |_| true), guaranteed),
         Demand::Scheduler(name) => {
             let is_proved = proofs.iter().any(|proof| proof.scheduler == *name);
             (!is_proved).then(|| format!("{name}: not proved to meet every deadline"))
         }
-        Demand::Critical => {
-            not_guaranteed("critical", names_of(&analysis.set, |task| task.criticality > 0), &analysis.set)
-        }
-        Demand::Task(name) => not_guaranteed(&format!("task.{name}"), vec![name.as_str()], &analysis.set),
+        Demand::Critical => not_guaranteed("critical", names_of(set, |task| task.criticality > 0), guaranteed),
+        Demand::Task(name) => not_guaranteed(&format!("task.{name}"), vec![name.as_str()], guaranteed),
     }
 }
 
@@ -91,8 +114,7 @@ fn names_of(set: &TaskSet, is_meant: impl Fn(&Task) -> bool) -> Vec<&str> {
 }
 
 /// Returns which of the tasks the shield does not guarantee, with the reasons; none if it guarantees all.
-fn not_guaranteed(demand: &str, names: Vec<&str>, set: &TaskSet) -> Option<String> {
-    let guaranteed = Guaranteed::on(set);
+fn not_guaranteed(demand: &str, names: Vec<&str>, guaranteed: &Guaranteed) -> Option<String> {
     let others = guaranteed.not_guaranteed();
     let concerned = others.iter().filter(|(name, _)| names.contains(name));
     let concerned: Vec<String> = concerned.map(|(name, why)| format!("{name} ({why})")).collect();

@@ -3,9 +3,12 @@
 //! The logarithm of a length relative to its median is regressed on two things that are known when a request comes: the
 //! time that it has, and the median itself. Where due times are set in proportion to lengths, the first tells the
 //! length; where they are not, its slope is zero. The second draws rough estimates towards the mean. Old requests fade.
-//! A request that was cut off counts as somewhat longer than what it was predicted or has taken.
+//! A request that was cut off counts as long as others like it are beyond where it was cut, in the mean of a log-normal
+//! distribution: one that was cut early says next to nothing.
 
-use core::f64::consts::SQRT_2;
+use core::f64::consts::TAU;
+
+use crate::log_normal::upper;
 
 use super::{IndexedRequest, MOST_SPREAD, sound_spread, window};
 
@@ -88,7 +91,7 @@ fn beyond(least: f64, mean: f64, deviation: f64) -> (f64, f64) {
     let z = (least - mean) / deviation;
     // Density over what is left: the inverse of Mills' ratio. Far out it is about z.
     let hazard = match z < 6.0 {
-        true => libm::exp(-z * z / 2.0) / (libm::sqrt(core::f64::consts::TAU) * libm::erfc(z / SQRT_2) / 2.0),
+        true => libm::exp(-z * z / 2.0) / (libm::sqrt(TAU) * upper(z)),
         false => z + 1.0 / z,
     };
     let variance = (1.0 + z * hazard - hazard * hazard).max(0.0);

@@ -11,7 +11,8 @@
 //! the share of its time that is planned at least. A request that would be late by that is refused, at once or while it
 //! waits: a reserve near 1 serves nothing but what has just come, as is best where a long queue would make everything
 //! late. Urgency, patience, caution and reserve are what a small network says of the request and of the traffic
-//! ([`Traffic`]), in numbers without units: all times a thousandfold, the order is the same. Lengths are what is known of the request, corrected by what those that have left tell ([`Lengths`]).
+//! ([`Traffic`]), in numbers without units: all times a thousandfold, the order is the same. Lengths are what is known
+//! of the request, corrected by what those that have left tell ([`Lengths`]).
 //!
 //! Keys of different requests remain comparable while the load changes, because all of them are dates. That is why a
 //! key need not be computed again, and what the index cannot do: it does not go back on a request when the load that
