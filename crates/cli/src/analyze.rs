@@ -66,7 +66,7 @@ const MOST_AT_ONCE: u32 = 10_000;
 
 pub fn run(args: Args) -> Result<()> {
     let (set, horizon, mut notes) = args.setup.prepare(args.set.as_deref())?;
-    fail_unless::refuse_unknown(&args.fail_unless, &set)?;
+    fail_unless::refuse_unknown(&args.fail_unless, &set, !args.model.no_shield)?;
     let roster = args.model.roster()?;
     let schedulers = chosen(&args.schedulers, &roster)?;
     let schedulers: Vec<String> = schedulers.iter().map(|name| args.model.scheduler(name).to_string()).collect();

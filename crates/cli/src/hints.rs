@@ -6,7 +6,7 @@ use std::borrow::Cow;
 /// Words of libraries, and the same with the flag.
 const FLAGS: [(&str, &str); 13] = [
     ("a horizon of ", "--horizon "),
-    ("leave to use any core lets them move", "--any-core lets them move"),
+    ("leave to use any core lets ", "--any-core lets "),
     ("another number of cores can be given", "--cores changes it"),
     ("a cost of decisions comes close", "--decision-cost comes close"),
     ("costs of switches and migrations come close", "--switch-cost and --migration-cost come close"),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde_json::json;
 use temponet_formats::{Format, Loaded};
 use temponet_lab::progress::Progress;
@@ -66,6 +66,17 @@ fn task_by(text: &str) -> Result<TaskBy, String> {
 
 pub fn run(args: Args) -> Result<()> {
     args.files.iter().try_for_each(|file| paths::reads(file))?;
+    for (at, file) in args.files.iter().enumerate() {
+        let real = |file: &PathBuf| file.canonicalize().unwrap_or_else(|_| file.clone());
+        if args.files[..at].iter().any(|other| real(other) == real(file)) {
+            bail!("{}: is named twice", file.display());
+        }
+    }
+    if let (Some(from), Some(to)) = (args.from, args.to)
+        && from >= to
+    {
+        bail!("--from {from}: is not before --to {to}");
+    }
     let format = args.output.as_deref().map(|path| {
         let format = Format::of(path).filter(|format| *format != Format::SimSo);
         format.with_context(|| format!("{}: the name must end in .toml, .csv or .json", path.display()))

@@ -56,7 +56,7 @@ pub fn run(args: Args) -> Result<()> {
 #[cfg(target_os = "linux")]
 mod linux {
     use std::io::Write;
-    use std::process::{Child, Command, ExitStatus};
+    use std::process::{Child, Command};
     use std::sync::mpsc::{Receiver, channel};
     use std::time::{Duration, Instant};
 
@@ -89,8 +89,11 @@ mod linux {
         let mut file = file.open()?;
         interrupt::ask_for_the_first();
         let mut begun = Instant::now();
-        let (recorded, status) = match args.command.is_empty() {
-            false => with_command(args, instance.path(), &mut file.out)?,
+        let (recorded, command) = match args.command.is_empty() {
+            false => {
+                let (recorded, child) = with_command(args, instance.path(), &mut file.out)?;
+                (recorded, Some(child))
+            }
             true => {
                 let wanted = (!args.pid.is_empty()).then_some(&threads[..]);
                 let mut recording = Recording::prepare(instance.path(), wanted).map_err(|why| explained(why.into()))?;
@@ -112,19 +115,29 @@ mod linux {
             bail!("nothing was recorded: none of these threads ran");
         }
         file.finish()?;
-        if let Some(status) = status.filter(|status| !status.success()) {
-            output::say(&format!("note: the command ended with {status}"));
+        report(args, recorded, length)?;
+        command.map_or(Ok(()), until_it_ends)
+    }
+
+    /// Waits for a command that Ctrl-C has asked to end as well, and says how it ended, or that it outlives the recording.
+    fn until_it_ends(mut command: Child) -> Result<()> {
+        let waiting = Instant::now();
+        let mut status = command.try_wait()?;
+        while status.is_none() && interrupt::has_come() && waiting.elapsed() < PATIENCE {
+            std::thread::sleep(EVERY);
+            status = command.try_wait()?;
         }
-        report(args, recorded, length)
+        match status {
+            None => output::say("note: the recording is over, and the command goes on"),
+            Some(status) if !status.success() => output::say(&format!("note: the command ended with {status}")),
+            Some(_) => {}
+        }
+        Ok(())
     }
 
     /// Runs the command and records it until it ends or the time is over. The thread that starts it is recorded, too, so
     /// that the kernel records what it starts from the first instruction on.
-    fn with_command(
-        args: &Args,
-        instance: &std::path::Path,
-        out: &mut dyn Write,
-    ) -> Result<(Recorded, Option<ExitStatus>)> {
+    fn with_command(args: &Args, instance: &std::path::Path, out: &mut dyn Write) -> Result<(Recorded, Child)> {
         let (program, arguments) = args.command.split_first().context("there is no command")?;
         let mut command = Command::new(program);
         command.args(arguments);
@@ -154,24 +167,13 @@ mod linux {
         let child = starting.join().map_err(|_| anyhow!("cannot start the command"))?;
         let named = || format!("cannot start {}", program.display());
         let mut child = child.with_context(named)?.with_context(named)?;
-        let (begun, mut status) = (Instant::now(), None);
+        let begun = Instant::now();
         let is_over = || args.length.is_some_and(|length| begun.elapsed() >= Duration::from_nanos(length.0));
-        while status.is_none() && !is_over() && !interrupt::has_come() {
+        while child.try_wait()?.is_none() && !is_over() && !interrupt::has_come() {
             std::thread::sleep(EVERY);
             recording.drain(out)?;
-            status = child.try_wait()?;
         }
-        let recorded = recording.end(out)?;
-        // A command that goes on has been asked to end by Ctrl-C as well, or outlives the recording.
-        let waiting = Instant::now();
-        while status.is_none() && interrupt::has_come() && waiting.elapsed() < PATIENCE {
-            std::thread::sleep(EVERY);
-            status = child.try_wait()?;
-        }
-        if status.is_none() {
-            output::say("note: the recording is over, and the command goes on");
-        }
-        Ok((recorded, status))
+        Ok((recording.end(out)?, child))
     }
 
     fn prepared(instance: &std::path::Path, starter: &Receiver<i32>) -> Result<Recording> {

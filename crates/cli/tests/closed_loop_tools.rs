@@ -1,6 +1,7 @@
 //! Contract of the same way with programs and tracers of others: callbacks with the tracepoints of ros2_tracing, recorded by
 //! LTTng beside perf and tracefs, and a workload of rt-app. What the traces tell is what ran, and what is advised brings
-//! more of it in time. Where a tool or a right is missing, these tests say "skipped".
+//! more of it in time. They measure the machine as well, so that they run only if they are asked for (`--ignored`); where a
+//! tool or a right is missing then, they say "skipped".
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -114,6 +115,7 @@ const CAMERA: &str = "/camera: timer 20ms";
 const DETECTOR: &str = "/perception/detector: /image";
 
 #[test]
+#[ignore = "measures on real threads: nothing else may run meanwhile"]
 fn callbacks_that_lttng_recorded_are_found_and_served_better() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = Folder::new("closed-loop-lttng");
@@ -247,6 +249,7 @@ fn prepared(workload: &str, cpu: &str, folder: &Folder, base: &str) -> String {
 }
 
 #[test]
+#[ignore = "measures on real threads: nothing else may run meanwhile"]
 fn a_workload_of_rt_app_is_found_and_served_better() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = Folder::new("closed-loop-rt-app");

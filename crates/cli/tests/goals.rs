@@ -66,7 +66,7 @@ fn fail_if_ends_with_exit_code_one_and_says_why() {
     let (code, _, error) = compare(&[path, "--schedulers", "muf", "--fail-if", "edf:met<1"]);
     assert_eq!((code, error.contains("no result of edf")), (Some(2), true), "{error}");
     let (code, _, error) = compare(&["standard-125", "--schedulers", "edf", "--fail-if", "critical<100%"]);
-    assert_eq!((code, error.contains("no job or window to measure")), (Some(2), true), "a check of nothing: {error}");
+    assert_eq!((code, error.contains("no task is critical")), (Some(2), true), "a check of nothing: {error}");
     let (code, _, error) = compare(&["standard-125", "--schedulers", "edf", "--rank-by", "mk"]);
     assert_eq!((code, error.contains("no task has an (m,k) constraint")), (Some(2), true), "{error}");
 }

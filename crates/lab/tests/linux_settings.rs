@@ -257,7 +257,12 @@ fn forms_quote_the_names_of_users() {
     assert!(text(Form::Cie).contains("affinity:\n      - 1\n    policy: SCHED_FIFO\n    priority: 7"));
     assert!(text(Form::Systemd).contains(r"a\x27\x3b\x20rm\x20-\x3b\x20\x27b.service.d"));
     let workload: serde_json::Value = serde_json::from_str(&text(Form::RtApp)).unwrap();
-    let first = &workload["tasks"]["a'; rm /; 'b"];
+    // rt-app names files after its threads.
+    let first = &workload["tasks"]["a'; rm _; 'b"];
     assert_eq!((&first["policy"], &first["priority"], &first["cpus"][0]), (&"SCHED_FIFO".into(), &7.into(), &1.into()));
     assert!(text(Form::Toml).contains("priority = 7"));
+    nasty.system.tasks_mut()[0].name = "fifteen bytes é".into();
+    let applied = Form::Chrt.write(&nasty, &settings).unwrap();
+    assert!(applied.notes.iter().any(|note| note.contains("cuts its name within a character")), "{applied:?}");
+    assert!(!applied.text.contains("fifteen"), "{}", applied.text);
 }

@@ -73,6 +73,10 @@ impl Source for BabeltraceText {
         self.unread
     }
 
+    fn line(&self) -> Option<u64> {
+        Some(self.lines.number)
+    }
+
     fn file(&self) -> &Path {
         &self.lines.file
     }

@@ -160,6 +160,7 @@ impl<'a> Collector<'a> {
                 }
             }
             What::Wake { who, is_new } => self.threads.wake(time, who, is_new),
+            What::Start(tid) => self.threads.start(tid),
             What::Lost { count } => {
                 self.counts.losses += 1;
                 self.counts.lost_events = self.counts.lost_events.saturating_add(count.unwrap_or(0));

@@ -123,6 +123,8 @@ pub(crate) struct Event {
 pub(crate) enum What {
     /// The processor goes from one thread to another.
     Switch { from: Party, leaving: Leaving, to: Party },
+    /// A thread is started by the running one.
+    Start(i32),
     /// A thread is woken.
     Wake { who: Party, is_new: bool },
     /// The running thread opens a marker.

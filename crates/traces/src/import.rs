@@ -90,7 +90,7 @@ pub fn import_from(
     let at = |time: Option<temponet_task::Time>, otherwise: u64| {
         time.map_or(otherwise, |time| origin.saturating_add(time.0))
     };
-    collector.threads.is_partial = events.is_partial();
+    collector.threads.recorded = events.recorded();
     collector.window = (at(options.from, 0), at(options.to, u64::MAX));
     let (mut count, mut last) = (0u64, origin);
     let mut next = Some(first);

@@ -30,10 +30,10 @@ pub(crate) struct KernelText {
     /// Losses whose end is the next event of their processor.
     losses: Vec<(u32, Option<u64>)>,
     pending: Option<Event>,
-    is_partial: bool,
+    recorded: Option<Vec<i32>>,
 }
 
-/// Line of a recording of some threads alone, as `temponet record` writes it.
+/// Beginning of a line of a recording of some threads alone, as `temponet record` writes it. Their ids follow.
 const PARTIAL: &[u8] = b"# only some threads";
 
 /// What stands before the name of the event.
@@ -57,7 +57,7 @@ impl KernelText {
             events: 0,
             losses: Vec::new(),
             pending: None,
-            is_partial: false,
+            recorded: None,
         }
     }
 
@@ -75,6 +75,13 @@ impl KernelText {
         self.pending = Some(event);
         Event { time, cpu: of, tid: -1, pid: -1, what: What::Lost { count } }
     }
+}
+
+/// Event of the scheduler.
+enum Kind {
+    Switch,
+    Wake { is_new: bool },
+    Fork,
 }
 
 /// What a line is.
@@ -98,7 +105,15 @@ impl Source for KernelText {
                 Line::Event(event) => return Ok(Some(self.after_losses(event))),
                 Line::Lost(cpu, count) => self.losses.push((cpu, count)),
                 Line::OtherMarker => self.unread.other_markers += 1,
-                Line::Nothing => self.is_partial |= line == PARTIAL,
+                Line::Nothing => {
+                    if let Some(threads) = line.strip_prefix(PARTIAL) {
+                        let Some(threads) = recorded(threads) else {
+                            let text = "which threads? Their ids belong behind it: # only some threads: 4711 4712";
+                            return Err(TraceError::line(&self.lines.file, self.lines.number, text));
+                        };
+                        self.recorded.get_or_insert_default().extend(threads);
+                    }
+                }
                 Line::Unreadable => {
                     if self.example.is_none() {
                         self.example = Some(shown(line));
@@ -132,13 +147,24 @@ impl Source for KernelText {
         self.unread
     }
 
+    fn line(&self) -> Option<u64> {
+        Some(self.lines.number)
+    }
+
     fn file(&self) -> &Path {
         &self.lines.file
     }
 
-    fn is_partial(&self) -> bool {
-        self.is_partial
+    fn recorded(&self) -> Option<&[i32]> {
+        self.recorded.as_deref()
     }
+}
+
+/// Reads the ids of the threads that were recorded.
+fn recorded(text: &[u8]) -> Option<Vec<i32>> {
+    let words = text.strip_prefix(b":")?.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    let threads: Vec<i32> = words.map(|word| i32::try_from(unsigned(word)?).ok()).collect::<Option<_>>()?;
+    (!threads.is_empty()).then_some(threads)
 }
 
 /// Reads a line.
@@ -149,20 +175,22 @@ fn parse(line: &[u8], [sched, arrow, mark, print]: [&Finder<'_>; 4], names: &mut
         let at = from + found;
         from = at + b"sched_".len();
         let rest = &line[from..];
-        let (is_switch, is_new, word) = match rest {
-            [b's', b'w', b'i', b't', b'c', b'h', b':', ..] => (true, false, 7),
-            [b'w', b'a', b'k', b'i', b'n', b'g', b':', ..] => (false, false, 7),
-            [b'w', b'a', b'k', b'e', b'u', b'p', b':', ..] => (false, false, 7),
-            [b'w', b'a', b'k', b'e', b'u', b'p', b'_', b'n', b'e', b'w', b':', ..] => (false, true, 11),
+        let (kind, word) = match rest {
+            [b's', b'w', b'i', b't', b'c', b'h', b':', ..] => (Kind::Switch, 7),
+            [b'w', b'a', b'k', b'i', b'n', b'g', b':', ..] => (Kind::Wake { is_new: false }, 7),
+            [b'w', b'a', b'k', b'e', b'u', b'p', b':', ..] => (Kind::Wake { is_new: false }, 7),
+            [b'w', b'a', b'k', b'e', b'u', b'p', b'_', b'n', b'e', b'w', b':', ..] => (Kind::Wake { is_new: true }, 11),
+            _ if rest.starts_with(b"process_fork:") => (Kind::Fork, 13),
             _ => continue,
         };
         let before = line[..at].strip_suffix(b"sched:").unwrap_or(&line[..at]);
         let Some(head) = head(before) else { continue };
         looks_like_one = true;
         let fields = rest[word..].trim_ascii();
-        let what = match is_switch {
-            true => fields::switch(fields, arrow, names),
-            false => match fields::wake(fields, names) {
+        let what = match kind {
+            Kind::Switch => fields::switch(fields, arrow, names),
+            Kind::Fork => fields::fork(fields).map(What::Start),
+            Kind::Wake { is_new } => match fields::wake(fields, names) {
                 // A wake-up that found its thread awake.
                 Some((_, false)) => return Line::Nothing,
                 Some((who, true)) => Some(What::Wake { who, is_new }),

@@ -240,8 +240,12 @@ fn none_found(reading: &Reading<'_>) -> String {
     if all > 0 {
         let jobs: u64 = collector.tasks.iter().map(|task| task.log.count).sum();
         let dropped: u64 = collector.tasks.iter().map(|task| task.log.dropped).sum();
+        let jobs = counted(jobs as usize, "complete job");
+        if collector.tasks.iter().any(|task| task.log.count >= FEWEST as u64 && task.log.total == 0) {
+            return format!("has {jobs} without any processor time: all begin and end at one date");
+        }
         return format!(
-            "has {jobs} complete jobs of {} and {dropped} that lost events touch: a task needs {FEWEST} jobs",
+            "has {jobs} of {} and {dropped} that lost events touch: a task needs {FEWEST} complete jobs of its own",
             counted(all, "task")
         );
     }

@@ -1,5 +1,7 @@
 //! Sources of events, and several of them as one stream in the order of time.
 
+use std::collections::HashSet;
+
 use crate::error::TraceError;
 use crate::event::{Event, Names, What};
 
@@ -25,15 +27,19 @@ pub(crate) trait Source {
     fn unread(&self) -> Unread {
         Unread::default()
     }
+    /// Number of the line that was read last, where there are lines.
+    fn line(&self) -> Option<u64> {
+        None
+    }
     /// Name for messages.
     fn file(&self) -> &std::path::Path;
     /// Folder whose files are one trace, with one clock.
     fn folder(&self) -> Option<&std::path::Path> {
         None
     }
-    /// Whether only events of some threads were recorded, so that a missing one is no loss. Known from the first event on.
-    fn is_partial(&self) -> bool {
-        false
+    /// Threads that were recorded from the beginning, if only some were. Known from the first event on.
+    fn recorded(&self) -> Option<&[i32]> {
+        None
     }
     /// What only this source can say about the trace, for the notes.
     fn remarks(&self) -> Vec<String> {
@@ -66,7 +72,11 @@ impl Ahead {
                 if last - event.time > MOST_BACK {
                     let back = temponet_task::Time(last - event.time);
                     let message = format!("the dates go back by {back}: two traces in one file, or two clocks");
-                    return Err(TraceError::whole(self.source.file(), message));
+                    let file = self.source.file();
+                    return Err(match self.source.line() {
+                        Some(line) => TraceError::line(file, line, message),
+                        None => TraceError::whole(file, message),
+                    });
                 }
                 event.time = last;
             }
@@ -99,8 +109,14 @@ impl Merged {
         Ok(event)
     }
 
-    pub fn is_partial(&self) -> bool {
-        self.sources.iter().any(|source| source.source.is_partial())
+    /// Threads that were recorded from the beginning, if only some were.
+    pub fn recorded(&self) -> Option<HashSet<i32>> {
+        let lists = self.sources.iter().filter_map(|source| source.source.recorded());
+        lists.fold(None, |all, threads| {
+            let mut all: HashSet<i32> = all.unwrap_or_default();
+            all.extend(threads);
+            Some(all)
+        })
     }
 
     pub fn bytes(&self) -> u64 {

@@ -12,7 +12,7 @@
 //! A thread that was running when the trace began, and one of which events were lost, is unknown until it is woken or
 //! switched out; jobs of that time are touched and do not count.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::event::{Leaving, NO_CPU, NO_PRIORITY, Name, Names, Party};
 
@@ -133,23 +133,22 @@ pub(crate) struct Threads {
     pub missing: u64,
     /// Jobs that began before the trace.
     pub begun_before: u64,
-    /// Whether only events of some threads are in the trace. Then a switch that is missing is one of another thread.
-    pub is_partial: bool,
+    /// Threads of which every event is in the trace, if that is not so of all. The others are what a processor does
+    /// meanwhile, as if it were idle.
+    pub recorded: Option<HashSet<i32>>,
 }
 
 impl Threads {
     /// A processor goes from one thread to another. Returns the job that this ends.
     pub fn switch(&mut self, time: u64, cpu: u32, from: Party, leaving: Leaving, to: Party) -> Option<Job> {
         self.saw_switch = true;
+        let [from, to] = [from, to].map(|who| self.or_nobody(who));
         if cpu < MOST_CPUS {
             let at = cpu as usize;
             if at >= self.running.len() {
                 self.running.resize(at + 1, None);
             }
-            let known = self.running[at].filter(|known| *known != from.tid);
-            if let (Some(known), true) = (known, self.is_partial) {
-                self.leave_out(known);
-            } else if let Some(known) = known {
+            if let Some(known) = self.running[at].filter(|known| *known != from.tid) {
                 self.missing += 1;
                 self.lost_until = self.lost_until.max(time);
                 if let Some(thread) = self.threads.get_mut(&known).filter(|_| known != 0) {
@@ -166,11 +165,16 @@ impl Threads {
         done
     }
 
-    /// Forgets what a thread was doing of which an event is missing because it is not recorded.
-    fn leave_out(&mut self, tid: i32) {
-        if let Some(thread) = self.threads.get_mut(&tid) {
-            thread.lose_track();
-            (thread.job, thread.woken_early, thread.state) = (None, None, State::Unknown);
+    /// A recorded thread, or none.
+    fn or_nobody(&self, who: Party) -> Party {
+        let is_recorded = self.recorded.as_ref().is_none_or(|threads| threads.contains(&who.tid));
+        if is_recorded { who } else { Party { tid: 0, ..who } }
+    }
+
+    /// A thread begins.
+    pub fn start(&mut self, tid: i32) {
+        if let Some(threads) = &mut self.recorded {
+            threads.insert(tid);
         }
     }
 
@@ -196,9 +200,6 @@ impl Threads {
 
     fn leave(&mut self, time: u64, cpu: u32, who: Party, leaving: Leaving) -> Option<Job> {
         let lost_until = self.lost_until;
-        if self.is_partial && !matches!(self.thread(who).state, State::Running { .. } | State::Unknown) {
-            self.leave_out(who.tid);
-        }
         let thread = self.thread(who);
         match thread.state {
             State::Running { since, cpu: at } if at == cpu || at == NO_CPU || cpu == NO_CPU => {
@@ -253,6 +254,7 @@ impl Threads {
         if leaving == Leaving::Ends {
             // The number may be given to another thread.
             self.threads.remove(&who.tid);
+            self.recorded.as_mut().map(|threads| threads.remove(&who.tid));
         }
         job.filter(|job| {
             let is_of_before = job.start == job.end && job.is_touched && job.executed == 0;
@@ -290,7 +292,7 @@ impl Threads {
     /// A thread is woken.
     pub fn wake(&mut self, time: u64, who: Party, is_new: bool) {
         self.saw_wake = true;
-        if who.tid <= 0 {
+        if self.or_nobody(who).tid <= 0 {
             return;
         }
         if is_new {
@@ -396,20 +398,25 @@ mod tests {
 
     #[test]
     fn switches_of_others_that_are_not_recorded_are_no_loss() {
-        let mut threads = Threads { is_partial: true, ..Threads::default() };
+        let mut threads = Threads { recorded: Some(HashSet::from([7])), ..Threads::default() };
         threads.wake(0, party(7), false);
         threads.switch(0, 0, IDLE, Leaving::Preempted, party(7));
-        // The job is preempted by 8; 8 gives the processor to 9, which is not recorded.
+        // The job is preempted by 8, which gives the processor to 9: neither is recorded.
         threads.switch(10, 0, party(7), Leaving::Preempted, party(8));
         threads.switch(20, 0, party(9), Leaving::Sleeps, party(7));
         let job = threads.switch(25, 0, party(7), Leaving::Sleeps, party(8)).unwrap();
         assert_eq!((job.executed, job.preemptions, job.is_touched, threads.missing), (15, 1, false, 0));
-        // What 8 did in between is not known; its next job is seen whole.
-        threads.switch(40, 0, party(9), Leaving::Sleeps, party(7));
-        assert_eq!(threads.switch(45, 0, party(8), Leaving::Sleeps, IDLE), None);
+        // What 8 did in between is not known, though it seems to have run all the time.
+        assert_eq!(threads.switch(40, 0, party(8), Leaving::Sleeps, party(7)), None);
+        assert_eq!(threads.switch(45, 0, party(7), Leaving::Preempted, party(8)), None);
         threads.wake(50, party(8), false);
-        threads.switch(50, 0, IDLE, Leaving::Preempted, party(8));
-        assert!(!threads.switch(60, 0, party(8), Leaving::Sleeps, IDLE).unwrap().is_touched);
+        assert_eq!(threads.switch(50, 0, party(8), Leaving::Sleeps, IDLE), None);
+        assert_eq!(threads.without_jobs(60).len(), 0);
+        // A thread that a recorded one starts is recorded.
+        threads.start(9);
+        threads.wake(60, party(9), true);
+        threads.switch(60, 0, IDLE, Leaving::Preempted, party(9));
+        assert!(!threads.switch(70, 0, party(9), Leaving::Sleeps, IDLE).unwrap().is_touched);
     }
 
     #[test]

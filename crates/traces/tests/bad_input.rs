@@ -88,6 +88,43 @@ fn jobs_that_lost_events_touch_are_dropped_and_counted() {
 }
 
 #[test]
+fn threads_that_were_not_recorded_are_no_tasks() {
+    let folder = Folder::new("partial");
+    let lines = |head: &str| {
+        let mut text = format!("# tracer: nop\n{head}\n");
+        for k in 0..20 {
+            let (wake, start, end) = (10 * k, 10 * k + 1, 10 * k + 2);
+            let event =
+                |process: &str, ms: u32, event: &str| format!("{process} [000] d..2. 5.{ms:03}000: sched_{event}\n");
+            text += &event("y-300", wake, "waking: comm=mine pid=100 prio=120 target_cpu=000");
+            text += &event(
+                "x-200",
+                start,
+                "switch: prev_comm=x prev_pid=200 prev_prio=120 prev_state=S ==> next_comm=mine next_pid=100 next_prio=120",
+            );
+            text += &event(
+                "mine-100",
+                end,
+                "switch: prev_comm=mine prev_pid=100 prev_prio=120 prev_state=S ==> next_comm=x next_pid=200 next_prio=120",
+            );
+        }
+        text
+    };
+    let read_as = |head: &str| read(&[folder.write("trace.txt", lines(head))], &Options::default());
+    // Taken for a whole trace, x seems to run for 9 ms of every 10 ms. It is not recorded, so nothing is known of it.
+    assert_eq!(read_as("# a trace").unwrap().tasks.len(), 2);
+    let found = read_as("# only some threads: 100 101").unwrap();
+    let names: Vec<&str> = found.tasks.iter().map(|task| task.name.as_str()).collect();
+    assert_eq!((names, found.tasks[0].most.0), (vec!["mine"], 1_000_000));
+    // One that a recorded thread starts is recorded.
+    let forked = "# only some threads: 100\nmine-100 [000] d..2. 4.900000: sched_process_fork: comm=mine pid=100 child_comm=x child_pid=200";
+    assert_eq!(read_as(forked).unwrap().tasks.len(), 2);
+    for head in ["# only some threads", "# only some threads: ", "# only some threads: 1 x"] {
+        assert!(error(&folder, "trace.txt", lines(head)).contains("trace.txt:2: which threads?"), "{head}");
+    }
+}
+
+#[test]
 fn clocks_that_do_not_match_are_refused() {
     let (truth, folder) = (truth(), Folder::new("clocks"));
     let trace = text(&truth, Layout::Perf);

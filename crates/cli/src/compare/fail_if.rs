@@ -115,7 +115,18 @@ pub fn refuse_unknown_task(option: &str, name: &str, set: &TaskSet) -> Result<()
     bail!("{option}: there is no task {name:?}{}", did_you_mean(name, whole_names(set)));
 }
 
-/// Rejects conditions on schedulers that will not run, and on levels and tasks that the set does not have.
+/// Rejects an option about an aim that the set says nothing about.
+pub fn refuse_unmeasurable(option: &str, aim: Aim, set: &TaskSet) -> Result<()> {
+    let missing = match aim {
+        Aim::Critical if set.levels().is_empty() => "no task is critical",
+        Aim::Mk if set.tasks().iter().all(|task| task.mk.is_none()) => "no task has an (m,k) constraint",
+        Aim::Chains if !set.has_chain_deadlines() => "no chain has a deadline",
+        _ => return Ok(()),
+    };
+    bail!("{option}: {missing}")
+}
+
+/// Rejects conditions on schedulers that will not run, and on aims, levels and tasks that the set does not have.
 pub fn refuse_unknown(conditions: &[Condition], schedulers: &[String], set: &TaskSet) -> Result<()> {
     for Condition { text, scheduler, subject, .. } in conditions {
         if let Some(name) = scheduler.as_ref().filter(|name| !schedulers.contains(name)) {
@@ -126,8 +137,9 @@ pub fn refuse_unknown(conditions: &[Condition], schedulers: &[String], set: &Tas
             Subject::Level(level) if !set.levels().contains(level) => {
                 bail!("--fail-if {text:?}: no task has criticality {level}");
             }
+            Subject::Level(_) => {}
             Subject::Task(name) => refuse_unknown_task(&format!("--fail-if {text:?}"), name, set)?,
-            _ => {}
+            Subject::Aim(aim) => refuse_unmeasurable(&format!("--fail-if {text:?}"), *aim, set)?,
         }
     }
     Ok(())

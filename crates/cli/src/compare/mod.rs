@@ -16,7 +16,7 @@ use temponet_sched::Kind as SchedulerKind;
 use temponet_task::{Aim, Time};
 
 use self::fail_if::Condition;
-pub use self::fail_if::refuse_unknown_task;
+pub use self::fail_if::{refuse_unknown_task, refuse_unmeasurable};
 use crate::bulk::{self, Wanted};
 use crate::output;
 use crate::paths::{Kind, Output};
@@ -112,14 +112,8 @@ pub fn run(args: Args) -> Result<()> {
     let roster = args.model.roster()?;
     let schedulers = args.chosen(&roster)?;
     fail_if::refuse_unknown(&args.fail_if, &schedulers, &set)?;
-    if args.rank_by.contains(&Aim::Critical) && set.levels().is_empty() {
-        bail!("--rank-by critical: no task is critical");
-    }
-    if args.rank_by.contains(&Aim::Mk) && set.tasks().iter().all(|task| task.mk.is_none()) {
-        bail!("--rank-by mk: no task has an (m,k) constraint");
-    }
-    if args.rank_by.contains(&Aim::Chains) && !set.has_chain_deadlines() {
-        bail!("--rank-by chains: no chain has a deadline");
+    for aim in &args.rank_by {
+        fail_if::refuse_unmeasurable(&format!("--rank-by {}", aim.name()), *aim, &set)?;
     }
     // The output is claimed first, so that a path that cannot be written does not waste a long run.
     let report_file = Output::wanted(args.report.as_deref(), Kind::Page, args.force)?;

@@ -40,12 +40,19 @@ pub fn to_rt_app_with(
     policy: impl Fn(TaskId) -> Option<ThreadPolicy>,
 ) -> Result<Exported, NotRepresentable> {
     let mut notes = Vec::new();
-    let mut threads = Vec::new();
+    let (mut threads, mut names) = (Vec::new(), Vec::new());
     for id in set.whole_tasks() {
         let task = &set.tasks()[id];
         let mut say = |message: String| notes.push(format!("task {:?}: {message}", task.name));
         match thread(task, set, policy(id), &mut say) {
-            Ok(thread) => threads.push(format!("    {}: {thread}", serde_json::Value::from(task.name.as_str()))),
+            Ok(thread) => {
+                let name = file_name(&task.name, set, &names);
+                if name != task.name {
+                    say(format!("is named {name:?}, because rt-app names the file of a thread's log after it"));
+                }
+                threads.push(format!("    {}: {thread}", serde_json::Value::from(name.as_str())));
+                names.push(name);
+            }
             Err(why) => say(format!("is left out: {why}")),
         }
     }
@@ -58,6 +65,15 @@ pub fn to_rt_app_with(
     let threads = threads.join(",\n");
     let text = format!("{{\n  \"global\": {{ {global} }},\n  \"tasks\": {{\n{threads}\n  }}\n}}\n");
     Ok(Exported { text, notes })
+}
+
+/// Returns the name of a task as a part of the name of a file, different from those of all other tasks.
+fn file_name(name: &str, set: &TaskSet, taken: &[String]) -> String {
+    let mut own = name.replace('/', "_");
+    while own != name && (taken.contains(&own) || set.tasks().iter().any(|other| other.name == own)) {
+        own.push('_');
+    }
+    own
 }
 
 /// Returns the JSON object of a task's thread, or the reason why rt-app cannot represent the task.

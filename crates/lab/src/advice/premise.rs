@@ -30,6 +30,8 @@ pub struct Premise {
     pub assumed_switch_ns: u64,
     /// Median and longest time that a switch took; null if there was none.
     pub measured_switch_ns: Option<[u64; 2]>,
+    /// Longest time from a release to the first instruction of a job that is put on a core at once.
+    pub longest_start_ns: u64,
     /// Longest delay of any kind: of a switch, a start or a timer.
     pub longest_delay_ns: u64,
     /// Least time that a job can be delayed and still be in time if it takes its wcet, and the task.
@@ -58,6 +60,7 @@ impl Premise {
         Premise {
             assumed_switch_ns: assumed.0,
             measured_switch_ns: at(switch, 0.5).zip(at(switch, 1.0)).map(|(median, most)| [median, most]),
+            longest_start_ns: longest(start),
             longest_delay_ns: [switch, start, timers].into_iter().map(longest).max().unwrap_or(0),
             least_slack_ns: least_slack.0,
             least_slack_of,
@@ -80,6 +83,20 @@ impl Premise {
         })
     }
 
+    /// What was measured and is not as assumed.
+    fn broken(&self) -> String {
+        let counted = |number, what| (number > 0).then(|| counted(number, what));
+        let longer =
+            |what: &str, ns: u64| (ns > self.assumed_switch_ns).then(|| format!("{what} took {}", rounded(ns)));
+        let switch = longer("a switch", self.measured_switch_ns.map_or(0, |[_, most]| most));
+        let all = [
+            switch.or_else(|| longer("the start of a job", self.longest_start_ns)),
+            counted(self.overruns, "job").map(|jobs| format!("{jobs} took longer than the wcet")),
+            counted(self.skipped, "release").map(|releases| format!("{releases} skipped")),
+        ];
+        all.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+
     /// States what was assumed, what was measured and whether it held. `guarantee` is what the shield does where it
     /// does, as the continuation of "the shield"; `None` if no scheduler is behind it.
     pub fn sentences(&self, guarantee: Option<&str>) -> Vec<String> {
@@ -100,9 +117,12 @@ impl Premise {
             (true, Some(guarantee)) => format!("The premise held in these runs, in which the shield {guarantee}."),
             (true, None) => "The premise held in these runs.".into(),
             (false, Some(guarantee)) => format!(
-                "The premise did not hold, so nothing is guaranteed on this machine as it is; where it holds, the shield {guarantee}."
+                "The premise did not hold ({}), so nothing is guaranteed on this machine as it is; where it holds, the shield {guarantee}.",
+                self.broken()
             ),
-            (false, None) => "The premise did not hold, so no proof applies to this machine as it is.".into(),
+            (false, None) => {
+                format!("The premise did not hold ({}), so no proof applies to this machine as it is.", self.broken())
+            }
         };
         vec![
             format!("Assumed: {switch} and that no job takes longer than its wcet."),
@@ -142,7 +162,7 @@ mod tests {
             text,
             "Assumed: that a switch and its decision cost at most 15us and that no job takes longer than its wcet. \
             Measured: a switch took 63.1ms at the median and 63.1ms at most; 3 of 100 jobs took longer than their wcet. \
-            The premise did not hold, so nothing is guaranteed on this machine as it is; where it holds, the shield guarantees every deadline."
+            The premise did not hold (a switch took 63.1ms, 3 jobs took longer than the wcet), so nothing is guaranteed on this machine as it is; where it holds, the shield guarantees every deadline."
         );
         let noise = broken.noise().unwrap();
         assert!(noise.contains("a delay took 63.1ms, and tight has a slack of 3ms"), "{noise}");

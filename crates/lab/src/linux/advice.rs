@@ -168,10 +168,12 @@ pub fn advise(plan: AdvicePlan, progress: &Progress) -> Result<SettingsAdvice, N
     let mut notes: Vec<String> = note.into_iter().collect();
     let bound = plan.set.tasks().iter().filter(|task| !task.cores.is_all()).count();
     if bound > 0 && !plan.may_leave_cores && plan.set.cores() > 1 {
-        notes.push(format!(
-            "{} bound to cores in the file and stay there; leave to use any core lets them move",
-            if bound == 1 { "1 task is".into() } else { format!("{bound} tasks are") }
-        ));
+        notes.push(match bound {
+            1 => "1 task is bound to cores in the file and stays there; leave to use any core lets it move".into(),
+            _ => format!(
+                "{bound} tasks are bound to cores in the file and stay there; leave to use any core lets them move"
+            ),
+        });
     }
     Ok(SettingsAdvice { goal, today, lines, notes, plan })
 }

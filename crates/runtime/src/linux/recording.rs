@@ -10,11 +10,14 @@ use std::path::{Path, PathBuf};
 
 /// First lines of a recording, which are comments.
 const HEAD: &str = "# tracer: nop\n# recorded by temponet, on the monotonic clock\n";
-/// A further one if only some threads are recorded: switches between others are then missing, and not lost.
-const PARTIAL: &str = "# only some threads\n";
+/// Beginning of a further one if only some threads are recorded, with their ids: switches between others are then missing,
+/// and not lost.
+const PARTIAL: &str = "# only some threads:";
 
 /// Events that are recorded.
 const EVENTS: [&str; 2] = ["sched/sched_switch", "sched/sched_waking"];
+/// A further one if only some threads are recorded: it says which threads belong to them from then on.
+const FORK: &str = "sched/sched_process_fork";
 
 /// Room for the events of each processor between two reads, in KiB.
 const BUFFER: &str = "16384";
@@ -61,7 +64,7 @@ impl Recording {
             let ids: Vec<String> = threads.iter().map(i32::to_string).collect();
             set("set_event_pid", &ids.join(" "))?;
         }
-        for event in EVENTS {
+        for event in EVENTS.into_iter().chain(threads.map(|_| FORK)) {
             set(&format!("events/{event}/enable"), "1")?;
         }
         let pipe = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(instance.join("trace_pipe"))?;
@@ -72,11 +75,17 @@ impl Recording {
 
     /// Records from now on.
     pub fn begin(&mut self, out: &mut dyn Write) -> std::io::Result<()> {
-        for line in [Some(HEAD), self.is_partial.then_some(PARTIAL)].into_iter().flatten() {
-            out.write_all(line.as_bytes())?;
-            self.bytes += line.len() as u64;
+        fs::write(self.instance.join("tracing_on"), "1")?;
+        let mut head = HEAD.to_string();
+        if self.is_partial {
+            // Read once events are recorded: what is started later has an event.
+            let threads = fs::read_to_string(self.instance.join("set_event_pid"))?;
+            head += PARTIAL;
+            threads.split_ascii_whitespace().for_each(|thread| head.extend([" ", thread]));
+            head += "\n";
         }
-        fs::write(self.instance.join("tracing_on"), "1")
+        self.bytes += head.len() as u64;
+        out.write_all(head.as_bytes())
     }
 
     /// Writes what has been recorded since the last call. Returns whether there was anything.

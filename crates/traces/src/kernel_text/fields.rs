@@ -74,6 +74,12 @@ pub(super) fn wake(text: &[u8], names: &mut Names) -> Option<(Party, bool)> {
     Some((who, succeeded))
 }
 
+/// Reads the fields of `sched_process_fork`: `… child_comm=… child_pid=…`. Returns the new thread.
+pub(super) fn fork(text: &[u8]) -> Option<i32> {
+    let (_, word) = last_word(text.trim_ascii_end())?;
+    number(word.strip_prefix(b"child_pid=")?)
+}
+
 /// Splits off the last word.
 fn last_word(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let space = memchr::memrchr(b' ', text)?;

@@ -37,17 +37,16 @@ pin() { taskset --pid --cpu-list "$1" "$2" >/dev/null; }
 pub fn write(set: &TaskSet, settings: &Settings) -> Applied {
     let mut text = HEAD.to_string();
     let mut notes = Vec::new();
-    let name_of = |name: &str| -> String {
-        let mut end = name.len().min(LONGEST_NAME);
-        while !name.is_char_boundary(end) {
-            end -= 1;
-        }
-        name[..end].into()
-    };
-    let names: Vec<String> = set.tasks().iter().map(|task| name_of(&task.name)).collect();
+    // None where the kernel cuts it within a character.
+    let name_of = |name: &str| name.get(..name.len().min(LONGEST_NAME)).map(String::from);
+    let names: Vec<Option<String>> = set.tasks().iter().map(|task| name_of(&task.name)).collect();
     for (id, task) in set.task_ids().zip(set.tasks()) {
-        let (name, setting) = (&names[id.index()], &settings.threads[id.index()]);
-        if names.iter().filter(|other| *other == name).count() > 1 {
+        let setting = &settings.threads[id.index()];
+        let Some(name) = &names[id.index()] else {
+            notes.push(format!("task {:?} is left out: the kernel cuts its name within a character", task.name));
+            continue;
+        };
+        if names.iter().flatten().filter(|other| *other == name).count() > 1 {
             notes.push(format!("the kernel cuts the name {:?} to {name:?}, which several tasks have", task.name));
         }
         if name.is_empty() || name.contains(char::is_control) {
