@@ -118,15 +118,21 @@ pub fn run(args: Args) -> Result<()> {
     Ok(())
 }
 
+/// The formats of the files, each once.
+fn formats(import: &Import, separator: &str) -> String {
+    let mut names: Vec<&str> = import.formats.iter().map(|format| format.name()).collect();
+    names.dedup();
+    names.join(separator)
+}
+
 /// Imports a trace that a command got in place of a task set, and says so.
 pub fn load(path: &Path) -> Result<Loaded> {
     let files = [path.to_path_buf()];
     let found = with_progress(&files, |progress| import(&files, &Options::default(), None, progress))?;
-    let formats: Vec<&str> = found.formats.iter().map(|format| format.name()).collect();
     output::say(&format!(
         "imported: {} is a trace ({}): {} from {}; `temponet import {0} -o set.toml` writes them",
         path.display(),
-        formats.join(", "),
+        formats(&found, ", "),
         counted(found.tasks.len(), "task"),
         jobs(found.jobs)
     ));
@@ -215,7 +221,7 @@ fn as_text(import: &Import) -> String {
         counted(import.tasks.len(), "task"),
         table::time(import.length as f64),
         jobs(import.jobs),
-        import.formats.iter().map(|format| format.name()).collect::<Vec<_>>().join(" and "),
+        formats(import, " and "),
         crate::setup::cores(&import.set),
         table::render_fitting(&header, &rows, 3),
         total,

@@ -33,12 +33,16 @@ pub fn set_last_words(words: Option<String>) {
     *LAST_WORDS.lock().unwrap_or_else(PoisonError::into_inner) = words;
 }
 
-/// Installs the handler. SIGINT ends the program with exit code 130, SIGTERM with 143.
+/// Installs the handler. SIGINT ends the program with exit code 130, SIGTERM with 143, and SIGHUP, as when a terminal is
+/// closed, with 129 unless it is ignored (`nohup`).
 pub fn listen() -> std::io::Result<()> {
     #[cfg(unix)]
     {
-        use signal_hook::consts::{SIGINT, SIGTERM};
+        use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
         let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
+        if ignores(SIGHUP) == Some(false) {
+            signals.handle().add_signal(SIGHUP)?;
+        }
         std::thread::Builder::new().name("signals".into()).spawn(move || {
             for signal in signals.forever() {
                 if IS_ASKED_FOR.load(Ordering::SeqCst) && !HAS_COME.swap(true, Ordering::SeqCst) {
@@ -56,6 +60,15 @@ pub fn listen() -> std::io::Result<()> {
         })?;
     }
     Ok(())
+}
+
+/// Whether this process ignores a signal, as Linux tells it.
+#[cfg(unix)]
+fn ignores(signal: i32) -> Option<bool> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
+    let ignored = u64::from_str_radix(ignored.trim(), 16).ok()?;
+    Some(ignored >> (signal - 1) & 1 == 1)
 }
 
 /// Guard of a file that is removed if the program is interrupted while the guard exists.

@@ -65,7 +65,7 @@ impl Kind {
             Kind::Page => "a page of this program",
             Kind::Picture => "a picture of this program",
             Kind::PictureOrPage => "a picture or page of this program",
-            Kind::Jobs => "a list of simulated jobs",
+            Kind::Jobs => "a list of jobs",
             Kind::Trace => "a trace of this program",
             Kind::Log => "the log of a training",
             Kind::Events => "an event file",

@@ -35,7 +35,7 @@ fn settings_are_written_in_every_form_and_over_nothing() {
     let folder = Folder::new("advise-forms");
     folder.write("set.toml", SET);
     for (form, file, expected) in [
-        ("chrt", "apply.sh", "each 'control' fifo 49"),
+        ("chrt", "apply.sh", "thread 'control' fifo 49"),
         ("systemd", "units.sh", "CPUSchedulingPolicy=fifo\nCPUSchedulingPriority=49"),
         ("rt-app", "workload.json", "\"policy\": \"SCHED_FIFO\""),
         ("cie", "threads.yaml", "policy: SCHED_FIFO\n    priority: 49"),

@@ -5,7 +5,7 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use temponet_lab::linux::advice::{AdvicePlan, SettingsAdvice, Verdict, advise};
-use temponet_lab::linux::apply::Form;
+use temponet_lab::linux::apply::{Applied, Form};
 use temponet_lab::linux::{LinuxPolicies, Policy, Setting, Settings, plans, proved};
 use temponet_lab::progress::Progress;
 use temponet_lab::roster::Roster;
@@ -249,11 +249,10 @@ fn forms_quote_the_names_of_users() {
     ];
     let settings = Settings { threads, has_partitions: false };
     let text = |form: Form| form.write(&nasty, &settings).unwrap().text;
-    assert!(text(Form::Chrt).contains(r"each 'a'\''; rm /; '\''b' fifo 7"), "{}", text(Form::Chrt));
-    assert!(
-        text(Form::Cie)
-            .contains("id: \"quote\\\" back\\\\ $(x)\"\n    affinity: ~\n    policy: SCHED_OTHER\n    nice: 3")
-    );
+    assert!(text(Form::Chrt).contains(r"thread 'a'\''; rm /; '\''b' fifo 7"), "{}", text(Form::Chrt));
+    assert!(text(Form::Cie).contains(
+        "id: \"quote\\\" back\\\\ $(x)\"\n    affinity:\n      - 0\n      - 1\n    policy: SCHED_OTHER\n    nice: 3"
+    ));
     assert!(text(Form::Cie).contains("affinity:\n      - 1\n    policy: SCHED_FIFO\n    priority: 7"));
     assert!(text(Form::Systemd).contains(r"a\x27\x3b\x20rm\x20-\x3b\x20\x27b.service.d"));
     let workload: serde_json::Value = serde_json::from_str(&text(Form::RtApp)).unwrap();
@@ -265,4 +264,51 @@ fn forms_quote_the_names_of_users() {
     let applied = Form::Chrt.write(&nasty, &settings).unwrap();
     assert!(applied.notes.iter().any(|note| note.contains("cuts its name within a character")), "{applied:?}");
     assert!(!applied.text.contains("fifteen"), "{}", applied.text);
+}
+
+#[test]
+fn every_form_says_where_a_thread_may_run() {
+    let set = set(&[(1, 10, 10), (2, 20, 20)], 2);
+    let written = |policy: Policy, cores: CoreSet, has_partitions: bool, form: Form| {
+        let thread = Setting { policy, cores };
+        let settings = Settings { threads: vec![thread.clone(), thread], has_partitions };
+        form.write(&set, &settings).unwrap()
+    };
+    let (fifo, all, second) = (Policy::Fifo { priority: 7 }, CoreSet::ALL, CoreSet::of([CoreId(1)]));
+    // A drop-in's affinity is added to that of its unit unless it is emptied first.
+    for (cores, affinity) in [(&all, "CPUAffinity=\nCPUAffinity=0 1\n"), (&second, "CPUAffinity=\nCPUAffinity=1\n")] {
+        let systemd = written(fifo, cores.clone(), false, Form::Systemd);
+        assert!(systemd.text.contains(affinity) && systemd.notes.is_empty(), "{systemd:?}");
+    }
+    let reserved = Policy::Deadline { budget: ms(2), deadline: ms(10), period: ms(10) };
+    // The kernel refuses reservations with affinities.
+    let on_all = written(reserved, all, false, Form::Systemd).text;
+    assert!(on_all.contains("CPUAffinity=\nEND"), "{on_all}");
+    for form in [Form::Chrt, Form::Systemd, Form::Cie] {
+        let Applied { text, notes } = written(reserved, second.clone(), true, form);
+        assert!(text.contains("ts cpuset: a partition root with processor 1"), "{text}");
+        assert!(!text.contains("CPUAffinity=1") && !text.contains("      - 1") && !text.contains("pin 1"), "{text}");
+        assert!(notes.iter().any(|note| note.contains("cpusets that are partition roots")), "{notes:?}");
+    }
+}
+
+/// Whoever matters most is kept, by a smaller margin if need be; whole budgets stay as they are.
+#[test]
+fn a_smaller_margin_keeps_a_critical_task() {
+    let mut set = set(&[(5, 10, 10), (8, 20, 20), (9, 20, 20), (6, 40, 40)], 1);
+    for (task, criticality) in set.system.tasks_mut().iter_mut().zip([2, 1, 0, 0]) {
+        task.criticality = criticality;
+    }
+    let reserved = |margin: f64| {
+        let plans = plans(&set, margin).into_iter();
+        plans.filter(|plan| plan.name.starts_with("DEADLINE")).map(|plan| (plan.name, plan.settings)).next().unwrap()
+    };
+    let (name, settings) = reserved(0.1);
+    assert_eq!(name, "DEADLINE, wcet + 5%, 2 given up");
+    assert!(settings.threads[0].policy.bandwidth() > 0.5 && settings.threads[1].policy.bandwidth() > 0.4);
+    let budget = |policy: Policy| match policy {
+        Policy::Deadline { budget, .. } => budget,
+        _ => Time::ZERO,
+    };
+    assert_eq!(budget(reserved(0.0).1.threads[0].policy), Time::from_ms(5));
 }

@@ -31,6 +31,18 @@ impl BabeltraceText {
     }
 }
 
+/// What a line is.
+enum Line {
+    /// An event, and whether its date is a time of day.
+    Event((Event, bool)),
+    /// An event of a kind that means nothing here.
+    Other,
+    /// An event of a kind that means something, without what it needs.
+    Unreadable,
+    /// No event, with the beginning of the line.
+    NotOne(String),
+}
+
 impl Source for BabeltraceText {
     fn next(&mut self, names: &mut Names) -> Result<Option<Event>, TraceError> {
         loop {
@@ -38,13 +50,16 @@ impl Source for BabeltraceText {
             if line.trim_ascii().is_empty() {
                 continue;
             }
-            let (parsed, is_other, example) = match parse(line, names) {
-                Some(parsed) => (Some(parsed), false, String::new()),
-                None if is_one(line) => (None, true, String::new()),
-                None => (None, false, shown(line)),
+            let parsed = match parse(line, names) {
+                Some(parsed) => Line::Event(parsed),
+                None => match head(line) {
+                    Some((.., name, _)) if Kind::of(name).is_some() => Line::Unreadable,
+                    Some(_) => Line::Other,
+                    None => Line::NotOne(shown(line)),
+                },
             };
             match parsed {
-                Some((mut event, is_of_day)) => {
+                Line::Event((mut event, is_of_day)) => {
                     if is_of_day {
                         // Midnight: the hours begin anew.
                         if event.time + DAY / 2 < self.last {
@@ -55,11 +70,16 @@ impl Source for BabeltraceText {
                     }
                     return Ok(Some(event));
                 }
-                None if is_other => {}
-                None if self.lines.is_cut => self.unread.lines += 1,
-                None => {
+                Line::Other => {}
+                Line::NotOne(example) if !self.lines.is_cut => {
                     let message = format!("{example} is no event of babeltrace2");
                     return Err(TraceError::line(&self.lines.file, self.lines.number, message));
+                }
+                Line::Unreadable | Line::NotOne(_) => {
+                    if self.unread.lines == 0 {
+                        self.unread.first_line = self.lines.number;
+                    }
+                    self.unread.lines += 1;
                 }
             }
         }
@@ -106,8 +126,12 @@ fn date(text: &[u8]) -> Option<(u64, bool)> {
     match (second, third) {
         (None, None) => Some((seconds(first)?, false)),
         (Some(minutes), Some(rest)) => {
-            let minutes = unsigned(first)?.checked_mul(60)?.checked_add(unsigned(minutes)?)?;
-            Some((minutes.checked_mul(60_000_000_000)?.checked_add(seconds(rest)?)?, true))
+            let (minutes, nanoseconds) = (unsigned(minutes)?, seconds(rest)?);
+            if minutes >= 60 || nanoseconds >= 61_000_000_000 {
+                return None;
+            }
+            let minutes = unsigned(first)?.checked_mul(60)?.checked_add(minutes)?;
+            Some((minutes.checked_mul(60_000_000_000)?.checked_add(nanoseconds)?, true))
         }
         _ => None,
     }

@@ -1,6 +1,6 @@
 //! Events to the jobs of tasks: by thread, by callback or by marker.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use crate::event::{Event, NO_PRIORITY, Name, Names, What};
 use crate::job_log::{Done, JobLog};
@@ -65,6 +65,43 @@ struct Stretches {
     last_cpu: u32,
 }
 
+/// A slice that is a job as a whole.
+#[derive(Clone, Copy)]
+struct Slice {
+    key: Key,
+    start: u64,
+    end: u64,
+    cpu: u32,
+}
+
+/// Slices of a thread that are in no other one, in the order of time, as far as they may still be within one to come:
+/// programs write a slice when it begins or when it ends.
+#[derive(Default)]
+struct Outermost {
+    slices: VecDeque<Slice>,
+    /// End of those that are complete.
+    done_until: u64,
+}
+
+impl Outermost {
+    /// Adds a slice. Returns one that is complete by now, and counts those that are part of others.
+    fn add(&mut self, slice: Slice, nested: &mut u64) -> Option<Slice> {
+        let within = self.slices.back().is_some_and(|last| slice.start >= last.start && slice.start < last.end);
+        if within || slice.start < self.done_until {
+            *nested += 1;
+            return None;
+        }
+        while self.slices.back().is_some_and(|last| last.start >= slice.start) {
+            self.slices.pop_back();
+            *nested += 1;
+        }
+        self.slices.push_back(slice);
+        let complete = if self.slices.len() > DEEPEST { self.slices.pop_front() } else { None };
+        self.done_until = complete.map_or(self.done_until, |slice| slice.end);
+        complete
+    }
+}
+
 /// What is taken down on the way.
 #[derive(Default)]
 pub(crate) struct Counts {
@@ -98,8 +135,8 @@ pub(crate) struct Collector<'a> {
     taken: HashMap<String, u32>,
     begun: HashMap<i32, Vec<Begun>>,
     stretches: HashMap<Key, Vec<Stretches>>,
-    /// End of the last slice without a number, by process and thread.
-    slice_ends: HashMap<(i32, i32), u64>,
+    /// Slices without a number that may still turn out to be part of one that is written later, by process and thread.
+    whole: HashMap<(i32, i32), Outermost>,
     pattern: Option<&'a NamePattern>,
     by: TaskBy,
     /// Dates from which and up to which jobs count.
@@ -121,7 +158,7 @@ impl<'a> Collector<'a> {
             taken: HashMap::new(),
             begun: HashMap::new(),
             stretches: HashMap::new(),
-            slice_ends: HashMap::new(),
+            whole: HashMap::new(),
             pattern,
             by,
             window: (0, u64::MAX),
@@ -275,25 +312,15 @@ impl<'a> Collector<'a> {
         let end = time.saturating_add(length);
         let Some(number) = job else {
             let Key::Marker(pid, _) = key else { return };
-            if self.slice_ends.len() < MOST_TASKS {
-                let last = self.slice_ends.entry((pid, tid)).or_insert(0);
-                if time < *last {
-                    self.counts.nested += 1;
-                    return;
-                }
-                *last = end;
-            }
-            let Some(task) = self.task(key, tid, NO_PRIORITY, names) else { return };
-            let done = Done {
-                release: time,
-                start: time,
-                end,
-                executed: length,
-                preemptions: 0,
-                first_cpu: cpu,
-                last_cpu: cpu,
+            let slice = Slice { key, start: time, end, cpu };
+            let complete = match self.whole.len() < MOST_TASKS || self.whole.contains_key(&(pid, tid)) {
+                true => self.whole.entry((pid, tid)).or_default().add(slice, &mut self.counts.nested),
+                false => Some(slice),
             };
-            return self.done(task, tid, &done);
+            if let Some(slice) = complete {
+                self.slice_done(slice, tid, names);
+            }
+            return;
         };
         // Stretches of one job: it is complete when a later one of its task has begun, since they are written in order
         // of their ends.
@@ -319,6 +346,13 @@ impl<'a> Collector<'a> {
         }
     }
 
+    fn slice_done(&mut self, Slice { key, start, end, cpu }: Slice, tid: i32, names: &Names) {
+        let Some(task) = self.task(key, tid, NO_PRIORITY, names) else { return };
+        let done =
+            Done { release: start, start, end, executed: end - start, preemptions: 0, first_cpu: cpu, last_cpu: cpu };
+        self.done(task, tid, &done);
+    }
+
     fn stretch_done(&mut self, task: usize, job: Stretches) {
         let Stretches { start, end, executed, count, first_cpu, last_cpu, .. } = job;
         let done = Done { release: start, start, end, executed, preemptions: count - 1, first_cpu, last_cpu };
@@ -326,7 +360,13 @@ impl<'a> Collector<'a> {
     }
 
     /// Completes what has no end of its own.
-    pub fn finish(&mut self) {
+    pub fn finish(&mut self, names: &Names) {
+        let mut slices: Vec<(Slice, i32)> = Vec::new();
+        for ((_, tid), outermost) in std::mem::take(&mut self.whole) {
+            slices.extend(outermost.slices.into_iter().map(|slice| (slice, tid)));
+        }
+        slices.sort_by_key(|(slice, tid)| (slice.start, slice.end, *tid));
+        slices.into_iter().for_each(|(slice, tid)| self.slice_done(slice, tid, names));
         let mut rest: Vec<(usize, Stretches)> = Vec::new();
         for (key, open) in std::mem::take(&mut self.stretches) {
             if let Some(Some(task)) = self.by_key.get(&key) {
@@ -344,11 +384,11 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Number of markers and callbacks that have not ended.
-    pub fn unfinished(&self) -> u64 {
+    /// Number of jobs that have not ended, and their processor time by a date as far as it is known.
+    pub fn unfinished(&self, now: u64) -> (u64, u64) {
         match self.by {
-            TaskBy::Thread => self.threads.unfinished(),
-            _ => self.cut_off + self.begun.values().map(|open| open.len() as u64).sum::<u64>(),
+            TaskBy::Thread => self.threads.unfinished(now),
+            _ => (self.cut_off + self.begun.values().map(|open| open.len() as u64).sum::<u64>(), 0),
         }
     }
 

@@ -8,7 +8,7 @@ use temponet_task::TaskSet;
 use crate::collect::{Collector, Row};
 use crate::ctf::ClockOf;
 use crate::error::TraceError;
-use crate::event::Names;
+use crate::event::{Names, What};
 use crate::files::{Disk, Files};
 use crate::notes::{self, Reading};
 use crate::open::{TraceFormat, open};
@@ -31,7 +31,7 @@ pub struct Import {
     pub formats: Vec<TraceFormat>,
     /// What the tasks are.
     pub task_by: TaskBy,
-    /// Length of the trace in nanoseconds.
+    /// Length of the part of the trace that was asked for, in nanoseconds.
     pub length: u64,
     /// Number of events that were used.
     pub events: u64,
@@ -97,9 +97,13 @@ pub fn import_from(
     while let Some(event) = next {
         // What is released by then may still be running.
         if event.time > collector.window.1 {
+            last = collector.window.1;
             break;
         }
-        last = last.max(event.time);
+        last = last.max(match event.what {
+            What::Slice { length, .. } => event.time.saturating_add(length),
+            _ => event.time,
+        });
         collector.take(event, &names);
         if let Some(out) = &mut jobs {
             write_rows(&mut collector, out, origin).map_err(failed)?;
@@ -111,7 +115,7 @@ pub fn import_from(
         next = events.next(&mut names)?;
     }
     events.check_clocks()?;
-    collector.finish();
+    collector.finish(&names);
     if let Some(out) = &mut jobs {
         write_rows(&mut collector, out, origin).map_err(failed)?;
     }
@@ -121,6 +125,7 @@ pub fn import_from(
         unread: events.unread(),
         remarks: events.remarks(),
         origin,
+        begin: collector.window.0.clamp(origin, last),
         last,
         task_by,
     };
@@ -136,7 +141,8 @@ pub fn import_from(
     let dropped = collector.tasks.iter().map(|task| task.log.dropped).sum();
     let bytes = events.bytes();
     progress(bytes);
-    Ok(Import { set, tasks, notes, toml, formats, task_by, length: last - origin, events: count, bytes, jobs, dropped })
+    let length = reading.length();
+    Ok(Import { set, tasks, notes, toml, formats, task_by, length, events: count, bytes, jobs, dropped })
 }
 
 /// Writes the jobs that have ended since the last call.
@@ -166,7 +172,7 @@ fn description(files: &[PathBuf], formats: &[TraceFormat], reading: &Reading<'_>
         TaskBy::Callback => "callbacks",
         TaskBy::Marker => "markers",
     };
-    let seconds = (reading.last - reading.origin) as f64 / 1e9;
+    let seconds = reading.length() as f64 / 1e9;
     format!("imported from {}: {by} in {seconds:.3} s", named.join(", "))
 }
 

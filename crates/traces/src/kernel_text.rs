@@ -90,6 +90,8 @@ enum Line {
     Lost(u32, Option<u64>),
     OtherMarker,
     Unreadable,
+    /// It has the name of such an event, but neither a date nor a processor before it.
+    Headless,
     Nothing,
 }
 
@@ -114,7 +116,8 @@ impl Source for KernelText {
                         self.recorded.get_or_insert_default().extend(threads);
                     }
                 }
-                Line::Unreadable => {
+                Line::Headless if line.starts_with(b"#") => {}
+                Line::Unreadable | Line::Headless => {
                     if self.example.is_none() {
                         self.example = Some(shown(line));
                     }
@@ -169,7 +172,7 @@ fn recorded(text: &[u8]) -> Option<Vec<i32>> {
 
 /// Reads a line.
 fn parse(line: &[u8], [sched, arrow, mark, print]: [&Finder<'_>; 4], names: &mut Names) -> Line {
-    let mut looks_like_one = false;
+    let (mut looks_like_one, mut is_named) = (false, false);
     let mut from = 0;
     while let Some(found) = sched.find(&line[from..]) {
         let at = from + found;
@@ -184,6 +187,7 @@ fn parse(line: &[u8], [sched, arrow, mark, print]: [&Finder<'_>; 4], names: &mut
             _ => continue,
         };
         let before = line[..at].strip_suffix(b"sched:").unwrap_or(&line[..at]);
+        is_named = true;
         let Some(head) = head(before) else { continue };
         looks_like_one = true;
         let fields = rest[word..].trim_ascii();
@@ -216,7 +220,7 @@ fn parse(line: &[u8], [sched, arrow, mark, print]: [&Finder<'_>; 4], names: &mut
             }
         }
     }
-    lost(line)
+    if is_named { Line::Headless } else { lost(line) }
 }
 
 /// Reads what stands before the name of the event: `comm tid [cpu] time:` or `comm-tid [cpu] flags time:`, with or
@@ -325,7 +329,9 @@ pub(crate) fn is_one(line: &[u8]) -> bool {
         [Finder::new(b"sched_"), Finder::new(b" ==> "), Finder::new(b"tracing_mark_write: "), Finder::new(b"print: ")];
     let [sched, arrow, mark, print] = &finders;
     match parse(line, [sched, arrow, mark, print], &mut Names::new()) {
-        Line::Nothing => line.starts_with(b"# tracer:") || line.starts_with(b"cpus=") || is_event(line),
+        Line::Nothing | Line::Headless => {
+            line.starts_with(b"# tracer:") || line.starts_with(b"cpus=") || is_event(line)
+        }
         _ => true,
     }
 }

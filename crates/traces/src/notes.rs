@@ -1,7 +1,7 @@
 //! Notes on what a trace says and a set does not represent. Nothing is dropped silently.
 
 use temponet_task::Time;
-use temponet_wording::{counted, grouped};
+use temponet_wording::{counted, grouped, verb};
 
 use crate::TaskBy;
 use crate::collect::Collector;
@@ -15,10 +15,24 @@ pub(crate) struct Reading<'a> {
     pub names: &'a Names,
     pub unread: Unread,
     pub remarks: Vec<String>,
-    /// Dates of the first and of the last event.
+    /// Date of the first event.
     pub origin: u64,
+    /// Dates from which and up to which events count.
+    pub begin: u64,
     pub last: u64,
     pub task_by: TaskBy,
+}
+
+impl Reading<'_> {
+    /// Length of what counts, in nanoseconds.
+    pub fn length(&self) -> u64 {
+        self.last - self.begin
+    }
+
+    /// Share of a processor.
+    fn share(&self, time: u64) -> String {
+        format!("{:.2}% of a core", 100.0 * time as f64 / self.length().max(1) as f64)
+    }
 }
 
 /// Least share of a processor of a thread without jobs that is worth a note.
@@ -52,7 +66,7 @@ pub(crate) fn of_reading(reading: &Reading<'_>, found: &[Found]) -> Vec<String> 
     let dropped: u64 = collector.tasks.iter().map(|task| task.log.dropped).sum();
     say(counts.losses > 0, &|| {
         let events =
-            if counts.lost_events > 0 { format!(" ({} events)", grouped(counts.lost_events)) } else { String::new() };
+            if counts.lost_events > 0 { format!(" ({})", counted(counts.lost_events, "event")) } else { String::new() };
         format!("events were lost {}{events}", times(counts.losses))
     });
     say(threads.missing > 0, &|| match threads.missing {
@@ -61,8 +75,9 @@ pub(crate) fn of_reading(reading: &Reading<'_>, found: &[Found]) -> Vec<String> 
     });
     say(dropped > 0, &|| {
         format!(
-            "{} that lost events touch or that began before the trace are left out",
-            counted(dropped as usize, "job")
+            "{} that lost events touch or that began before the trace {} left out",
+            counted(dropped, "job"),
+            verb(dropped, "is", "are")
         )
     });
     let unread = &reading.unread;
@@ -72,41 +87,54 @@ pub(crate) fn of_reading(reading: &Reading<'_>, found: &[Found]) -> Vec<String> 
         format!("{} of the scheduler cannot be read{place}", counted(unread.lines as usize, "event"))
     });
     say(unread.out_of_order > 0, &|| {
-        format!("{} came after later ones and are taken for as late", counted(unread.out_of_order as usize, "event"))
+        let (events, are) = (counted(unread.out_of_order, "event"), verb(unread.out_of_order, "is", "are"));
+        format!("{events} came after later ones and {are} taken for as late")
     });
     say(unread.other_markers > 0, &|| {
         let markers = counted(unread.other_markers as usize, "marker");
-        format!("{markers} of other kinds than pairs (instants, counters, asynchronous ones) are not represented")
+        format!(
+            "{markers} of other kinds than pairs (instants, counters, asynchronous ones) {} not represented",
+            verb(unread.other_markers, "is", "are")
+        )
     });
     say(counts.nested > 0, &|| {
         let kind = if reading.task_by == TaskBy::Callback { "callback" } else { "marker" };
-        format!("{} within others are part of these", counted(counts.nested as usize, kind))
+        format!("{} within others {} part of these", counted(counts.nested, kind), verb(counts.nested, "is", "are"))
     });
     say(counts.unopened > 0, &|| {
         let kind = if reading.task_by == TaskBy::Callback { "callback" } else { "marker" };
-        format!("{} end without a beginning in the trace", counted(counts.unopened as usize, kind))
+        let end = verb(counts.unopened, "ends", "end");
+        format!("{} {end} without a beginning in the trace", counted(counts.unopened, kind))
     });
     say(counts.without_thread > 0, &|| {
         "callbacks do not say their thread (lttng add-context -u -t vtid): they are told apart by their processors"
             .into()
     });
-    say(collector.unfinished() > 0, &|| {
-        format!("{} had not ended when the trace did", counted(collector.unfinished() as usize, "job"))
+    let (unfinished, ran) = collector.unfinished(reading.last);
+    say(unfinished > 0, &|| {
+        let took = if ran > 0 { format!(", {} in all", reading.share(ran)) } else { String::new() };
+        let are = verb(unfinished, "is", "are");
+        format!("{} had not ended when the trace did and {are} left out{took}", counted(unfinished, "job"))
     });
     say(counts.outside > 0, &|| {
-        format!("{} are outside of the times asked for", counted(counts.outside as usize, "job"))
+        format!(
+            "{} {} outside of the times asked for",
+            counted(counts.outside, "job"),
+            verb(counts.outside, "is", "are")
+        )
     });
     say(reading.collector.ros.outside > 0, &|| {
-        let count = reading.collector.ros.outside as usize;
-        format!("{} outside of callbacks are not represented", counted(count, "publication"))
+        let count = reading.collector.ros.outside;
+        format!("{} outside of callbacks {} not represented", counted(count, "publication"), verb(count, "is", "are"))
     });
     say(reading.names.overflowed, &|| "there are too many different names: the later ones are <unknown>".into());
     notes.extend(reading.remarks.iter().cloned());
     notes.extend(left_out(reading, found));
+    notes.extend(ended(reading));
     notes.extend(busy_threads(reading));
     let few = found.iter().filter(|task| task.jobs < FEW).count();
     if few > 0 {
-        notes.push(format!("{} rest on fewer than {FEW} jobs", tasks(few)));
+        notes.push(format!("{} {} on fewer than {FEW} jobs", tasks(few), verb(few, "rests", "rest")));
     }
     notes.push(
         "a trace has no deadlines: each is the period, or the shortest gap of a sporadic task, until you state your own".into(),
@@ -139,16 +167,40 @@ fn left_out(reading: &Reading<'_>, found: &[Found]) -> Option<String> {
     if out.len() > MOST_NAMES {
         names.push(format!("{} more", out.len() - MOST_NAMES));
     }
-    let span = (reading.last - reading.origin).max(1) as f64;
-    let share = out.iter().map(|task| task.log.total as f64).sum::<f64>() / span;
-    let (are, their) = if out.len() == 1 { ("is", "Its") } else { ("are", "Their") };
+    let took = out.iter().map(|task| task.log.total).sum();
+    let (are, their) = (verb(out.len(), "is", "are"), verb(out.len(), "Its", "Their"));
     Some(format!(
-        "{} with fewer than {} jobs {are} left out: {}. {their} jobs took {:.2}% of a core",
+        "{} with fewer than {} jobs {are} left out: {}. {their} jobs took {}",
         tasks(out.len()),
         crate::arrivals::FEWEST,
         names.join(", "),
-        100.0 * share
+        reading.share(took)
     ))
+}
+
+/// Jobs that ended with their threads.
+fn ended(reading: &Reading<'_>) -> Option<String> {
+    if reading.task_by != TaskBy::Thread {
+        return None;
+    }
+    let mut all: Vec<_> =
+        reading.collector.threads.ended.iter().map(|(name, (count, ran))| (*ran, *count, *name)).collect();
+    all.sort_by_key(|(ran, count, name)| std::cmp::Reverse((*ran, *count, *name)));
+    let (ran, count) = all.iter().fold((0, 0), |(ran, count), one| (ran + one.0, count + one.1));
+    if count == 0 {
+        return None;
+    }
+    let shown = |(ran, count, name): &(u64, u64, crate::event::Name)| {
+        let name = temponet_wording::visible(reading.names.text(*name)).into_owned();
+        format!("{name:?} ({count}, {})", Time(*ran))
+    };
+    let mut names: Vec<String> = all.iter().take(MOST_NAMES).map(shown).collect();
+    if all.len() > MOST_NAMES {
+        names.push(format!("{} more", all.len() - MOST_NAMES));
+    }
+    let (jobs, are) =
+        (counted(count, "job"), verb(count, "that ended with its thread is", "that ended with their threads are"));
+    Some(format!("{jobs} {are} left out: {}; {} in all", names.join(", "), reading.share(ran)))
 }
 
 /// Threads that ran and completed no job.
@@ -156,7 +208,7 @@ fn busy_threads(reading: &Reading<'_>) -> Option<String> {
     if reading.task_by != TaskBy::Thread {
         return None;
     }
-    let span = (reading.last - reading.origin).max(1) as f64;
+    let span = reading.length().max(1) as f64;
     let all = reading.collector.threads.without_jobs(reading.last);
     let busy: Vec<_> = all.iter().filter(|(.., ran)| *ran as f64 / span >= WORTH_A_NOTE).collect();
     if busy.is_empty() {
@@ -173,7 +225,7 @@ fn busy_threads(reading: &Reading<'_>) -> Option<String> {
     let threads = counted(busy.len(), "thread");
     Some(format!(
         "{threads} ran without completing a job and {} not represented: {}",
-        if busy.len() == 1 { "is" } else { "are" },
+        verb(busy.len(), "is", "are"),
         names.join("; ")
     ))
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use temponet_task::{
     Arrival, Attribute, Core, CoreId, CoreSet, ExecutionModel, Gap, OnMiss, Speed, Task, TaskId, TaskSet, Time,
 };
-use temponet_wording::counted;
+use temponet_wording::{counted, verb};
 
 use crate::arrivals::{Arrivals, FEWEST};
 use crate::collect::{Collected, Key};
@@ -309,8 +309,9 @@ impl Context<'_, '_> {
         let median = Time(times.samples[times.samples.len() / 2]);
         if times.merged > 0 {
             notes.push(format!(
-                "{} went on past the next release: their times are those of several jobs and are left out, but for their share",
-                counted(times.merged as usize, "job")
+                "{} went on past the next release: {} of several jobs and left out, but for the share",
+                counted(times.merged, "job"),
+                verb(times.merged, "its time is that", "their times are those")
             ));
         }
         let samples = sampled(&times.samples, most);
@@ -366,7 +367,8 @@ impl Context<'_, '_> {
         }
         if log.unwoken > 0 && self.reading.collector.threads.saw_wake {
             let jobs = counted(log.unwoken as usize, "job");
-            notes.push(format!("{jobs} without a wake-up in the trace begin when they got a processor"));
+            let begin = verb(log.unwoken, "begins when it", "begin when they");
+            notes.push(format!("{jobs} without a wake-up in the trace {begin} got a processor"));
         }
         if log.waited > 0 {
             let jobs = counted(log.waited as usize, "job");

@@ -57,6 +57,8 @@ struct Ahead {
     next: Option<Event>,
     /// Dates of the first event and of the last one so far.
     span: Option<(u64, u64)>,
+    /// Date and line of the last event so far that has to be in the order of time.
+    latest: (u64, Option<u64>),
     out_of_order: u64,
 }
 
@@ -64,14 +66,17 @@ impl Ahead {
     fn advance(&mut self, names: &mut Names) -> Result<(), TraceError> {
         self.next = self.source.next(names)?;
         let Some(event) = &mut self.next else { return Ok(()) };
-        let (first, last) = self.span.unwrap_or((event.time, event.time));
-        if event.time < last {
-            // Slices of a program are written when they end.
-            if !matches!(event.what, What::Slice { .. }) {
+        // Slices of a program are written when they begin or when they end.
+        if !matches!(event.what, What::Slice { .. }) {
+            let (last, line) = self.latest;
+            if event.time < last {
                 self.out_of_order += 1;
                 if last - event.time > MOST_BACK {
                     let back = temponet_task::Time(last - event.time);
-                    let message = format!("the dates go back by {back}: two traces in one file, or two clocks");
+                    let from = line.map_or_else(String::new, |line| format!(" from that of line {line}"));
+                    let message = format!(
+                        "the dates go back by {back}{from}: two traces in one file, two clocks, or a wrong date"
+                    );
                     let file = self.source.file();
                     return Err(match self.source.line() {
                         Some(line) => TraceError::line(file, line, message),
@@ -79,9 +84,12 @@ impl Ahead {
                     });
                 }
                 event.time = last;
+            } else {
+                self.latest = (event.time, self.source.line());
             }
         }
-        self.span = Some((first, event.time.max(last)));
+        let (first, last) = self.span.unwrap_or((event.time, event.time));
+        self.span = Some((first.min(event.time), event.time.max(last)));
         Ok(())
     }
 }
@@ -93,7 +101,7 @@ pub(crate) struct Merged {
 
 impl Merged {
     pub fn new(sources: Vec<Box<dyn Source>>, names: &mut Names) -> Result<Merged, TraceError> {
-        let ahead = |source| Ahead { source, next: None, span: None, out_of_order: 0 };
+        let ahead = |source| Ahead { source, next: None, span: None, latest: (0, None), out_of_order: 0 };
         let mut sources: Vec<Ahead> = sources.into_iter().map(ahead).collect();
         sources.iter_mut().try_for_each(|source| source.advance(names))?;
         Ok(Merged { sources })

@@ -90,6 +90,14 @@ impl Thread {
         });
     }
 
+    /// Processor time by a date that is not before the last event.
+    fn ran_by(&self, now: u64) -> u64 {
+        match self.state {
+            State::Running { since, .. } => self.ran + now.saturating_sub(since),
+            _ => self.ran,
+        }
+    }
+
     /// Forgets what it was doing, because events were lost.
     fn lose_track(&mut self) {
         self.breaks += 1;
@@ -133,6 +141,9 @@ pub(crate) struct Threads {
     pub missing: u64,
     /// Jobs that began before the trace.
     pub begun_before: u64,
+    /// Jobs that ended with their threads, by name: how many, and their processor time. No other job of the thread is
+    /// like them, since the end of a thread is work, too.
+    pub ended: HashMap<Name, (u64, u64)>,
     /// Threads of which every event is in the trace, if that is not so of all. The others are what a processor does
     /// meanwhile, as if it were idle.
     pub recorded: Option<HashSet<i32>>,
@@ -200,6 +211,7 @@ impl Threads {
 
     fn leave(&mut self, time: u64, cpu: u32, who: Party, leaving: Leaving) -> Option<Job> {
         let lost_until = self.lost_until;
+        let mut ended = std::mem::take(&mut self.ended);
         let thread = self.thread(who);
         match thread.state {
             State::Running { since, cpu: at } if at == cpu || at == NO_CPU || cpu == NO_CPU => {
@@ -231,7 +243,14 @@ impl Threads {
                 thread.state = State::Asleep { since: time };
                 thread.job.take()
             }
-            Leaving::Ends => None,
+            Leaving::Ends => {
+                if let Some(job) = thread.job.take() {
+                    let (count, ran) = ended.entry(thread.name).or_default();
+                    *count += 1;
+                    *ran += thread.ran.saturating_sub(job.ran_before);
+                }
+                None
+            }
         };
         let job = done.map(|job| Job {
             tid: who.tid,
@@ -251,6 +270,7 @@ impl Threads {
         if let Some(job) = &job {
             thread.jobs += u64::from(!job.is_touched);
         }
+        self.ended = ended;
         if leaving == Leaving::Ends {
             // The number may be given to another thread.
             self.threads.remove(&who.tid);
@@ -354,19 +374,18 @@ impl Threads {
         self.threads.get(&tid).map_or(NO_PRIORITY, |thread| thread.priority)
     }
 
-    /// Number of jobs that have not ended.
-    pub fn unfinished(&self) -> u64 {
-        self.threads.values().filter(|thread| thread.job.is_some_and(|job| !job.is_touched)).count() as u64
+    /// Number of jobs that have not ended, and their processor time by a date.
+    pub fn unfinished(&self, now: u64) -> (u64, u64) {
+        let open = self.threads.values().filter_map(|thread| Some((thread, thread.job.filter(|job| !job.is_touched)?)));
+        open.fold((0, 0), |(count, ran), (thread, job)| {
+            (count + 1, ran + thread.ran_by(now).saturating_sub(job.ran_before))
+        })
     }
 
     /// Threads that ran and completed no job, with the processor time of each by a date, most time first.
     pub fn without_jobs(&self, now: u64) -> Vec<(i32, Name, u64)> {
-        let ran = |thread: &Thread| match thread.state {
-            State::Running { since, .. } => thread.ran + now.saturating_sub(since),
-            _ => thread.ran,
-        };
         let idle = self.threads.iter().filter(|(_, thread)| thread.jobs == 0);
-        let mut all: Vec<_> = idle.map(|(tid, thread)| (*tid, thread.name, ran(thread))).collect();
+        let mut all: Vec<_> = idle.map(|(tid, thread)| (*tid, thread.name, thread.ran_by(now))).collect();
         all.sort_by_key(|(tid, _, ran)| (std::cmp::Reverse(*ran), *tid));
         all
     }
@@ -429,6 +448,17 @@ mod tests {
         threads.switch(60, 2, IDLE, Leaving::Preempted, party(7));
         let job = threads.switch(65, 2, party(7), Leaving::Sleeps, IDLE).unwrap();
         assert_eq!((job.release, job.executed, job.waited, job.first_cpu, job.last_cpu), (0, 15, true, 1, 2));
+    }
+
+    #[test]
+    fn a_job_that_ends_with_its_thread_is_counted_with_its_time() {
+        let mut threads = Threads::default();
+        threads.wake(0, party(7), true);
+        threads.switch(10, 0, IDLE, Leaving::Preempted, party(7));
+        assert_eq!(threads.unfinished(15), (1, 5));
+        assert_eq!(threads.switch(40, 0, party(7), Leaving::Ends, IDLE), None);
+        assert_eq!((threads.ended[&Name(1)], threads.unfinished(50)), ((1, 30), (0, 0)));
+        assert!(threads.without_jobs(50).is_empty());
     }
 
     #[test]

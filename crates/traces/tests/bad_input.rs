@@ -87,6 +87,75 @@ fn jobs_that_lost_events_touch_are_dropped_and_counted() {
     }
 }
 
+/// A server that forks for each request: whoever ends takes its job along, and the notes say how much that was.
+#[test]
+fn jobs_that_end_with_their_threads_are_counted() {
+    let mut text = String::new();
+    for k in 0..50 {
+        let child = 1000 + k;
+        for (ms, event) in [
+            (0, "wakeup: comm=srv pid=7 prio=120 target_cpu=000".to_string()),
+            (0, "switch: swapper/0:0 [120] R ==> srv:7 [120]".into()),
+            (1, format!("wakeup_new: comm=srv pid={child} prio=120 target_cpu=000")),
+            (2, format!("switch: srv:7 [120] S ==> srv:{child} [120]")),
+            (8, format!("switch: srv:{child} [120] Z ==> swapper/0:0 [120]")),
+        ] {
+            text += &format!("x 1 [000] {}.{:06}: sched:sched_{event}\n", k / 50, 1000 * (20 * k % 1000 + ms));
+        }
+    }
+    let folder = Folder::new("ends");
+    let import = found(&folder.write("trace.txt", text));
+    assert_eq!((import.tasks.len(), task(&import, "srv").jobs), (1, 50));
+    let note = "50 jobs that ended with their threads are left out: \"srv\" (50, 300ms); 30.36% of a core in all";
+    assert!(import.notes.iter().any(|said| said == note), "{:?}", import.notes);
+}
+
+#[test]
+fn events_that_cannot_be_read_are_counted() {
+    let folder = Folder::new("broken-lines");
+    let line = |k: u64, what: &str| format!("x 1 [000] 0.{:06}: sched:sched_{what}\n", k);
+    let mut text = String::new();
+    for k in 0..20 {
+        let at = 10_000 * k;
+        let wake = line(at, "wakeup: comm=cam pid=7 prio=120 target_cpu=000");
+        text +=
+            if k == 9 { "x 1 [0x0] date: sched:sched_wakeup: comm=cam pid=7 prio=120 target_cpu=000\n" } else { &wake };
+        text += &line(at + 100, "switch: swapper/0:0 [120] R ==> cam:7 [120]");
+        text += &line(at + 900, "switch: cam:7 [120] S ==> swapper/0:0 [120]");
+    }
+    let import = found(&folder.write("perf.txt", text));
+    let note = "1 event of the scheduler cannot be read, the first in line 28";
+    assert!(import.notes.iter().any(|said| said == note), "{:?}", import.notes);
+    let mut text = String::new();
+    for k in 0..20 {
+        let tid = if k == 9 { "x" } else { "7" };
+        let at = 10 * k;
+        let event = |ms: u64, name: &str, fields: &str| {
+            format!(
+                "[00:00:{:02}.{:03}000000] (+0.1) vm {name}: {{ cpu_id = 0 }}, {{ {fields} }}\n",
+                ms / 1000,
+                ms % 1000
+            )
+        };
+        text += &event(at, "sched_waking", &format!("comm = \"cam\", tid = {tid}, prio = 20, target_cpu = 0"));
+        let switch = |from: &str, to: &str| {
+            let thread = |which: &str, (name, tid): (&str, u32)| {
+                format!("{which}_comm = \"{name}\", {which}_tid = {tid}, {which}_prio = 20")
+            };
+            let of = |name: &str| if name == "cam" { ("cam", 7) } else { ("swapper/0", 0) };
+            let (from, to) = (of(from), of(to));
+            let from = thread("prev", from);
+            format!("{from}, prev_state = ( \"TASK_INTERRUPTIBLE\" : container = 1 ), {}", thread("next", to))
+        };
+        text += &event(at + 1, "sched_switch", &switch("idle", "cam"));
+        text += &event(at + 2, "sched_switch", &switch("cam", "idle"));
+    }
+    let import = found(&folder.write("babeltrace.txt", &text));
+    assert!(import.notes.iter().any(|said| said == note), "{:?}", import.notes);
+    let no_time = text.replacen("[00:00:00.010", "[00:99:00.010", 1);
+    assert!(error(&folder, "babeltrace.txt", no_time).contains("babeltrace.txt:4: "));
+}
+
 #[test]
 fn threads_that_were_not_recorded_are_no_tasks() {
     let folder = Folder::new("partial");

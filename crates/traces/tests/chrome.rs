@@ -58,3 +58,39 @@ fn markers_of_other_programs_are_tasks() {
     let open = folder.write("open.json", format!("[{},", events.join(",\n")));
     assert_eq!(found(&open).tasks.len(), 2);
 }
+
+/// Programs write a slice when it begins or when it ends. Either way the outer one is the job, and what another thread
+/// writes has no part in the order.
+#[test]
+fn slices_within_others_are_part_of_them_in_either_order() {
+    let folder = Folder::new("chrome-nested");
+    let slice = |name: &str, tid: u32, ts: u64, dur: u64| {
+        format!("{{\"ph\":\"X\",\"pid\":1,\"tid\":{tid},\"name\":\"{name}\",\"ts\":{ts},\"dur\":{dur}}}")
+    };
+    for at_end in [false, true] {
+        let mut events = Vec::new();
+        for k in 0..2_000 {
+            let ts = 10_000 * k;
+            let mut three =
+                [slice("outer", 2, ts, 5000), slice("inner", 2, ts, 1000), slice("inner", 2, ts + 2000, 500)];
+            if at_end {
+                three.rotate_left(1);
+            }
+            events.extend(three);
+            for (sign, at) in [("B", 100), ("E", 400)] {
+                events.push(format!("{{\"ph\":\"{sign}\",\"pid\":1,\"tid\":3,\"name\":\"tick\",\"ts\":{}}}", ts + at));
+            }
+            if k == 700 {
+                events.push(slice("late", 4, ts + 120_000, 10));
+            }
+        }
+        let import = found(&folder.write("trace.json", format!("[{}]", events.join(","))));
+        let names: Vec<&str> = import.tasks.iter().map(|task| task.name.as_str()).collect();
+        let outer = task(&import, "outer");
+        assert_eq!(names.len(), 2, "{names:?}");
+        assert_eq!((outer.period, outer.most, outer.jobs), (Time::from_ms(10), Time::from_ms(5), 2_000));
+        assert_eq!((import.length, task(&import, "tick").period), (19_995_000_000, Time::from_ms(10)));
+        let says = |text: &str| import.notes.iter().any(|note| note.contains(text));
+        assert!(says("4 000 markers within others are part of these") && !says("came after"), "{:?}", import.notes);
+    }
+}

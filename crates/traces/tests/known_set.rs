@@ -95,6 +95,10 @@ fn options_choose_tasks_times_and_cores() {
     let (from, to) = (Some(Time::from_secs(2)), Some(Time::from_secs(4)));
     let part = import(&Options { from, to, ..Options::default() }).unwrap();
     assert!(task(&part, "control").jobs.abs_diff(400) <= 2, "{part:?}");
+    // Shares are of the time asked for.
+    let whole = import(&Options::default()).unwrap();
+    let [of_part, of_all] = [&part, &whole].map(|import| task(import, "control").share(import.length));
+    assert!(part.length == 2_000_000_000 && (of_part / of_all - 1.0).abs() < 0.1, "{of_part} and {of_all}");
     let four = import(&Options { cores: Some(4), ..Options::default() }).unwrap();
     assert_eq!(four.set.cores(), 4);
     assert!(four.set.tasks().iter().all(|task| task.cores.is_all()));

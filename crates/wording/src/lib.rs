@@ -48,6 +48,11 @@ pub fn counted(number: impl TryInto<u64>, noun: &str) -> String {
     format!("{} {noun}{plural}", grouped(number))
 }
 
+/// Returns the form of a verb for a number of things: `is` or `are`.
+pub fn verb<'a>(number: impl TryInto<u64>, of_one: &'a str, of_several: &'a str) -> &'a str {
+    if number.try_into().is_ok_and(|number| number == 1) { of_one } else { of_several }
+}
+
 /// Returns the text with its first letter in upper case: the beginning of a sentence.
 pub fn capitalized(text: &str) -> String {
     let mut letters = text.chars();

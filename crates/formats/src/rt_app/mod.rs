@@ -132,7 +132,15 @@ fn global(node: &Node, notes: &mut Notes) -> Result<(LinuxPolicy, Protocol), Pro
     let (known, unknown): (Vec<_>, Vec<_>) = fields.rest()?.into_iter().partition(|(key, _)| OF_THE_TOOL.contains(key));
     if !known.is_empty() {
         let keys: Vec<&str> = known.iter().map(|(key, _)| *key).collect();
-        notes.add(node.line, format!("\"global\": {} concern rt-app itself and are ignored", keys.join(", ")));
+        notes.add(
+            node.line,
+            format!(
+                "\"global\": {} {} rt-app itself and {} ignored",
+                keys.join(", "),
+                temponet_wording::verb(keys.len(), "concerns", "concern"),
+                temponet_wording::verb(keys.len(), "is", "are")
+            ),
+        );
     }
     for (key, node) in unknown {
         notes.add(node.line, format!("\"global\": unknown key {key:?} is ignored"));

@@ -201,23 +201,35 @@ impl Search<'_> {
         }
         let reserve = |task: &Sporadic, margin: f64| reservation(task, margin);
         let all: Vec<usize> = (0..worst_case.tasks.len()).collect();
-        for margin in [margin, margin / 2.0, margin / 4.0] {
+        let margins = [margin, margin / 2.0, margin / 4.0];
+        for margin in margins {
             let wanted: Option<Vec<Policy>> = worst_case.tasks.iter().map(|task| reserve(task, margin)).collect();
             if let Some(settings) = wanted.and_then(|wanted| self.reserved(worst_case, &all, &wanted, has_partitions)) {
                 return vec![Plan { name: reserved_name(margin, has_partitions, 0), settings, given_up: Vec::new() }];
             }
         }
-        let mut kept = Vec::new();
-        let mut wanted = vec![Policy::Other { nice: 0 }; all.len()];
-        for place in self.by_importance() {
-            let Some(policy) = reserve(&worst_case.tasks[place], margin) else { continue };
-            kept.push(place);
-            wanted[place] = policy;
-            if self.reserved(worst_case, &kept, &wanted, has_partitions).is_none() {
-                kept.pop();
-                wanted[place] = Policy::Other { nice: 0 };
+        // Whoever matters most is kept, by a smaller margin if need be.
+        let important = self.by_importance();
+        let mut best: Option<(Vec<bool>, f64, Vec<usize>, Vec<Policy>)> = None;
+        for margin in margins {
+            let (mut kept, mut wanted) = (Vec::new(), vec![Policy::Other { nice: 0 }; all.len()]);
+            let mut keeps = |place: usize| {
+                let Some(policy) = reserve(&worst_case.tasks[place], margin) else { return false };
+                kept.push(place);
+                wanted[place] = policy;
+                let fits = self.reserved(worst_case, &kept, &wanted, has_partitions).is_some();
+                if !fits {
+                    kept.pop();
+                    wanted[place] = Policy::Other { nice: 0 };
+                }
+                fits
+            };
+            let is_kept: Vec<bool> = important.iter().map(|place| keeps(*place)).collect();
+            if best.as_ref().is_none_or(|best| is_kept > best.0) {
+                best = Some((is_kept, margin, kept, wanted));
             }
         }
+        let Some((_, margin, kept, wanted)) = best else { return Vec::new() };
         let rest: Vec<usize> = self.by_deadline().into_iter().filter(|place| !kept.contains(place)).collect();
         let Some(mut settings) = self.reserved(worst_case, &kept, &wanted, has_partitions).filter(|_| !kept.is_empty())
         else {
@@ -274,7 +286,7 @@ fn reservation(task: &Sporadic, margin: f64) -> Option<Policy> {
     let deadline = time_to_serve(task).min(period);
     let wanted = Time((task.work() as f64 * (1.0 + margin)).ceil().min(1e18) as u64);
     // Whole microseconds are easier to read.
-    let whole = wanted.next_multiple(Time::from_us(1)).max(SHORTEST_BUDGET);
+    let whole = Time(wanted.0.next_multiple_of(Time::from_us(1).0)).max(SHORTEST_BUDGET);
     let budget = if whole <= deadline { whole } else { wanted };
     (wakes_once(task) && period >= shortest && budget <= deadline).then_some(Policy::Deadline {
         budget,

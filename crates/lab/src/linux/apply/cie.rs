@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 use temponet_task::TaskSet;
 
-use super::{Applied, cores, in_comment};
+use super::{Affinity, Applied, affinity, in_comment, joined, note_on_partitions};
 use crate::linux::settings::{Policy, Settings};
 
 /// Writes the file.
@@ -23,9 +23,16 @@ pub fn write(set: &TaskSet, settings: &Settings) -> Applied {
             let _ = writeln!(text, "  # the id of the callback group of {}", in_comment(&task.name));
         }
         let _ = writeln!(text, "  - id: {}", quoted(&task.name));
-        match cores(set, settings, id) {
-            None => text += "    affinity: ~\n",
-            Some(cores) => {
+        match affinity(set, settings, id) {
+            Affinity::All => text += "    affinity: ~\n",
+            Affinity::Partition(cores) => {
+                let _ = writeln!(
+                    text,
+                    "    # its cpuset: a partition root with processor {}\n    affinity: ~",
+                    joined(&cores, ",")
+                );
+            }
+            Affinity::Processors(cores) => {
                 text += "    affinity:\n";
                 cores.iter().for_each(|core| {
                     let _ = writeln!(text, "      - {core}");
@@ -46,7 +53,7 @@ pub fn write(set: &TaskSet, settings: &Settings) -> Applied {
         1 => Some("1 name is no id of a callback group; the configurator's prerun lists the ids".into()),
         count => Some(format!("{count} names are no ids of callback groups; the configurator's prerun lists the ids")),
     };
-    Applied { text, notes: note.into_iter().collect() }
+    Applied { text, notes: note.into_iter().chain(note_on_partitions(settings)).collect() }
 }
 
 /// Whether a name looks like the id of a callback group: a node, and callbacks behind @.

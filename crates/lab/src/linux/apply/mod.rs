@@ -78,11 +78,33 @@ fn toml(set: &TaskSet, settings: &Settings) -> Result<Applied, NotRepresentable>
     Ok(Applied { text, notes: note.into_iter().collect() })
 }
 
-/// The numbers of the processors of a task; none if it may use all of the machine.
-fn cores(set: &TaskSet, settings: &Settings, task: TaskId) -> Option<Vec<usize>> {
-    let cores = &settings.threads[task.index()].cores;
-    let own = || cores.iter(set.cores());
-    (!cores.is_all() && own().count() < set.cores()).then(|| own().map(|core| number(set, core)).collect())
+/// Where a thread may run.
+enum Affinity {
+    /// On these processors, by the numbers that Linux has for them.
+    Processors(Vec<usize>),
+    /// Wherever its reservation is served: on all processors of the machine.
+    All,
+    /// In a cpuset of its own that is a partition root, with these processors: the kernel refuses a reservation for a
+    /// thread that may not use all processors of its root domain.
+    Partition(Vec<usize>),
+}
+
+/// Returns where the thread of a task may run.
+fn affinity(set: &TaskSet, settings: &Settings, task: TaskId) -> Affinity {
+    let setting = &settings.threads[task.index()];
+    let numbers = setting.cores.iter(set.cores()).map(|core| number(set, core)).collect();
+    match (setting.policy.is_deadline(), settings.has_partitions) {
+        (false, _) => Affinity::Processors(numbers),
+        (true, false) => Affinity::All,
+        (true, true) => Affinity::Partition(numbers),
+    }
+}
+
+/// What a form that cannot make cpusets says of settings that need them.
+fn note_on_partitions(settings: &Settings) -> Option<String> {
+    settings.has_partitions.then(|| {
+        "reservations on single processors need cpusets that are partition roots, one for each processor, which are to be made beforehand".into()
+    })
 }
 
 /// The number that Linux has for a core: that of its name, as an imported trace gives it ("cpu3"), else its place.

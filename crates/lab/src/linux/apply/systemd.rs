@@ -5,12 +5,12 @@ use std::fmt::Write;
 
 use temponet_task::TaskSet;
 
-use super::{Applied, cores, in_comment, joined};
+use super::{Affinity, Applied, affinity, in_comment, joined, note_on_partitions};
 use crate::linux::settings::{Policy, Settings};
 
 /// Writes the script.
 pub fn write(set: &TaskSet, settings: &Settings) -> Applied {
-    let mut notes = Vec::new();
+    let mut notes: Vec<String> = note_on_partitions(settings).into_iter().collect();
     let mut text = "#!/bin/sh\n\
         # Settings by temponet advise: a drop-in for the service of each task, written below the folder $1.\n\
         # sudo sh FILE && sudo systemctl daemon-reload, then restart the services.\n\
@@ -35,9 +35,13 @@ pub fn write(set: &TaskSet, settings: &Settings) -> Applied {
                 )
             }
         };
-        let affinity = match cores(set, settings, id) {
-            Some(cores) => format!("CPUAffinity={}\n", joined(&cores, " ")),
-            None => String::new(),
+        // A unit's own affinity would be added to that of a drop-in; an empty one removes it.
+        let affinity = match affinity(set, settings, id) {
+            Affinity::Processors(cores) => format!("CPUAffinity=\nCPUAffinity={}\n", joined(&cores, " ")),
+            Affinity::All => "CPUAffinity=\n".into(),
+            Affinity::Partition(cores) => {
+                format!("CPUAffinity=\n# Its cpuset: a partition root with processor {}\n", joined(&cores, ","))
+            }
         };
         let _ = write!(
             text,
