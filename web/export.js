@@ -18,13 +18,35 @@ function firstScheduler() {
   return seen.find((name) => state.schedulers.includes(name)) ?? state.schedulers[0];
 }
 
-/** Draws the schedules that are seen as one picture. */
-function pictureOfCharts() {
+/** Returns the entries of the legend: the picture of the symbol, if it has one, and the words. */
+const legendEntries = () =>
+  Promise.all(
+    [...document.querySelectorAll("#legend li")].map(async (item) => {
+      const symbol = item.querySelector("svg"), words = item.textContent;
+      if (!symbol) return { words };
+      const image = new Image();
+      image.src = "data:image/svg+xml," + encodeURIComponent(new XMLSerializer().serializeToString(symbol));
+      await image.decode();
+      return { image, words };
+    })
+  );
+
+/** Draws the schedules that are seen as one picture, with the legend below. */
+async function pictureOfCharts() {
   const seen = charts.filter((chart) => chart.schedule), ratio = window.devicePixelRatio || 1, HEAD = 24;
-  const canvas = document.createElement("canvas");
-  canvas.width = Math.max(...seen.map((chart) => chart.canvas.width));
-  canvas.height = seen.reduce((sum, chart) => sum + chart.canvas.height + HEAD * ratio, 0);
-  const c = canvas.getContext("2d");
+  const canvas = document.createElement("canvas"), c = canvas.getContext("2d");
+  const width = Math.max(...seen.map((chart) => chart.canvas.width)), height = seen.reduce((sum, chart) => sum + chart.canvas.height + HEAD * ratio, 0);
+  const font = `${13 * ratio}px system-ui, sans-serif`, SYMBOL = 14;
+  let right = 8, line = 0;
+  c.font = font;
+  const entries = (await legendEntries()).map(({ image, words }) => {
+    const wide = SYMBOL + 22 + c.measureText(words).width / ratio;
+    if (right > 8 && (right + wide) * ratio > width) [right, line] = [8, line + 1];
+    right += wide;
+    return { image, words, x: (right - wide) * ratio, y: height + line * 20 * ratio };
+  });
+  canvas.width = width;
+  canvas.height = height + (line + 1) * 20 * ratio;
   c.fillStyle = theme.ground;
   c.fillRect(0, 0, canvas.width, canvas.height);
   c.fillStyle = theme.ink;
@@ -35,6 +57,11 @@ function pictureOfCharts() {
     c.drawImage(chart.canvas, 0, y + HEAD * ratio);
     y += chart.canvas.height + HEAD * ratio;
   }
+  c.font = font;
+  for (const { image, words, x, y } of entries) {
+    if (image) c.drawImage(image, x, y, SYMBOL * ratio, SYMBOL * ratio);
+    c.fillText(words, x + (SYMBOL + 6) * ratio, y + 12 * ratio);
+  }
   return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
 }
 
@@ -43,10 +70,23 @@ const RANKING = ["scheduler", "released", "met", "missed", "compliance", "compli
 const quoted = (value) => (/[",\n]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : String(value ?? ""));
 const rankingAsCsv = () => [RANKING, ...comparison.results.map((row) => RANKING.map((key) => row[key]))].map((row) => row.map(quoted).join(",") + "\n").join("");
 
+/** Saves the set, and says what the file cannot hold. */
+async function saveSet(to, ending, type) {
+  const file = `${state.name}.${ending}`, { text, notes } = await quick.ask({ do: "write", set: written().set, to });
+  download(file, type, text);
+  if (!notes.length) return;
+  const box = document.getElementById("saved");
+  make("p", box, `Saved as ${file}, with these notes:`);
+  const list = make("ul", box);
+  list.className = "hint";
+  notes.forEach((note) => make("li", list, note));
+}
+const forgetSaved = () => document.getElementById("saved").replaceChildren();
+
 const SAVE = {
-  toml: async () => download(`${state.name}.toml`, "text/plain", (await quick.ask({ do: "write", set: written().set, to: "toml" })).text),
-  json: async () => download(`${state.name}.json`, "application/json", (await quick.ask({ do: "write", set: written().set, to: "json" })).text),
-  "rt-app": async () => download(`${state.name}.rt-app.json`, "application/json", (await quick.ask({ do: "write", set: written().set, to: "rt-app" })).text),
+  toml: () => saveSet("toml", "toml", "text/plain"),
+  json: () => saveSet("json", "json", "application/json"),
+  "rt-app": () => saveSet("rt-app", "rt-app.json", "application/json"),
   svg: async () => {
     const scheduler = firstScheduler(), until = `${Math.round(shown.to)}ns`;
     download(`${state.name}-${scheduler}.svg`, "image/svg+xml", (await long.ask({ do: "picture", run: runOf([scheduler]), scheduler, until })).text);
@@ -64,6 +104,7 @@ const SAVE = {
 saveBox.addEventListener("change", async () => {
   const what = saveBox.value;
   saveBox.value = "";
+  forgetSaved();
   try {
     await SAVE[what]?.();
   } catch (error) {

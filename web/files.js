@@ -123,8 +123,7 @@ function showTrace(found, held) {
   box.open = true;
   holder.replaceChildren();
   const words = document.getElementById("trace-words");
-  words.textContent = "Options of this trace";
-  if (!found) return;
+  if (!found) return void (words.textContent = held ? `Options of ${held.paths.join(", ")}, which is not opened` : "");
   const jobs = `${counted(found.jobs)}${found.dropped ? ` (${found.dropped} left out)` : ""}`;
   const count = found.tasks.length === 1 ? "1 task" : `${found.tasks.length} tasks`;
   words.textContent = `Found in the trace: ${count} in ${time(found.length_ns)}, ${jobs}, ${found.formats.join(" and ")}`;

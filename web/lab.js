@@ -9,6 +9,8 @@ function edited(redraws = true) {
   state.builtIn = null;
   document.getElementById("built-in").value = "";
   document.getElementById("undo").disabled = earlier.length === 0;
+  forgetSaved();
+  drawPlaceholders();
   if (redraws) drawWhatIf();
   return figures();
 }
@@ -32,6 +34,7 @@ function showSet({ name, set, builtIn = null, notes = [], trace = null, held = n
   const list = document.getElementById("notes");
   list.replaceChildren();
   notes.forEach((note) => make("li", list, note));
+  forgetSaved();
   showTrace(trace, trace && held);
   document.getElementById("undo").disabled = earlier.length === 0;
   // Another set has another time axis.
@@ -97,15 +100,18 @@ const isObject = (value) => typeof value === "object" && value !== null && !Arra
 
 /** Takes the state of a link or of a step of a tour. What anybody may have written into a link is checked. */
 async function takeState(found) {
-  const { schedulers, moment = null } = found, run = isObject(found.run) ? found.run : {};
+  const { schedulers, moment = null, what } = found, run = isObject(found.run) ? found.run : {};
+  const byTask = typeof found.byTask === "boolean" ? found.byTask : null;
   const names = Array.isArray(found.charts) ? found.charts.map((name) => (typeof name === "string" ? name : null)) : [];
   const view = Array.isArray(found.view) && found.view.length === 2 && found.view.every(Number.isFinite) ? found.view : null;
   if (!found.builtIn && !(isObject(found.keys) && (found.keys.task ?? []).every?.(isObject))) throw new Refused("the link holds no set");
   const set = found.builtIn ? await openBuiltIn(found.builtIn) : { name: String(found.name ?? "unnamed"), set: found.keys };
-  Object.assign(state, { schedulers: schedulers.map(String), run, view });
+  Object.assign(state, { schedulers: schedulers.map(String), run, view, byTask });
   drawSchedulers();
-  await showSet(set, names);
-  if (Number.isFinite(moment)) await explainMoment(moment);
+  const drawn = showSet(set, names);
+  if (Number.isInteger(what) && state.keys.task?.[what]) chooseTask(what);
+  await drawn;
+  if (Number.isFinite(moment) && page) await explainMoment(moment);
 }
 
 (async () => {

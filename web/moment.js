@@ -1,18 +1,27 @@
 "use strict";
 /** The moment under the cursor: who was ready, what each scheduler chose and why, and what the network thought. */
 
+/** Schedulers whose decisions stand below the schedules; null if none do. */
+let explained = null;
+/** Schedulers whose schedules are seen. */
+const seenSchedulers = () => {
+  const seen = charts.filter((chart) => chart.schedule).map((chart) => plainName(chart.schedule.name));
+  return [...new Set(seen)].filter((name) => state.schedulers.includes(name));
+};
+
+/** Explains the moment again if other schedules are seen than those that it speaks of. */
+const explainAgain = () => explained !== null && String(explained) !== String(seenSchedulers()) && explainMoment(state.moment);
+
 /** Explains the last decision of each schedule that is seen, at or before a date. */
 async function explainMoment(ns) {
   const at_ns = Math.max(0, Math.min(Math.round(ns), page.until_ns - 1));
   state.moment = page.moment_ns = at_ns;
   charts.forEach((chart) => chart.draw());
   noteState();
-  const seen = charts.filter((chart) => chart.schedule).map((chart) => plainName(chart.schedule.name));
-  const names = [...new Set(seen)].filter((name) => state.schedulers.includes(name));
-  const learned = state.schedulers.filter((name) => nameOf(name) === "temponet" || nameOf(name) === "temponet-unshielded");
+  explained = seenSchedulers();
   const box = document.getElementById("moment");
   box.textContent = "…";
-  const { set, ...run } = runOf([...new Set([...names, ...learned])].slice(0, 6));
+  const { set, ...run } = runOf(explained);
   if (!run.schedulers.length) return void (box.textContent = "Choose a scheduler in a schedule above.");
   try {
     showMoment(box, await aside.ask({ do: "moment", run: { set, ...run }, at_ns }));
@@ -85,6 +94,15 @@ document.getElementById("charts").addEventListener("keydown", (event) => {
   const chart = charts.find(({ canvas }) => canvas === event.target);
   if (!chart || event.key !== "e" || event.ctrlKey || event.metaKey || event.altKey) return;
   event.preventDefault();
-  const slice = chart.cursor >= 0 ? chart.schedule.slices[chart.cursor] : null;
-  explainMoment(slice ? slice.start : (shown.from + shown.to) / 2);
+  const { schedule, start, end } = chart.selected ?? {};
+  const isShown = schedule === chart.schedule && end >= shown.from && start <= shown.to;
+  explainMoment(isShown ? Math.max(start, shown.from) : (shown.from + shown.to) / 2);
 });
+
+/** What is told of a chart was selected there, by a key or in the list of missed jobs: a part of a job is explained from its start, and a missed job just before its deadline. */
+const tell = Chart.prototype.tell;
+Chart.prototype.tell = function (job, slice, ...place) {
+  const before = this.schedule.jobs[job].deadline - 1;
+  this.selected = { schedule: this.schedule, start: slice?.start ?? before, end: slice?.end ?? before };
+  tell.call(this, job, slice, ...place);
+};

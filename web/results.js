@@ -40,14 +40,17 @@ const sameRows = (one, other) => JSON.stringify([one.tasks, one.cores]) === JSON
 /** Draws other data in place of what is shown. Lists, window and rows stay as the reader chose them. A sketch has simple schedulers alone: other schedules that are seen stay as they are, pale, until they are found anew. */
 function renew(data, isSketch = false) {
   const view = state.view ?? [shown.from, shown.to];
-  if (!charts.length) start(data);
-  else {
+  if (!charts.length) {
+    data.by_task = state.byTask ?? data.by_task;
+    state.byTask = null;
+    start(data);
+  } else {
     const names = charts.map((chart) => (chart.schedule ? plainName(chart.schedule.name) : null));
     const isAbsent = (name) => !data.schedules.some((of) => plainName(of.name) === name);
     const isAwaited = (name) => name && isAbsent(name) && (state.schedulers.includes(name) || name === "clairvoyant");
     const stale = isSketch && sameRows(page, data) ? charts.map((chart) => chart.schedule).filter((of) => of && isAwaited(plainName(of.name))) : [];
     const before = shapeOf(page);
-    if (byTask.checked !== page.by_task) data.by_task = byTask.checked;
+    data.by_task = byTask.checked;
     take(data);
     for (const schedule of new Set(stale)) {
       known.set(page.schedules.length, schedule);
@@ -102,13 +105,15 @@ function chooseCharts(names) {
 document.getElementById("charts").addEventListener("change", () => {
   state.ownCharts = true;
   state.charts = [];
-  noteState();
+  explainAgain();
 });
+// What moves, zooms or chooses is a part of the link.
+for (const kind of ["change", "click", "pointerup", "wheel", "keyup"]) document.getElementById("schedules-section").addEventListener(kind, noteState, { passive: true });
 
 /** Number of the latest sketch, to know what is of an earlier state of the set. */
 let sketched = 0;
 
-/** Draws the schedules of simple schedulers at once. Returns their shares in time. */
+/** Draws the schedules of simple schedulers at once. Returns their shares in time, or why there are none. */
 async function sketch() {
   const { paths } = written(), began = performance.now();
   sketched++;
@@ -117,12 +122,12 @@ async function sketch() {
     renew(result.data, true);
     measured.pictures.push(performance.now() - began);
     forgetErrors();
-    return result.shares;
+    return { shares: result.shares };
   } catch (error) {
-    if (error instanceof Cancelled) return null;
+    if (error instanceof Cancelled) return {};
     if (!(error instanceof Refused)) throw error;
     refuse(error, paths);
-    return null;
+    return { refusal: error.message };
   }
 }
 
@@ -172,6 +177,8 @@ async function compareAll() {
     comparison = result.report;
     showParts(result.parts);
     renew(result.data);
+    noteState();
+    explainAgain();
     drawResponses();
     forgetErrors();
     measured.comparisons.push(performance.now() - began);
@@ -235,6 +242,7 @@ function compareNow() {
 function forgetAnswers() {
   long.end();
   aside.end();
+  explained = null;
   for (const id of ["analysis", "moment", "curve"]) document.getElementById(id).replaceChildren();
   for (const id of ["analysis-words", "curve-words"]) document.getElementById(id).textContent = "";
 }

@@ -1,6 +1,6 @@
 "use strict";
 /** What is shown: the set as the keys of a task-set file, the runs, and the schedulers. Everything of it fits into a link. */
-const state = { name: "", keys: {}, builtIn: null, schedulers: [], run: {}, view: null, charts: [], ownCharts: false, moment: null };
+const state = { name: "", keys: {}, builtIn: null, schedulers: [], run: {}, view: null, byTask: null, charts: [], ownCharts: false, moment: null };
 /** Earlier sets, the latest one last, for `undo`. */
 const earlier = [];
 const MOST_EARLIER = 100;
@@ -52,8 +52,8 @@ const through = async (bytes, stream) => new Uint8Array(await new Response(new B
 async function fragment() {
   const { name, keys, builtIn, schedulers, run, moment } = state;
   const names = charts.map((chart) => chart.schedule && plainName(chart.schedule.name));
-  const kept = { name, ...(builtIn ? { builtIn } : { keys }), schedulers, run, charts: names, moment };
-  if (page) kept.view = [shown.from, shown.to].map(Math.round);
+  const kept = { name, ...(builtIn ? { builtIn } : { keys }), schedulers, run, charts: names, moment, what: +whatTask.value };
+  if (page) Object.assign(kept, { view: [shown.from, shown.to].map(Math.round), byTask: page.by_task });
   return toLink(await through(new TextEncoder().encode(JSON.stringify(kept)), new CompressionStream("deflate-raw")));
 }
 

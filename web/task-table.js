@@ -28,15 +28,18 @@ function typed(text) {
 }
 const asText = (value) => (value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value));
 
-/** Adds an input for a key to a parent; `change` takes what was typed. */
-function cell(parent, path, label, value, change) {
+/** Adds an input for a key to a parent; `change` takes what was typed, unless `problemWith` says what is wrong with it. */
+function cell(parent, path, label, value, change, problemWith = () => "") {
   const input = make("input", parent);
   input.value = asText(value);
   input.setAttribute("aria-label", label);
   input.spellcheck = false;
   input.addEventListener("change", () => {
+    const value = typed(input.value), problem = problemWith(value);
+    reject(input, problem);
+    if (problem) return;
     remember();
-    change(typed(input.value));
+    change(value);
     edited();
   });
   inputs.set(byPath(path), input);
@@ -48,7 +51,10 @@ function drawTasks() {
   const tasks = state.keys.task ?? [], shownTasks = tasks.slice(0, MOST_ROWS);
   const columns = COLUMN_KEYS.filter((key) => ALWAYS.includes(key) || tasks.some((task) => task[key] !== undefined && typeof task[key] !== "object"));
   const inMore = (task, key) => !columns.includes(key) || typeof task[key] === "object";
-  const hasMore = tasks.some((task) => Object.keys(task).some((key) => inMore(task, key)));
+  /** Keys of a task without a cell of their own, as they are now. */
+  const moreOf = (task) => Object.keys(task).filter((key) => inMore(task, key));
+  const moreAsText = (task) => (moreOf(task).length ? JSON.stringify(Object.fromEntries(moreOf(task).map((key) => [key, task[key]]))) : "");
+  const hasMore = tasks.some((task) => moreOf(task).length);
   tableOfTasks.tHead.replaceChildren();
   const head = make("tr", tableOfTasks.tHead);
   [...columns, ...(hasMore ? ["more"] : []), ""].forEach((name) => {
@@ -61,16 +67,28 @@ function drawTasks() {
     const row = make("tr", body), name = task.name ?? `task ${at + 1}`;
     for (const key of columns) {
       const of = typeof task[key] === "object" ? undefined : task[key];
-      cell(make("td", row), ["task", at, key], `${key} of ${name}`, of, (value) => (value === undefined ? delete task[key] : (task[key] = value)));
+      cell(make("td", row), ["task", at, key], `${key} of ${name}`, of, (value) => {
+        const wasInMore = typeof task[key] === "object";
+        if (value === undefined) delete task[key];
+        else task[key] = value;
+        const more = inputs.get(byPath(["task", at, null]));
+        if (!wasInMore || !more) return;
+        more.value = moreAsText(task);
+        reject(more, "");
+      });
     }
     if (hasMore) {
-      const more = Object.fromEntries(Object.entries(task).filter(([key]) => inMore(task, key)));
       const place = make("td", row);
       place.className = "more";
-      cell(place, ["task", at, null], `further keys of ${name}, as JSON`, Object.keys(more).length ? more : undefined, (value) => {
-        Object.keys(more).forEach((key) => delete task[key]);
-        if (value && typeof value === "object" && !Array.isArray(value)) Object.assign(task, value);
-        else if (value !== undefined) task[String(value)] = "";
+      const change = (value = {}) => {
+        moreOf(task).forEach((key) => delete task[key]);
+        Object.assign(task, value);
+      };
+      cell(place, ["task", at, null], `further keys of ${name}, as JSON`, moreAsText(task), change, (value = {}) => {
+        if (!isObject(value)) return "is no JSON object, such as {\"mk\": [1, 2]}";
+        const isInCell = (key) => columns.includes(key) && (typeof value[key] !== "object" || !inMore(task, key) && task[key] !== undefined);
+        const own = Object.keys(value).find(isInCell);
+        return own === undefined ? "" : `${own} has a column of its own`;
       });
     }
     const remove = make("button", make("td", row), "×");
@@ -86,7 +104,29 @@ function drawTasks() {
     const rest = make("td", make("tr", body), `and ${tasks.length - shownTasks.length} more tasks, which are in what is saved`);
     rest.colSpan = columns.length + 2;
   }
+  drawPlaceholders();
   drawSettings();
+}
+
+/** Shows in empty cells what holds for a task that states no period or deadline. */
+function drawPlaceholders() {
+  const tasks = state.keys.task ?? [], byName = new Map(tasks.map((task) => [task.name, task]));
+  tasks.slice(0, MOST_ROWS).forEach((task, at) => {
+    for (const [key, value] of [["period", periodOf(task, byName)], ["deadline", deadlineOf(task, byName)]]) inputs.get(byPath(["task", at, key])).placeholder = asText(value);
+  });
+}
+
+/** Returns the period of a task as it is written: its own, or that of the tasks that it comes after. */
+function periodOf(task, byName) {
+  for (const seen = new Set(); task && task.period === undefined && !seen.has(task); task = byName.get([task.after].flat()[0])) seen.add(task);
+  return task?.period;
+}
+
+/** Returns the deadline of a task that states none: the period, or the shortest of the chains through a task that comes after others. */
+function deadlineOf(task, byName) {
+  const chains = task.after === undefined ? [] : [state.keys.chain ?? []].flat().filter((chain) => chain?.tasks?.includes?.(task.name) && nanoseconds(chain.deadline) !== null);
+  const [shortest] = chains.map(({ deadline }) => deadline).sort((one, other) => nanoseconds(one) - nanoseconds(other));
+  return shortest ?? periodOf(task, byName);
 }
 
 /** The settings of the set and of the runs. */
@@ -103,7 +143,10 @@ function drawSettings() {
   const cores = document.querySelector("[data-key=cores]");
   cores.disabled = state.keys.core !== undefined;
   cores.placeholder = cores.disabled ? "listed" : "1";
-  for (const input of runSettings) input.value = asText(state.run[input.dataset.run]);
+  for (const input of runSettings) {
+    input.value = asText(state.run[input.dataset.run]);
+    reject(input, "");
+  }
 }
 settings.forEach((input) =>
   input.addEventListener("change", () => {
@@ -119,14 +162,22 @@ runSettings.forEach((input) =>
   input.addEventListener("change", () => {
     const value = typed(input.value), key = input.dataset.run;
     const isCount = key === "seed" || key === "runs";
-    const problem = isCount && value !== undefined && !(Number.isSafeInteger(value) && value >= 0) ? `${input.value} is no whole number` : "";
-    wrong(input, problem);
-    if (problem) return;
+    const isWhole = value === undefined || /^\d+$/.test(input.value.trim());
+    const isTooLarge = isWhole && value > Number.MAX_SAFE_INTEGER;
+    const problem = !isWhole ? `${input.value} is no whole number` : isTooLarge ? `${input.value} is above the greatest, ${Number.MAX_SAFE_INTEGER}` : "";
+    reject(input, isCount ? problem : "");
+    if (isCount && problem) return;
     if (value === undefined) delete state.run[key];
     else state.run[key] = isCount ? value : String(value);
     figures();
   })
 );
+
+/** Refuses what was typed before it becomes a part of the set; nothing if the text is empty. What is wrong stands under the input until something else is typed. */
+function reject(input, message) {
+  input.rejected = message;
+  wrong(input, message);
+}
 
 /** Says under an input what is wrong with it; nothing if the text is empty. */
 function wrong(input, message) {
@@ -142,9 +193,9 @@ function wrong(input, message) {
   input.setAttribute("aria-describedby", words.id);
 }
 
-/** Removes what was wrong. */
+/** Removes what was wrong with the set. */
 function forgetErrors() {
-  document.querySelectorAll("#start [aria-invalid], #task-table [aria-invalid], #settings [aria-invalid]").forEach((input) => wrong(input, ""));
+  document.querySelectorAll("#start [aria-invalid], #task-table [aria-invalid], #settings [aria-invalid]").forEach((input) => wrong(input, input.rejected ?? ""));
   if (alertOf.isOfSet) alertOf("");
 }
 
@@ -154,8 +205,8 @@ function refuse(error, paths) {
   const path = error.line === null ? null : paths[error.line - 1];
   const own = path && (inputs.get(byPath(path.slice(0, 3))) ?? inputs.get(byPath(path.slice(0, 2))));
   const more = path?.[0] === "task" && (inputs.get(byPath(["task", path[1], null])) ?? inputs.get(byPath(["task", path[1], "name"])));
-  const horizon = error.message.startsWith("horizon ") && document.querySelector("[data-run=horizon]");
-  const input = own || more || horizon || (path?.[0] === "cores" && document.querySelector("[data-key=cores]"));
+  const [, run] = (error.line === null && /^(horizon|runs) /.exec(error.message)) || [];
+  const input = own || more || (run && document.querySelector(`[data-run=${run}]`)) || (path?.[0] === "cores" && document.querySelector("[data-key=cores]"));
   if (input) wrong(input, error.message);
   else alertOf(error.message, true);
 }

@@ -26,7 +26,12 @@ function drawWhatIf() {
   const tasks = state.keys.task ?? [], chosen = whatTask.value;
   whatTask.replaceChildren();
   tasks.slice(0, MOST_ROWS).forEach((task, at) => (make("option", whatTask, task.name ?? `task ${at + 1}`).value = at));
-  whatTask.value = tasks[chosen] ? chosen : "0";
+  chooseTask(tasks[chosen] ? chosen : 0);
+}
+
+/** Chooses a task by its place. */
+function chooseTask(at) {
+  whatTask.value = at;
   drawSliders();
 }
 
@@ -35,36 +40,49 @@ function drawSliders() {
   box.replaceChildren();
   if (!task) return;
   for (const key of ["wcet", "period", "deadline"]) {
-    const now = nanoseconds(task[key] ?? (key === "deadline" ? task.period : undefined));
+    const stated = task[key], now = nanoseconds(stated ?? (key === "deadline" ? inputs.get(byPath(["task", at, key]))?.placeholder : undefined));
     if (!now) continue;
     const label = make("label", box, key);
     const slider = make("input", label), shownTime = make("output", label, asTime(now));
     slider.type = "range";
     slider.dataset.what = key;
-    // An execution time below the best case would be refused at each step.
-    const least = key === "wcet" ? Math.max(LEAST * now, nanoseconds(task.bcet) ?? 0) : LEAST * now;
+    // No time is shorter than 1 ns, and an execution time below the best case would be refused at each step.
+    const best = key === "wcet" ? (nanoseconds(task.bcet) ?? 0) : 0, least = Math.max(LEAST * now, best, 1);
     Object.assign(slider, { min: 0, max: STEPS, step: 1 });
     const place = (ns) => Math.round(((ns - least) / (GREATEST * now - least)) * STEPS);
     slider.value = place(now);
     const change = () => {
       const ns = least + (slider.value / STEPS) * (GREATEST * now - least);
-      const value = +slider.value === place(now) ? asTime(now) : asTime(ns);
-      shownTime.textContent = task[key] = value;
-      slider.setAttribute("aria-valuetext", value);
+      // Where it began it is as it was, and the best case is not rounded.
+      const value = +slider.value === place(now) ? stated : +slider.value === 0 && least === best ? task.bcet : asTime(ns);
+      if (value === undefined) delete task[key];
+      else task[key] = value;
+      shownTime.textContent = asTime(nanoseconds(value) ?? now);
+      slider.setAttribute("aria-valuetext", shownTime.textContent);
       const input = inputs.get(byPath(["task", at, key]));
-      if (input) input.value = value;
+      if (input) input.value = asText(value);
+      drawPlaceholders();
       state.builtIn = null;
     };
     slider.setAttribute("aria-valuetext", asTime(now));
-    slider.addEventListener("pointerdown", remember);
-    slider.addEventListener("keydown", (event) => event.key.startsWith("Arrow") && !event.repeat && remember());
+    // One drag, or one key that is held down, is one change.
+    let isMoving = false, isHeld = false;
+    slider.addEventListener("keydown", ({ repeat }) => (isHeld = repeat));
+    slider.addEventListener("keyup", () => (isHeld = false));
     slider.addEventListener("input", async () => {
+      if (!isMoving && !isHeld) remember();
+      isMoving = true;
       change();
       const found = [sketch(), follow()];
-      tellShares(await found[0]);
+      const { shares, refusal } = await found[0];
+      if (refusal) document.getElementById("what-shares").textContent = refusal;
+      tellShares(shares);
       tellShares(await found[1], true);
     });
-    slider.addEventListener("change", () => edited(false));
+    slider.addEventListener("change", () => {
+      isMoving = false;
+      edited(false);
+    });
   }
 }
 
@@ -75,4 +93,7 @@ function tellShares(shares, isMore = false) {
   const words = tellShares.told.map(({ scheduler, met, released }) => `${scheduler} ${released ? ((100 * met) / released).toFixed(1) + "%" : "–"}`);
   document.getElementById("what-shares").textContent = `In time, in the part that is recorded: ${words.join(", ")}.`;
 }
-whatTask.addEventListener("change", drawSliders);
+whatTask.addEventListener("change", () => {
+  drawSliders();
+  noteState();
+});

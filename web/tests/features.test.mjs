@@ -49,6 +49,67 @@ test("a cell is edited in place, what is wrong stands under it in the words of t
   });
 });
 
+/** Two tasks, one of which comes after the other, and one that an edit of them does not touch. */
+const FOLLOWED = '[[task]]\nname = "src"\nperiod = "10ms"\nwcet = "2ms"\n[[task]]\nname = "dst"\nafter = "src"\nwcet = "3ms"\n[[task]]\nname = "bg"\nperiod = "40ms"\nwcet = "1ns"\nmk = [1, 2]\n';
+const opened = async (page, name, text) => {
+  await openFile(page, name, text);
+  await page.waitForFunction((of) => state.name === of, name.split(".")[0]);
+};
+
+test("the last column takes and gives back keys without a column, and no others", async () => {
+  await withLab(async (page) => {
+    await choose(page, ["edf"]);
+    await opened(page, "mine.toml", FOLLOWED);
+    const more = cell(page, "further keys of src, as JSON"), said = page.locator("#task-table .cell-error");
+    const put = (words) => compared(page, () => more.fill(words).then(() => more.blur()));
+    const src = async () => (await keysOf(page)).task[0];
+    const plain = await src();
+    await put('{"priority": 3}');
+    await put('{"mk": [3, 2]}');
+    assert.deepEqual(await src(), { ...plain, mk: [3, 2] });
+    assert.equal(await said.count(), 1);
+    await put("");
+    assert.deepEqual(await src(), plain);
+    assert.equal(await said.count(), 0);
+    for (const [words, why] of [['{"mk":', "is no JSON object"], ["hello", "is no JSON object"], ["[1]", "is no JSON object"], ["null", "is no JSON object"], ['{"wcet": "1ms"}', "wcet has a column of its own"], ['{"mk": [1, 2], "deadline": {}}', ""]]) {
+      await put(words);
+      const now = await said.allTextContents();
+      if (why) {
+        assert.ok(now.length === 1 && now[0].startsWith(why), `${words}: ${now}`);
+        assert.deepEqual(await src(), plain, words);
+      }
+      await put("");
+      assert.deepEqual([await src(), await said.count()], [plain, 0], words);
+    }
+    await put("hello");
+    await cell(page, "wcet of bg").fill("1ms");
+    await compared(page, () => cell(page, "wcet of bg").blur());
+    assert.equal(await said.count(), 1, "what was refused is still there, and said to be wrong");
+  });
+});
+
+test("a deadline that a file does not state follows what is edited, and is shown", async () => {
+  await withLab(async (page) => {
+    await choose(page, ["edf"]);
+    await opened(page, "mine.toml", FOLLOWED);
+    const deadline = cell(page, "deadline of dst"), shown = async () => [await deadline.inputValue(), await deadline.getAttribute("placeholder")];
+    assert.deepEqual(await shown(), ["", "10ms"]);
+    await cell(page, "period of src").fill("80ms");
+    await compared(page, () => cell(page, "period of src").blur());
+    assert.deepEqual(await shown(), ["", "80ms"]);
+    assert.match((await saved(page, "toml")).content.toString(), /name = "dst"\nafter = \["src"\]\nwcet = "3ms"\ndeadline = "80ms"/);
+    await page.selectOption("#what-task", { label: "dst" });
+    await page.locator("[data-what=wcet]").focus();
+    await compared(page, () => page.keyboard.press("ArrowRight"));
+    assert.equal((await keysOf(page)).task[1].deadline, undefined);
+    await page.locator("[data-what=deadline]").focus();
+    await compared(page, () => page.keyboard.press("ArrowLeft"));
+    assert.match((await shown())[0], /ms$/);
+    await compared(page, () => page.keyboard.press("ArrowRight"));
+    assert.deepEqual(await shown(), ["", "80ms"], "back where it was, it is not stated");
+  });
+});
+
 test("files of all kinds are opened, and a refusal leaves the set as it is", async () => {
   await withLab(async (page) => {
     const open = (name, text) => page.setInputFiles("#file", { name, mimeType: "text/plain", buffer: Buffer.from(text) });
@@ -132,6 +193,36 @@ test("schedules share a time axis that moves and zooms by keys, and a moment is 
   });
 });
 
+test("a moment is that of what was selected last, and speaks of the visible schedulers and of who decides", async () => {
+  await withLab(async (page) => {
+    await choose(page, ["edf", "rm", "temponet"]);
+    await opened(page, "crit.toml", '[[task]]\nname = "x0"\nperiod = "7ms"\nwcet = "3ms"\ndeadline = "5ms"\n[[task]]\nname = "x1"\nperiod = "11ms"\nwcet = "4ms"\ncriticality = 1\n[[task]]\nname = "x5"\nperiod = "13ms"\nwcet = "5ms"\nbcet = "2ms"\ndeadline = "12ms"\ncriticality = 5\n');
+    await compared(page);
+    const put = async (place, name) => page.locator("#charts select").nth(place).selectOption(name ? String(await page.evaluate((of) => placeOf(of), name)) : "");
+    for (const [place, name] of [[0, "edf"], [1, "rm"], [2, null]]) await put(place, name);
+    const first = page.locator("#charts canvas").first();
+    const moment = () => page.evaluate(() => state.moment);
+    const speaksOf = (...names) => page.waitForFunction((names) => [...document.querySelectorAll("#moment h3")].map((of) => of.textContent).join() === names, names.join());
+    await first.focus();
+    await page.keyboard.press("m");
+    await page.keyboard.press("e");
+    await speaksOf("edf", "rm");
+    const missed = await page.evaluate(() => charts[0].schedule.jobs[charts[0].schedule.missed[0]].deadline);
+    assert.equal(await moment(), missed - 1);
+    await page.keyboard.press("n");
+    await page.keyboard.press("e");
+    const start = await page.evaluate(() => charts[0].schedule.slices[charts[0].cursor].start);
+    assert.equal(await moment(), start);
+    await page.keyboard.press("+");
+    await page.keyboard.press("End");
+    await page.keyboard.press("e");
+    assert.ok(await page.evaluate(() => shown.from <= state.moment && state.moment <= shown.to), "what cannot be seen is not explained");
+    await put(2, "temponet");
+    await speaksOf("edf", "rm", "temponet");
+    assert.match(await page.locator("#moment").textContent(), /In temponet, .*The shield/);
+  });
+});
+
 test("what if: a slider is dragged, and schedules follow; afterwards everything is compared", async () => {
   await withLab(async (page) => {
     await choose(page, ["edf", "rm"]);
@@ -160,6 +251,40 @@ test("what if: a slider is dragged, and schedules follow; afterwards everything 
   });
 });
 
+test("undo takes back one drag or key of a slider, and a slider makes no time that is refused", async () => {
+  await withLab(async (page) => {
+    await choose(page, ["edf"]);
+    await opened(page, "mine.toml", FOLLOWED + 'bcet = "1ns"\n[[task]]\nname = "odd"\nperiod = "50ms"\nwcet = "2ms"\nbcet = "1.234411ms"\n');
+    const task = async (at) => (await keysOf(page)).task[at];
+    const press = (key) => compared(page, () => page.keyboard.press(key));
+    await cell(page, "period of bg").fill("30ms");
+    await compared(page, () => cell(page, "period of bg").blur());
+    await page.selectOption("#what-task", { label: "bg" });
+    await page.locator("[data-what=wcet]").focus();
+    await press("End");
+    await press("Home");
+    assert.equal((await task(2)).wcet, "1ns");
+    await page.selectOption("#what-task", { label: "odd" });
+    await page.locator("[data-what=wcet]").focus();
+    await press("PageUp");
+    await press("Home");
+    assert.equal((await task(3)).wcet, "1.234411ms", "the best case is not rounded");
+    assert.equal(await page.locator("#task-table .cell-error").count(), 0);
+    // What else cannot be is said beside the slider.
+    await page.selectOption("#what-task", { label: "bg" });
+    await page.evaluate(() => (state.keys.task[2].section = [{ resource: "r", at: "0ns", length: "2ns" }]));
+    await page.locator("[data-what=wcet]").focus();
+    await press("End");
+    await press("Home");
+    assert.equal(await page.locator("#what-shares").textContent(), await page.locator("#task-table .cell-error").textContent());
+    for (let undone = 0; undone < 6; undone++) await compared(page, () => page.click("#undo"));
+    const bg = await task(2);
+    assert.deepEqual([await page.evaluate(() => state.name), bg.period, bg.wcet, (await task(3)).wcet], ["mine", "30ms", "1ns", "2ms"]);
+    await compared(page, () => page.click("#undo"));
+    assert.equal((await task(2)).period, "40ms");
+  });
+});
+
 test("a curve draws itself and can be stopped, and deadlines are proved", async () => {
   await withLab(async (page) => {
     await page.selectOption("#built-in", "rosace");
@@ -175,6 +300,7 @@ test("a curve draws itself and can be stopped, and deadlines are proved", async 
     await page.locator("#analysis .verdict").waitFor();
     assert.match(await page.locator("#analysis").textContent(), /proved to be met/);
     assert.match(await page.locator("#analysis").textContent(), /Response times at most/);
+    assert.match(await page.locator("#analysis").textContent(), /The shield guarantees every deadline .*Guaranteed by the shield/s);
     await page.selectOption("#built-in", "robot");
     await page.waitForFunction(() => state.name === "robot");
     await compared(page, () => type(page, "[data-run=horizon]", "100s"));
@@ -215,6 +341,68 @@ test("a link is a figure: another browser shows the same", async () => {
   }
 });
 
+test("the address has what the page chose, the moment with its schedulers, and the task under what if", async () => {
+  const seen = (page) => page.evaluate(() => [charts.map(({ schedule }) => schedule?.name), [...document.querySelectorAll("#moment h3")].map((of) => of.textContent), state.moment, whatTask.value, page.by_task]);
+  const addressOf = (page) =>
+    page.evaluate(async () => {
+      while (location.hash !== "#" + (await fragment())) await new Promise((resolve) => setTimeout(resolve, 50));
+      return location.href;
+    });
+  const [url, before] = await withLab(async (page) => {
+    await choose(page, ["edf", "rm", "look-ahead", "muf"]);
+    await compared(page, () => type(page, "[data-run=horizon]", "1s"));
+    const placeOf = (name) => page.evaluate((of) => String(placeOf(of)), name);
+    await page.locator("#charts select").nth(1).selectOption(await placeOf("look-ahead"));
+    await page.selectOption("#what-task", { label: "camera" });
+    await page.uncheck("#by-task");
+    await page.locator("#charts canvas").first().focus();
+    await page.keyboard.press("e");
+    await page.waitForFunction(() => document.querySelector("#moment h3"));
+    return [await addressOf(page), await seen(page)];
+  });
+  assert.ok(before[0].includes("look-ahead") && before[1].includes("look-ahead"), String(before));
+  await withLab(async (page) => {
+    await compared(page);
+    await page.waitForFunction((count) => document.querySelectorAll("#moment h3").length === count, before[1].length);
+    assert.deepEqual(await seen(page), before);
+  }, { url });
+  // What the ranking chose is in the address, too, without a further touch.
+  const [ranked, chosen] = await withLab(async (page) => {
+    await compared(page);
+    return [await addressOf(page), (await seen(page))[0]];
+  });
+  await withLab(async (page) => {
+    await compared(page);
+    assert.deepEqual((await seen(page))[0], chosen);
+  }, { url: ranked });
+});
+
+test("seeds and runs out of range are refused at their fields", async () => {
+  await withLab(async (page) => {
+    await choose(page, ["edf"]);
+    const said = async (field, text) => {
+      await type(page, `[data-run=${field}]`, text);
+      const error = page.locator(`label:has([data-run=${field}]) .cell-error`);
+      await error.waitFor();
+      return error.textContent();
+    };
+    assert.equal(await said("seed", "18446744073709551616"), "18446744073709551616 is above the greatest, 9007199254740991");
+    assert.equal(await said("seed", "1.5"), "1.5 is no whole number");
+    await type(page, "[data-run=seed]", "");
+    assert.equal(await said("runs", "0"), "runs = 0 is not in 1..=1000000");
+    assert.equal(await alertText(page), "");
+  });
+});
+
+test("a trace that is refused gives its name to its options", async () => {
+  await withLab(async (page) => {
+    await openFile(page, "marks.txt", "# tracer: nop\napp-12 [000] ..... 5.000000: tracing_mark_write: B|12|draw\n");
+    await page.locator("#trace").waitFor();
+    assert.equal(await page.locator("#trace-words").textContent(), "Options of marks.txt, which is not opened");
+    assert.match(await alertText(page), /^marks\.txt/);
+  });
+});
+
 test("the set, pictures, jobs and the ranking are saved", async () => {
   await withLab(async (page) => {
     await choose(page, ["edf", "rm"]);
@@ -222,8 +410,20 @@ test("the set, pictures, jobs and the ranking are saved", async () => {
     const toml = await saved(page, "toml");
     assert.equal(toml.name, "robot.toml");
     assert.match(toml.content.toString(), /\[\[task\]\]\nname = "motor_control"/);
+    assert.equal(await page.locator("#saved").textContent(), "");
+    const folder = mkdtempSync(join(tmpdir(), "lab-saved-"));
+    const notes = spawnSync(process.env.TEMPONET_CLI, ["convert", "robot", "robot.json", "--to", "rt-app"], { cwd: folder, encoding: "utf8" }).stderr;
+    rmSync(folder, { recursive: true });
+    assert.match((await saved(page, "rt-app")).content.toString(), /"tasks"/);
+    const said = await page.locator("#saved li").allTextContents();
+    assert.ok(said.length > 3);
+    assert.deepEqual(said, notes.split("\n").filter((line) => line.startsWith("note: ")).map((line) => line.replace("note: robot.json: ", "")));
     assert.match((await saved(page, "svg")).content.toString(), /^<svg[^]*motor_control/);
-    assert.deepEqual([...(await saved(page, "png")).content.subarray(1, 4)], [...Buffer.from("PNG")]);
+    assert.equal(await page.locator("#saved").textContent(), "", "notes are those of what was saved last");
+    const png = (await saved(page, "png")).content;
+    assert.deepEqual([...png.subarray(1, 4)], [...Buffer.from("PNG")]);
+    const charts = await page.evaluate(() => charts.reduce((sum, { schedule, canvas }) => sum + (schedule ? canvas.height + 24 : 0), 0));
+    assert.ok(png.readUInt32BE(20) > charts, "the legend stands below the schedules");
     assert.match((await saved(page, "jobs")).content.toString(), /^task,job,release_ns,/);
     const ranking = (await saved(page, "ranking")).content.toString().split("\n");
     assert.equal(ranking.length, 1 + 2 + 1);

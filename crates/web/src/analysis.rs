@@ -3,10 +3,12 @@
 use serde_json::{Value, json};
 use temponet_analysis::{PriorityRule, ResponseTimes};
 use temponet_lab::analysis::{Analysis, json::report};
+use temponet_lab::guarantee::{Guaranteed, KeptCore};
 use temponet_lab::what_if::WhatToChange;
 use temponet_page::fragment::scrolling;
-use temponet_page::{HtmlCell, HtmlTable};
-use temponet_task::{TaskId, Time};
+use temponet_page::{HtmlCell, HtmlTable, escape};
+use temponet_task::{CoreId, TaskId, Time};
+use temponet_wording::listed;
 
 use crate::Failure;
 use crate::request::Set;
@@ -15,7 +17,8 @@ use crate::request::Set;
 pub fn analyze(set: &Set) -> Result<Value, Failure> {
     let analysis = Analysis::of(set.load()?.set, None);
     let what_if = WhatToChange::on(&analysis.set);
-    let html = tests(&analysis) + &proofs(&analysis) + &response_times(&analysis);
+    let shield = shield(&Guaranteed::on(&analysis.set));
+    let html = tests(&analysis) + &proofs(&analysis) + &response_times(&analysis) + &shield;
     Ok(json!({
         "verdict": analysis.verdict(),
         "html": html,
@@ -77,4 +80,35 @@ fn response_times(analysis: &Analysis) -> String {
     };
     let header: Vec<&str> = header.iter().map(String::as_str).collect();
     table("Response times at most", &header, set.whole_tasks().map(row).collect())
+}
+
+/// Greatest number of tasks that are named for a core or a reason.
+const MOST_NAMES: usize = 8;
+
+/// Says what the shield guarantees, on which cores it keeps time for that, and why it does not guarantee the rest.
+fn shield(guaranteed: &Guaranteed<'_>) -> String {
+    let own = format!("The shield {}.", guaranteed.sentence());
+    let sentences = std::iter::once(own).chain(guaranteed.exceptions());
+    let html: String = sentences.map(|sentence| format!("<p>{}</p>\n", escape(&sentence))).collect();
+    let Some(guarantee) = guaranteed.role().guarantee() else { return html };
+    let row = |kept: KeptCore| {
+        let tasks = guarantee.tasks().filter(|(_, core)| *core == Ok(CoreId::new(kept.core))).map(|(name, _)| name);
+        vec![
+            words(listed(tasks, MOST_NAMES)),
+            HtmlCell::text(kept.core.to_string()),
+            HtmlCell::figure(format!("{:.4}", kept.utilization), Some(kept.utilization)),
+            HtmlCell::figure(kept.growth.map_or("–".into(), |factor| format!("{factor:.3}")), kept.growth),
+        ]
+    };
+    let mut by_reason: Vec<(String, Vec<&str>)> = Vec::new();
+    for (name, reason) in guaranteed.not_guaranteed() {
+        match by_reason.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, names)) => names.push(name),
+            None => by_reason.push((reason, vec![name])),
+        }
+    }
+    let others = by_reason.into_iter().map(|(why, names)| vec![words(listed(names, MOST_NAMES)), words(why)]);
+    let header = ["tasks", "core", "utilization", "times the wcets"];
+    html + &table("Guaranteed by the shield", &header, guaranteed.cores().into_iter().map(row).collect())
+        + &table("Not guaranteed", &["tasks", "why"], others.collect())
 }

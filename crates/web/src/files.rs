@@ -1,8 +1,9 @@
 //! Files that are opened and written.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use temponet_formats::builtin::{self, Builtin};
 use temponet_formats::{Format, Loaded};
 use temponet_lab::comparison::picture_window;
@@ -10,6 +11,7 @@ use temponet_lab::gantt;
 use temponet_lab::progress::Progress;
 use temponet_sim::generate::text::positive_time;
 use temponet_sim::{JobsCsv, Observer, Recorder, simulate};
+use temponet_task::{TaskSet, Time};
 use temponet_traces::{Files, Import, Options, import_from, is_trace_in};
 use temponet_wording::{did_you_mean, grouped};
 
@@ -56,9 +58,37 @@ pub fn open(file: &File, read: ReadPiece) -> Result<Value, Failure> {
         )));
     }
     let text = temponet_formats::write(&set, Format::Json)?;
-    let keys: Value = serde_json::from_str(&text)?;
+    let mut keys: Value = serde_json::from_str(&text)?;
+    // What is found in a trace is shown as it is written.
+    if found.is_null() {
+        leave_out_derived_deadlines(&mut keys, &set);
+    }
     let notes = [warnings, notes].concat();
     Ok(json!({ "file": name, "name": set.name, "set": keys, "notes": notes, "trace": found }))
+}
+
+/// Removes the deadlines of tasks that come after others where they are those that such a task has by itself, so that they
+/// follow when the others are edited.
+fn leave_out_derived_deadlines(keys: &mut Value, set: &TaskSet) {
+    fn followers(keys: &mut Value) -> impl Iterator<Item = &mut Map<String, Value>> {
+        let tasks = keys.get_mut("task").and_then(Value::as_array_mut).into_iter().flatten();
+        tasks.filter_map(Value::as_object_mut).filter(|task| task.contains_key("after"))
+    }
+    let mut shorter = keys.clone();
+    followers(&mut shorter).for_each(|task| drop(task.remove("deadline")));
+    let Ok(derived) = temponet_formats::parse(&shorter.to_string(), Format::Json, Path::new("derived.json")) else {
+        return;
+    };
+    let deadlines = |set: &TaskSet| -> HashMap<String, Time> {
+        set.whole_tasks().map(|id| &set.tasks()[id]).map(|task| (task.name.clone(), task.deadline)).collect()
+    };
+    let (stated, derived) = (deadlines(set), deadlines(&derived.set));
+    for task in followers(keys) {
+        let name = task.get("name").and_then(Value::as_str).unwrap_or_default();
+        if stated.get(name) == derived.get(name) {
+            task.remove("deadline");
+        }
+    }
 }
 
 /// Returns the file of a task set; `None` for traces. As on the command line, our own formats go by their names, and JSON

@@ -1,6 +1,7 @@
 //! One moment under every scheduler: who was ready, what was chosen and by which rule; and what the network thought.
 
 use serde_json::{Value, json};
+use temponet_lab::advice::Decider;
 use temponet_lab::comparison::ComparisonPlan;
 use temponet_lab::explain::ModelRun;
 use temponet_lab::explain::decision::{explain_at, facts, json as decision_json};
@@ -119,7 +120,8 @@ fn network(plan: &ComparisonPlan, at: Time) -> Result<Value, Failure> {
     let run = ModelRun { set, seed, horizon, model: &model, scheduler: &mut *scheduler, plain: &mut *plain };
     let Some(found) = explain_at(run, last)? else { return Ok(Value::Null) };
     let guaranteed = is_shielded.then(|| Guaranteed::on(set));
-    let sentences = facts(&found, guaranteed.as_ref(), decider.as_ref());
+    let who = Decider::before_explanation(decider.as_ref());
+    let sentences = format!("{who} {}", facts(&found, guaranteed.as_ref(), decider.as_ref()));
     let mut json = decision_json(set, &found, guaranteed.as_ref(), decider.as_ref());
     // Attention maps are large, and a page of their own shows them.
     if let Some(decision) = json.get_mut("decision").and_then(Value::as_object_mut) {

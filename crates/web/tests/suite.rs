@@ -45,7 +45,28 @@ fn every_built_in_set_is_opened_analyzed_and_written_as_it_was() {
     }
     let analysis = result(json!({ "do": "analyze", "set": opened("rosace") }));
     assert!(analysis["verdict"].as_str().unwrap().contains("proved"), "{analysis}");
-    assert!(analysis["html"].as_str().unwrap().contains("Response times at most"));
+    let html = analysis["html"].as_str().unwrap();
+    assert!(html.contains("Response times at most") && html.contains("The shield guarantees every deadline"), "{html}");
+}
+
+/// A deadline that follows from other tasks is none that the set states, so that it follows when they are edited.
+#[test]
+fn deadlines_that_are_derived_are_not_stated() {
+    let text = |period: &str| {
+        let task = |rest: &str| format!("[[task]]\nwcet = \"1ms\"\n{rest}\n");
+        task(&format!("name = \"src\"\nperiod = \"{period}\""))
+            + &task("name = \"dst\"\nafter = \"src\"")
+            + &task("name = \"stated\"\nafter = \"src\"\ndeadline = \"7ms\"")
+            + &task("name = \"end\"\nafter = \"dst\"")
+            + "[[chain]]\nname = \"c\"\ntasks = [\"dst\", \"end\"]\ndeadline = \"9ms\"\n"
+    };
+    let open = |period: &str| result(json!({ "do": "open", "name": "mine.toml", "text": text(period) }))["set"].take();
+    let set = open("10ms");
+    let deadlines: Vec<&Value> = set["task"].as_array().unwrap().iter().map(|task| &task["deadline"]).collect();
+    assert_eq!(deadlines, [&Value::Null, &Value::Null, &json!("7ms"), &Value::Null]);
+    let mut edited = set;
+    edited["task"][0]["period"] = json!("80ms");
+    assert_eq!(edited, open("80ms"));
 }
 
 #[test]
@@ -119,7 +140,8 @@ fn a_moment_says_what_each_scheduler_chose_and_the_network_scored() {
     let due = |job: &Value| job["due_in_ns"].as_i64().unwrap();
     let chosen = ready.iter().find(|job| job["core"] == 0).unwrap();
     assert_eq!(Some(due(chosen)), ready.iter().map(due).min(), "EDF runs a job with the earliest deadline: {ready:?}");
-    assert!(found["network"]["sentences"].as_str().unwrap().contains("the network wanted"));
+    let sentences = found["network"]["sentences"].as_str().unwrap();
+    assert!(sentences.starts_with("The network decides alone") && sentences.contains("the network wanted"));
     assert!(found["network"]["details"]["decision"]["jobs"][0]["q"].is_number());
     let (message, _) = error(json!({ "do": "moment", "run": run, "at_ns": 900_000_000 }));
     assert!(message.contains("beyond the horizon"), "{message}");

@@ -12,6 +12,14 @@ function time(ns) {
   return ns === 0 ? "0" : Math.round(ns) + " ns";
 }
 
+// The beginning of a text that is at most this wide.
+function shortened(context, text, most) {
+  const letters = [...text];
+  if (context.measureText(text).width <= most) return text;
+  while (letters.length && context.measureText(letters.join("") + "…").width > most) letters.pop();
+  return letters.join("") + "…";
+}
+
 /** Splits a flat list into tuples of `size` numbers. */
 const tuples = (list, size) => Array.from({ length: list.length / size }, (_, at) => list.slice(at * size, (at + 1) * size));
 /** Schedules that were decoded, by index. */
@@ -208,8 +216,7 @@ class Chart {
     c.textAlign = "right";
     for (let row = 0; row < this.rows; row++) {
       const label = page.by_task ? page.tasks[row] : row < page.cores ? page.core_names[row] : "missed";
-      const most = LEFT < 150 ? 13 : 20;
-      c.fillText(label.length > most ? label.slice(0, most - 1) + "…" : label, LEFT - 8, TOP + (row + 0.5) * this.rowHeight + 4);
+      c.fillText(shortened(c, label, LEFT - 12), LEFT - 8, TOP + (row + 0.5) * this.rowHeight + 4);
     }
     const now = this.missedNow().length, all = this.schedule.missed.length;
     this.count.textContent = `${counted(now)} missed in this window` + (all > now ? `, ${all} in all that is recorded` : "");
