@@ -12,12 +12,16 @@ use temponet_train::{DqnSettings, NetworkShape, Recipe};
 
 use super::contest::{differences, model_entrant};
 use super::findings::words;
+use super::learner;
 use super::plots::{Curve, share_panel};
 use super::{
-    Better, Contender, Contest, Context, Findings, FindingsTable, Line, ReproduceError, RunFigures, RunMetric, Size,
-    TestBed, Trained, Training, Unit,
+    Better, Contender, Contest, Context, Findings, FindingsTable, Line, Protocol, ReproduceError, RunFigures,
+    RunMetric, Size, TestBed, Trained, Training, Unit,
 };
 use temponet_lab::stats::{self, percent};
+
+/// Name of a workload of more than can be met.
+const OVERLOAD: &str = "overload";
 
 /// Extent of an ablation in one mode.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -25,8 +29,11 @@ use temponet_lab::stats::{self, percent};
 pub struct Effort {
     /// Number of trainings of each variant, with consecutive seeds.
     pub seeds: u64,
-    /// Shape of the network, where a variant does not set its own.
-    pub network: NetworkShape,
+    /// Shape of the network, where a variant does not set its own; none: the recipe's.
+    pub network: Option<NetworkShape>,
+    /// Learning rate, where a variant does not set its own; none: the recipe's. Small networks and short trainings need
+    /// a greater one.
+    pub rate: Option<f64>,
     /// Number of phases of Q-learning.
     pub phases: u64,
     /// Number of decisions in each phase.
@@ -38,9 +45,11 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// Returns the recipe with the network and the amount of training of this effort.
-    pub fn recipe(&self, recipe: &Recipe) -> Recipe {
-        let mut recipe = Recipe { network: self.network, ..recipe.clone() };
+    /// Returns the recipe with the network and the amount of training of this effort, and says in the findings how it
+    /// learns.
+    pub fn recipe(&self, recipe: &Recipe, findings: &mut Findings) -> Recipe {
+        let mut recipe = Recipe { network: self.network.unwrap_or(recipe.network), ..recipe.clone() };
+        recipe.optimizer.rate = self.rate.unwrap_or(recipe.optimizer.rate);
         recipe.validation.runs = self.validation;
         for stage in &mut recipe.stage {
             if let Some(DqnSettings { replay, .. }) = stage.method.settings_mut() {
@@ -48,6 +57,7 @@ impl Effort {
                 replay.steps = self.steps;
             }
         }
+        findings.notes.push(learner::described(&recipe));
         recipe
     }
 }
@@ -183,6 +193,24 @@ impl Context<'_> {
             VariantResult { name, trained, runs }
         });
         Ok(Ablation { results: results.collect(), contest })
+    }
+
+    /// Compares the models of an ablation on the protocol's workload `overload`, where there is more to win than where
+    /// everything can be met, and adds their shares.
+    pub fn in_overload(
+        &self,
+        findings: &mut Findings,
+        ablation: &Ablation,
+        size: Size,
+    ) -> Result<Ablation, ReproduceError> {
+        let protocol = Protocol::parse(self.experiment.id, self.experiment.protocol)?;
+        let bed = protocol.test_bed("overload", OVERLOAD, size)?;
+        let models = ablation.results.iter().map(|result| (result.name.clone(), result.trained.clone()));
+        let overload = self.contest_models(&bed, models.collect())?;
+        for result in &overload.results {
+            findings.add(overload.share_line(format!("overload_{}", result.name), result));
+        }
+        Ok(overload)
     }
 
     /// Trains every variant with `seeds` consecutive seeds and compares all of them on a test bed.

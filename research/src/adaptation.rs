@@ -1,6 +1,6 @@
 //! Continued training of a model in the place where it is deployed, for a few episodes.
 
-use temponet_train::{DqnSettings, Recipe};
+use temponet_train::{DqnSettings, Keep, Recipe};
 
 /// Share of random decisions during adaptation.
 const EPSILON: f64 = 0.05;
@@ -11,6 +11,8 @@ const MOST_CHOICES: u64 = 50_000;
 /// the learning rate `rate`.
 pub fn adapted(recipe: &Recipe, episodes: u64, rate: f64) -> Recipe {
     let mut recipe = recipe.clone();
+    // What adaptation does is what is asked, so it is not undone where it does harm.
+    recipe.validation.keep = Keep::Last;
     recipe.stage.retain(|stage| stage.method.settings::<DqnSettings>().is_some());
     for stage in &mut recipe.stage {
         (stage.phases, stage.rate) = (1, Some(rate));

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use temponet_train::Recipe;
 
-use super::ReproduceError;
+use super::{ReproduceError, learner};
 use temponet_lab::arena::scenario_file::{Burst, FileCosts, ScenarioFile, Switch, read_aim};
 use temponet_lab::arena::{Case, Scenario};
 use temponet_sim::generate::ExecutionShares;
@@ -60,8 +60,9 @@ pub struct Protocol {
     /// Specifications of the classical schedulers that take part.
     #[serde(default)]
     pub schedulers: Vec<String>,
-    /// Training recipe, where the experiment trains models. The settings of a mode determine the amount of training.
-    #[serde(default)]
+    /// Training recipe, where the experiment trains models: what is different from the paper's learner. The settings of a
+    /// mode determine the amount of training.
+    #[serde(default = "learner::paper", deserialize_with = "learner::read")]
     pub recipe: Recipe,
     /// Workloads by name.
     #[serde(default)]

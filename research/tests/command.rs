@@ -65,3 +65,27 @@ fn the_commands_of_temponet_are_there_too() {
     assert!(folder.stdout(&["reproduce", "--help"]).contains("temponet reproduce E1"));
     assert!(folder.stdout(&["completions", "bash"]).contains("--smallest"), "the options of the added command");
 }
+
+#[test]
+fn published_figures_are_those_of_this_program_and_others_are_named() {
+    let folder = Folder::new("published_figures_are_those_of_this_program_and_others_are_named");
+    let published = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/results/reproduction.md");
+    // Neither has figures of the network, which another processor may round otherwise.
+    let call = ["check", "bound", "theory", "--published"];
+    let text = folder.stdout(&[&call[..], &[published]].concat());
+    assert!(text.ends_with("are as this program prints them\n"), "{text}");
+    let tables = std::fs::read_to_string(published).unwrap();
+    let at = tables.find("## bound ").unwrap();
+    let row = tables[at..].lines().find(|line| line.starts_with("| ") && !line.starts_with("| figure")).unwrap();
+    let name = row.split(" | ").next().unwrap().trim_start_matches("| ");
+    let other = format!("| {name} | 12345 | – | – | – | – |  |");
+    folder.write("other.md", &format!("{}{}", &tables[..at], tables[at..].replacen(row, &other, 1)));
+    let differing = folder.run(&[&call[..], &["other.md", "--json"]].concat());
+    let result: Value = serde_json::from_slice(&differing.stdout).unwrap();
+    assert_eq!(differing.status.code(), Some(1));
+    let differences = result["differences"].as_array().unwrap();
+    assert_eq!(differences.len(), 1, "{result}");
+    assert_eq!((differences[0]["figure"].as_str(), differences[0]["published"].as_str()), (Some(name), Some("12345")));
+    folder.write("none.md", "# Nothing\n");
+    assert!(folder.error(&[&call[..], &["none.md"]].concat()).contains("none.md: there is no table of bound"));
+}

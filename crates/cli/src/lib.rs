@@ -100,7 +100,7 @@ enum Command {
 /// A command that a program adds to those of `temponet`. Its options are those of [`clap::Args`], with help and
 /// examples.
 pub trait ExtraCommand: clap::Args {
-    /// Name of the command. It takes the place of a command of `temponet` with that name.
+    /// Name of the command. It takes the place of a command of `temponet` with that name, if there is one.
     const NAME: &'static str;
 
     /// Carries out the command.
@@ -163,7 +163,11 @@ impl Program {
     /// Returns the whole command line.
     fn command_line(&self) -> clap::Command {
         let add = |line: clap::Command, extra: &Extra| {
-            line.mut_subcommand(extra.name, |_| (extra.options)(clap::Command::new(extra.name)))
+            let command = (extra.options)(clap::Command::new(extra.name));
+            match line.find_subcommand(extra.name) {
+                Some(_) => line.mut_subcommand(extra.name, |_| command),
+                None => line.subcommand(command),
+            }
         };
         self.extras.iter().fold(Cli::command().name(self.name), add)
     }

@@ -22,7 +22,7 @@ struct Settings {
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
     let (protocol, Settings { actor, effort }) = &context.protocol::<Settings>()?;
-    let recipe = effort.recipe(&protocol.recipe);
+    let recipe = effort.recipe(&protocol.recipe, findings);
     let of = |name: &str, has_actor: bool| {
         let stage = recipe.stage.iter().find(|stage| stage.method.name() == name).cloned();
         let mut stage = stage.ok_or_else(|| context.protocol_error(format!("there is no stage {name}")))?;

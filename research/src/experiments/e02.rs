@@ -1,12 +1,15 @@
 //! E2: heterogeneous sets on one core that is not overloaded, where EDF misses nothing.
 
-use crate::ablation::Effort;
+use crate::ablation::{Effort, Variant, VariantResult};
 use crate::contest::differences;
 use crate::ff_dqn;
 use crate::plots::{Curve, share_panel};
 use crate::{Contest, Context, Findings, Line, PAPER, READINGS, ReproduceError, TestBed, Unit};
 use temponet_lab::roster::UNSHIELDED;
 use temponet_lab::stats::{self, percent};
+
+/// The paper's TempoNet, trained on sets of this kind.
+const OWN: &str = "temponet_of_the_paper";
 
 /// Number of tasks in a set.
 const TASKS: usize = 5;
@@ -19,33 +22,45 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let contest = context.contest_of(&bed, &entrants)?;
     for contender in contest.contenders.iter().filter(|contender| !contender.is_classical) {
         let is_paper = contender.name == PAPER.name;
-        let prefix = if is_paper { String::new() } else { contender.name.replace('-', "_") + "_" };
+        let prefix = if is_paper { "generalist_".into() } else { contender.name.replace('-', "_") + "_" };
         let mean = contest.score_line(&format!("{prefix}mean"), contender, |run| run.in_time());
-        add_distribution(findings, &prefix, if is_paper { mean.headline() } else { mean }, &contender.shares());
+        add_distribution(findings, &prefix, mean, &contender.shares());
     }
-    let baseline = ff_dqn::variant(&effort.recipe(&protocol.recipe), TASKS, None);
+    let recipe = effort.recipe(&protocol.recipe, findings);
+    let variants = [Variant::new(OWN, recipe.clone()), ff_dqn::variant(&recipe, TASKS, None)];
     let bed = TestBed { label: ff_dqn::NAME.into(), ..bed };
-    let held = context.ablation(&bed, &[baseline], effort.seeds)?;
+    let held = context.ablation(&bed, &variants, effort.seeds)?;
     for result in &held.results {
         let shares: Vec<f64> = result.runs.iter().flat_map(|run| run.shares()).collect();
-        let prefix = format!("{}_", result.name);
-        add_distribution(findings, &prefix, held.share_line(format!("{prefix}mean"), result), &shares);
+        let is_own = result.name == OWN;
+        let prefix = if is_own { String::new() } else { format!("{}_", result.name) };
+        let mean = held.share_line(format!("{prefix}mean"), result).headline_if(is_own);
+        add_distribution(findings, &prefix, mean, &shares);
     }
-    if let (Some(paper), [held]) = (contest.paper(), &held.results[..]) {
-        let of_set = |set: usize| stats::mean(&held.runs.iter().map(|run| run.shares()[set]).collect::<Vec<f64>>());
-        let ff_dqn: Vec<f64> = (0..bed.cases.len()).map(of_set).collect();
-        findings.add(Line::order("lead_over_ff_dqn", differences(&paper.shares(), &ff_dqn)));
+    let overload = context.in_overload(findings, &held, effort.test)?;
+    for (prefix, held) in [("", &held), ("overload_", &overload)] {
+        if let Some((own, ff_dqn)) = held.pair(OWN, ff_dqn::NAME) {
+            findings.add(Line::order(format!("{prefix}lead_over_ff_dqn"), differences(&by_set(own), &by_set(ff_dqn))));
+        }
     }
     held.add_convergence(findings);
     draw(findings, &bed, &contest);
     let edf = contest.share("edf").unwrap_or(f64::NAN);
     let beside = format!(
-        "on one core up to a load of 1 everything can be met, EDF meets {}, so that the paper's best figure is {} points below what its table leaves out",
+        "on one core up to a load of 1 everything can be met, EDF meets {}, so that the paper's best figure is {} points below what its table leaves out; in overload {}",
         percent(edf),
         stats::points(edf - findings.paper_value("mean")),
+        overload.baselines_sentence()
     );
     findings.judge(&beside);
     Ok(())
+}
+
+/// Returns the share of jobs in time of each set, averaged over the trainings.
+fn by_set(result: &VariantResult) -> Vec<f64> {
+    let shares: Vec<Vec<f64>> = result.runs.iter().map(|run| run.shares()).collect();
+    let sets = shares.first().map_or(0, Vec::len);
+    (0..sets).map(|set| stats::mean(&shares.iter().map(|shares| shares[set]).collect::<Vec<f64>>())).collect()
 }
 
 /// Adds the mean, the median, the spread and the extremes of shares.

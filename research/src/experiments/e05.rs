@@ -5,9 +5,10 @@ use std::time::Instant;
 use serde::Deserialize;
 use temponet::Model;
 use temponet_infer::{Network, NetworkOptions, Rows};
-use temponet_train::{NetworkShape, Recipe};
+use temponet_train::NetworkShape;
 
 use crate::ablation::{Ablation, Effort, Variant, VariantResult};
+use crate::learner;
 use crate::plots::{Curve, panel, share_range, share_span};
 use crate::{Context, Findings, Line, ReproduceError, Unit};
 use temponet_lab::stats::{deviation, mean, percent, quantile};
@@ -30,22 +31,22 @@ const PASSES: usize = 201;
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
     let (protocol, settings) = &context.protocol::<Settings>()?;
     let effort = &settings.effort;
-    let recipe = effort.recipe(&protocol.recipe);
+    let recipe = effort.recipe(&protocol.recipe, findings);
     let shapes = shapes(settings, recipe.network);
     // A shape with several names is trained once.
     let mut variants: Vec<Variant<'static>> = Vec::new();
     for (name, shape) in &shapes {
         if !variants.iter().any(|variant| variant.recipe.network == *shape) {
-            variants.push(Variant::new(name, Recipe { network: *shape, ..recipe.clone() }));
+            variants.push(Variant::new(name, learner::with_shape(&recipe, *shape)));
         }
     }
     let bed = protocol.test_bed("network shapes", "heterogeneous", effort.test)?;
     let ablation = context.ablation(&bed, &variants, effort.seeds)?;
-    let result_of = |name: &str| {
+    let place_of = |name: &str| {
         let (_, shape) = shapes.iter().find(|(known, _)| known == name)?;
-        let place = variants.iter().position(|variant| variant.recipe.network == *shape)?;
-        ablation.results.get(place)
+        variants.iter().position(|variant| variant.recipe.network == *shape)
     };
+    let result_of = |name: &str| ablation.results.get(place_of(name)?);
     let mut points: Vec<Point> = Vec::new();
     for (name, _) in &shapes {
         let Some(result) = result_of(name) else { continue };
@@ -61,12 +62,13 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     // The paper claims that a second block and four heads matter.
     let pairs =
         [("gain_of_second_block", "layers_2", "layers_1", 0.088), ("gain_of_four_heads", "heads_4", "heads_2", 0.047)];
+    let overload = context.in_overload(findings, &ablation, effort.test)?;
     for (name, to, from, paper) in pairs {
-        if let (Some(to), Some(from)) = (result_of(to), result_of(from)) {
-            findings.add(to.gain_over(from, name).claimed(paper).headline());
-        }
+        let (Some(to), Some(from)) = (place_of(to), place_of(from)) else { continue };
+        findings.add(ablation.results[to].gain_over(&ablation.results[from], name).claimed(paper).headline());
+        findings.add(overload.results[to].gain_over(&overload.results[from], &format!("overload_{name}")));
     }
-    conclude(findings, &ablation, recipe.network.width);
+    conclude(findings, &ablation, &overload, recipe.network.width);
     Ok(())
 }
 
@@ -132,13 +134,15 @@ fn draw(findings: &mut Findings, points: &[Point]) {
     findings.picture("Depth, heads and width", caption, svg(&panels, 2, &names));
 }
 
-fn conclude(findings: &mut Findings, ablation: &Ablation, width: usize) {
+fn conclude(findings: &mut Findings, ablation: &Ablation, overload: &Ablation, width: usize) {
     let spreads = ablation.results.iter().map(|result| deviation(&result.shares()));
     let spread = format!(
         "seeds alone move a figure by {} points (mean standard deviation) at d = {width}",
         temponet_lab::stats::points(mean(&spreads.collect::<Vec<_>>())),
     );
-    let (least, greatest) = share_range(ablation.results.iter().map(VariantResult::mean_share));
-    let range = format!("all shapes meet {} to {}", percent(least), percent(greatest));
-    findings.judge_claim(&format!("{range}; {spread}; {}", ablation.baselines_sentence()));
+    let range = |ablation: &Ablation| {
+        let (least, greatest) = share_range(ablation.results.iter().map(VariantResult::mean_share));
+        format!("{} to {}; {}", percent(least), percent(greatest), ablation.baselines_sentence())
+    };
+    findings.judge_claim(&format!("all shapes meet {}; in overload {}; {spread}", range(ablation), range(overload)));
 }

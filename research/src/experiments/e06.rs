@@ -37,7 +37,7 @@ const WORKLOADS: [(&str, &str); 2] = [("", "heterogeneous"), ("overload_", "over
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
     let (protocol, effort) = &context.protocol::<Effort>()?;
-    let variants = variants(context, &effort.recipe(&protocol.recipe))?;
+    let variants = variants(context, &effort.recipe(&protocol.recipe, findings))?;
     let trained = context.train_variants(&variants, effort.seeds)?;
     let mut sentences = Vec::new();
     for (prefix, workload) in WORKLOADS {

@@ -48,7 +48,7 @@ const SLOW: [&str; 3] = ["edf", "static-edf", "cc-edf"];
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
     let (protocol, settings) = &context.protocol::<Settings>()?;
     let Settings { tasks_per_core, weight, effort, .. } = settings;
-    let mut recipe = effort.recipe(&protocol.recipe);
+    let mut recipe = effort.recipe(&protocol.recipe, findings);
     recipe.workload.tasks_per_core = (*tasks_per_core, *tasks_per_core);
     // The paper's tokens, and the bcet as a share of the wcet, which tells the tasks that R4 is about.
     let tokenizer = Tokenizer { features: vec![Feature::Uncertainty], ..Tokenizer::paper() };

@@ -26,7 +26,7 @@ struct Settings {
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
     let (protocol, settings) = &context.protocol::<Settings>()?;
     let effort = &settings.effort;
-    let mut recipe = effort.recipe(&protocol.recipe);
+    let mut recipe = effort.recipe(&protocol.recipe, findings);
     recipe.workload.tasks_per_core = (settings.tasks_per_core, settings.tasks_per_core);
     let base = context.train_variants(&[Variant::new("low load", recipe.clone())], effort.seeds)?.remove(0);
     // Share of jobs in time of each set and seed, by number of episodes.

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use temponet::stages::{Binning, Tokenizer};
 use temponet_train::{Recipe, Tokens};
 
-use crate::ablation::{Effort, Variant, VariantResult};
+use crate::ablation::{Ablation, Effort, Variant, VariantResult};
 use crate::findings::words;
 use crate::{Context, Findings, FindingsTable, ReproduceError, Unit};
 use temponet_lab::stats::{deviation, mean, percent};
@@ -25,7 +25,7 @@ const FIRST: f64 = 0.1;
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
     let (protocol, settings) = &context.protocol::<Settings>()?;
     let effort = &settings.effort;
-    let recipe = effort.recipe(&protocol.recipe);
+    let recipe = effort.recipe(&protocol.recipe, findings);
     let observed: Vec<f64> = context.observed(&recipe)?.iter().map(|[slack, _]| *slack).collect();
     let mut variants = Vec::new();
     for bins in &settings.bins {
@@ -53,14 +53,21 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         ("gain_of_more_bins", format!("uniform_{many}"), format!("uniform_{few}"), 0.035),
         ("gain_of_fitted_bins", format!("fitted_{many}"), format!("uniform_{many}"), 0.003),
     ];
+    let overload = context.in_overload(findings, &ablation, effort.test)?;
     for (name, to, from, paper) in pairs {
         if let Some((to, from)) = ablation.pair(&to, &from) {
             findings.add(to.gain_over(from, name).claimed(paper).headline());
         }
+        if let Some((to, from)) = overload.pair(&to, &from) {
+            findings.add(to.gain_over(from, &format!("overload_{name}")));
+        }
     }
-    let best = ablation.results.iter().max_by(|a, b| a.mean_share().total_cmp(&b.mean_share()));
-    let best = best.map(|best| format!("{} are best with {}", words(&best.name), percent(best.mean_share())));
-    findings.judge_claim(&format!("{}; {}", best.unwrap_or_default(), ablation.baselines_sentence()));
+    let best = |ablation: &Ablation| {
+        let best = ablation.results.iter().max_by(|a, b| a.mean_share().total_cmp(&b.mean_share()));
+        let best = best.map(|best| format!("{} are best with {}", words(&best.name), percent(best.mean_share())));
+        format!("{}; {}", best.unwrap_or_default(), ablation.baselines_sentence())
+    };
+    findings.judge_claim(&format!("{}; in overload {}", best(&ablation), best(&overload)));
     Ok(())
 }
 

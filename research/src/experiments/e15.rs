@@ -27,7 +27,7 @@ struct Settings {
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
     let (protocol, settings) = &context.protocol::<Settings>()?;
     let effort = &settings.effort;
-    let warm = recipe(&effort.recipe(&protocol.recipe), settings);
+    let warm = recipe(&effort.recipe(&protocol.recipe, findings), settings);
     let mut random = warm.clone();
     random.stage.retain(|stage| stage.method.settings::<DqnSettings>().is_some());
     let variants = [Variant::new("random", random), Variant::new("warm", warm)];

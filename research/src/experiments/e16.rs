@@ -25,7 +25,7 @@ const WHERE: [(usize, u64); 5] = [(4, 60), (4, 90), (16, 60), (16, 90), (32, 110
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
     let (protocol, Settings { episodes, rate, effort }) = &context.protocol::<Settings>()?;
-    let recipe = effort.recipe(&protocol.recipe);
+    let recipe = effort.recipe(&protocol.recipe, findings);
     let base = context.train_variants(&[Variant::new("8 cores", recipe.clone())], effort.seeds)?.remove(0);
     let on = |(cores, load): (usize, u64)| {
         let mut recipe: Recipe = adapted(&recipe, *episodes, *rate);

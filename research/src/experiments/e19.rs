@@ -4,8 +4,9 @@ use serde::Deserialize;
 use temponet_train::{DqnSettings, ExplorationBonus, Recipe};
 
 use crate::ablation::{Effort, Variant, VariantResult};
+use crate::findings::words;
 use crate::{Better, Context, Findings, Line, ReproduceError, Unit};
-use temponet_lab::stats::mean;
+use temponet_lab::stats::{mean, percent};
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -20,7 +21,7 @@ const STABLE: f64 = 0.01;
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
     let (protocol, Settings { weight, effort }) = &context.protocol::<Settings>()?;
-    let recipe = effort.recipe(&protocol.recipe);
+    let recipe = effort.recipe(&protocol.recipe, findings);
     let bonuses = [
         ("epsilon_greedy", ExplorationBonus::None),
         ("with_bonus", ExplorationBonus::Count { weight: *weight, sketch: None }),
@@ -47,7 +48,20 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     findings.add(Line::share("time_saved_against_ucb", saved(plain.seconds(), ucb.seconds())));
     ablation.add_convergence(findings);
     ablation.add_classical(findings);
-    findings.judge_claim(&ablation.baselines_sentence());
+    let overload = context.in_overload(findings, &ablation, effort.test)?;
+    for (name, from) in [("overload_gain_of_bonus", "epsilon_greedy"), ("overload_gain_of_bonus_over_ucb", "ucb")] {
+        if let Some((bonus, from)) = overload.pair("with_bonus", from) {
+            findings.add(bonus.gain_over(from, name));
+        }
+    }
+    let shares: Vec<String> =
+        overload.results.iter().map(|of| format!("{} {}", words(&of.name), percent(of.mean_share()))).collect();
+    findings.judge_claim(&format!(
+        "{}; in overload {}, {}",
+        ablation.baselines_sentence(),
+        shares.join(", "),
+        overload.baselines_sentence()
+    ));
     Ok(())
 }
 

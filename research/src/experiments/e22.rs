@@ -9,10 +9,11 @@ use temponet::{Model, Options};
 use temponet_lab::explain::diagnostics::{ENTROPY_STEP, RunReport, explain};
 use temponet_sim::{Engine, SimError, Unobserved};
 use temponet_task::{Assignment, Scheduler, TaskId};
-use temponet_train::{Recipe, Tokens};
+use temponet_train::{NetworkShape, Recipe, Tokens};
 
 use super::e21::{Inspected, reports};
 use crate::ablation::{Variant, VariantResult};
+use crate::learner;
 use crate::plots::{Curve, panel, range, share_range};
 use crate::{Better, Context, Findings, Line, ReproduceError, Size, Unit};
 use temponet_lab::arena::Case;
@@ -45,6 +46,8 @@ struct Contour {
     widths: Vec<usize>,
     /// Number of trainings of each model.
     seeds: u64,
+    /// What is different from the paper's learner.
+    #[serde(deserialize_with = "learner::read")]
     recipe: Recipe,
 }
 
@@ -102,17 +105,18 @@ fn graded(mut case: Case) -> Case {
 /// Trains the models of the contour and draws it. Returns the least and the greatest share of jobs in time.
 fn contour(context: &Context<'_>, findings: &mut Findings, contour: &Contour) -> Result<(f64, f64), ReproduceError> {
     let (protocol, _) = &context.protocol::<Settings>()?;
+    findings.notes.push(format!("the contour's models: {}", learner::described(&contour.recipe)));
     let mut variants = Vec::new();
     for bin in &contour.bins {
         for width in &contour.widths {
-            let mut recipe = contour.recipe.clone();
+            let shape = NetworkShape { width: *width, feed_forward: 4 * width, ..contour.recipe.network };
+            let mut recipe = learner::with_shape(&contour.recipe, shape);
             let tokenizer = Tokenizer {
                 bins: (RANGE / bin).round().max(2.0) as usize,
                 binning: Binning::Uniform { width: *bin },
                 ..Tokenizer::paper()
             };
             recipe.tokens = Tokens::Custom(Box::new(tokenizer));
-            (recipe.network.width, recipe.network.feed_forward) = (*width, 2 * width);
             variants.push(Variant::new(format!("compliance_bin_{bin}_width_{width}"), recipe));
         }
     }
