@@ -51,6 +51,16 @@ pub fn plans(set: &TaskSet, margin: f64) -> Vec<Plan> {
     plans
 }
 
+/// Reservations for some of the tasks.
+struct Reserved {
+    margin: f64,
+    /// Whether each task has one, in the order of importance.
+    is_kept: Vec<bool>,
+    kept: Vec<usize>,
+    /// A policy for each task.
+    wanted: Vec<Policy>,
+}
+
 struct Search<'a> {
     set: &'a TaskSet,
     /// The worst case as if no task depended on another; none if jobs do not recur.
@@ -199,37 +209,18 @@ impl Search<'_> {
         if !has_partitions && worst_case.is_bound() || worst_case.is_limited() {
             return Vec::new();
         }
-        let reserve = |task: &Sporadic, margin: f64| reservation(task, margin);
         let all: Vec<usize> = (0..worst_case.tasks.len()).collect();
         let margins = [margin, margin / 2.0, margin / 4.0];
         for margin in margins {
-            let wanted: Option<Vec<Policy>> = worst_case.tasks.iter().map(|task| reserve(task, margin)).collect();
+            let wanted: Option<Vec<Policy>> = worst_case.tasks.iter().map(|task| reservation(task, margin)).collect();
             if let Some(settings) = wanted.and_then(|wanted| self.reserved(worst_case, &all, &wanted, has_partitions)) {
                 return vec![Plan { name: reserved_name(margin, has_partitions, 0), settings, given_up: Vec::new() }];
             }
         }
         // Whoever matters most is kept, by a smaller margin if need be.
-        let important = self.by_importance();
-        let mut best: Option<(Vec<bool>, f64, Vec<usize>, Vec<Policy>)> = None;
-        for margin in margins {
-            let (mut kept, mut wanted) = (Vec::new(), vec![Policy::Other { nice: 0 }; all.len()]);
-            let mut keeps = |place: usize| {
-                let Some(policy) = reserve(&worst_case.tasks[place], margin) else { return false };
-                kept.push(place);
-                wanted[place] = policy;
-                let fits = self.reserved(worst_case, &kept, &wanted, has_partitions).is_some();
-                if !fits {
-                    kept.pop();
-                    wanted[place] = Policy::Other { nice: 0 };
-                }
-                fits
-            };
-            let is_kept: Vec<bool> = important.iter().map(|place| keeps(*place)).collect();
-            if best.as_ref().is_none_or(|best| is_kept > best.0) {
-                best = Some((is_kept, margin, kept, wanted));
-            }
-        }
-        let Some((_, margin, kept, wanted)) = best else { return Vec::new() };
+        let found = margins.map(|margin| self.reserve_for_some(worst_case, margin, has_partitions));
+        let better = |best: Reserved, next: Reserved| if next.is_kept > best.is_kept { next } else { best };
+        let Some(Reserved { margin, kept, wanted, .. }) = found.into_iter().reduce(better) else { return Vec::new() };
         let rest: Vec<usize> = self.by_deadline().into_iter().filter(|place| !kept.contains(place)).collect();
         let Some(mut settings) = self.reserved(worst_case, &kept, &wanted, has_partitions).filter(|_| !kept.is_empty())
         else {
@@ -241,6 +232,26 @@ impl Search<'_> {
             .for_each(|(place, priority)| settings.threads[*place].policy = Policy::Fifo { priority });
         let given_up = rest.iter().map(|place| TaskId::new(*place)).collect();
         vec![Plan { name: reserved_name(margin, has_partitions, rest.len()), settings, given_up }]
+    }
+
+    /// Reserves with a margin for the most important tasks for which that is possible.
+    fn reserve_for_some(&self, worst_case: &WorstCase, margin: f64, has_partitions: bool) -> Reserved {
+        let wanted = vec![Policy::Other { nice: 0 }; worst_case.tasks.len()];
+        let mut found = Reserved { margin, is_kept: Vec::new(), kept: Vec::new(), wanted };
+        for place in self.by_importance() {
+            let policy = reservation(&worst_case.tasks[place], margin);
+            let fits = policy.is_some_and(|policy| {
+                found.kept.push(place);
+                found.wanted[place] = policy;
+                self.reserved(worst_case, &found.kept, &found.wanted, has_partitions).is_some()
+            });
+            if !fits && policy.is_some() {
+                found.kept.pop();
+                found.wanted[place] = Policy::Other { nice: 0 };
+            }
+            found.is_kept.push(fits);
+        }
+        found
     }
 
     /// Settings with these reservations if the kernel admits them; on single processors also only if they can be served.
