@@ -28,14 +28,16 @@ pub fn print(learned: &Policy, loads: u64) {
     let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
     let known = [
         ("nothing", Known::Nothing),
+        ("regression", Known::Feature { error: 0.7 }),
         ("σ = 0.5", Known::Estimate { error: 0.5 }),
         ("exact", Known::Estimate { error: 0.0 }),
     ];
     for (kinds, title) in [(Kinds::Training, "Kinds of training"), (Kinds::Judgement, "Kinds that training never drew")]
     {
         println!(
-            "{title}, {loads} loads each:\n\n| | nothing | learned | σ = 0.5 | learned | exact | learned |\n|---|{}",
-            "--:|".repeat(6)
+            "{title}, {loads} loads each:\n\n| | {} |\n|---|{}",
+            known.map(|(name, _)| format!("{name} | learned")).join(" | "),
+            "--:|".repeat(2 * known.len())
         );
         let found: Vec<Vec<Vec<f64>>> = known
             .iter()

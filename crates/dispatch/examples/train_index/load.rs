@@ -58,6 +58,8 @@ pub struct Asked {
     pub class: u32,
     /// Median and ninth decile.
     pub estimate: Option<[f64; 2]>,
+    /// A number that grows with the length, for a regression.
+    pub feature: Option<f64>,
 }
 
 pub struct Load {
@@ -78,7 +80,14 @@ pub enum Kinds {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Known {
     Nothing,
-    Estimate { error: f64 },
+    Estimate {
+        error: f64,
+    },
+    /// A number from which a regression learns lengths; its logarithm is off by this standard deviation. Training draws
+    /// none.
+    Feature {
+        error: f64,
+    },
 }
 
 impl Load {
@@ -104,15 +113,16 @@ impl Load {
         let values = draw_values(draws, count);
         let requests = (0..count).map(|place| {
             let length = lengths[place];
-            let estimate = match known {
-                Known::Nothing => None,
+            let (estimate, feature) = match known {
+                Known::Nothing => (None, None),
                 Known::Estimate { error } => {
                     let median = length * (error * draws.normal()).exp();
-                    Some([median, median * (1.281_551_565_544_6 * error * misjudged).exp()])
+                    (Some([median, median * (1.281_551_565_544_6 * error * misjudged).exp()]), None)
                 }
+                Known::Feature { error } => (None, Some(length * (error * draws.normal()).exp())),
             };
             let (arrival, window, value) = (arrivals[place], windows[place], values[place]);
-            Asked { arrival, length, window, value, class: classes[place], estimate }
+            Asked { arrival, length, window, value, class: classes[place], estimate, feature }
         });
         Load { slots, cancels, requests: requests.collect() }
     }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
-use temponet_dispatch::{Clock, Dispatcher, Estimate, Policy, Request, Running, SimulatedClock};
+use temponet_dispatch::{Clock, Dispatcher, Estimate, Estimator, Policy, Request, Running, SimulatedClock};
 
 use crate::load::Load;
 
@@ -12,7 +12,9 @@ use crate::load::Load;
 pub fn share_met(load: &Load, policy: &Policy) -> f64 {
     let clock = SimulatedClock::new();
     let settings = Dispatcher::builder().workers(load.slots).policy(policy.clone()).cancel_when_due(load.cancels);
-    let dispatcher = settings.clock(clock.clone()).build().expect("the settings are sound");
+    let has_features = load.requests.iter().any(|asked| asked.feature.is_some());
+    let estimator = if has_features { Estimator::Regressor { features: 1 } } else { Estimator::Given };
+    let dispatcher = settings.estimator(estimator).clock(clock.clone()).build().expect("the settings are sound");
     let start = clock.now();
     let nanoseconds = |seconds: f64| (seconds * 1e9) as u64;
     let mut running: Vec<Option<Running>> = Vec::new();
@@ -41,6 +43,9 @@ pub fn share_met(load: &Load, policy: &Policy) -> f64 {
                 Request::new().due(start + Duration::from_nanos(due)).value(asked.value).class(asked.class);
             if let Some([median, ninth_decile]) = asked.estimate {
                 request = request.estimate(Estimate::seconds(median).ninth_decile(ninth_decile));
+            }
+            if let Some(feature) = asked.feature {
+                request = request.features([feature]);
             }
             _ = dispatcher.submit(request, (nanoseconds(asked.length), due, asked.value));
         }
