@@ -94,15 +94,11 @@ document.getElementById("charts").addEventListener("keydown", (event) => {
   const chart = charts.find(({ canvas }) => canvas === event.target);
   if (!chart || event.key !== "e" || event.ctrlKey || event.metaKey || event.altKey) return;
   event.preventDefault();
-  const { schedule, start, end } = chart.selected ?? {};
-  const isShown = schedule === chart.schedule && end >= shown.from && start <= shown.to;
+  // What was told last was selected: a part of a job is explained from its start, and a missed job just before its deadline.
+  const { schedule, job, slice } = chart.told ?? {};
+  const isOfThis = schedule && schedule === chart.schedule;
+  const before = isOfThis && schedule.jobs[job].deadline - 1;
+  const start = slice?.start ?? before, end = slice?.end ?? before;
+  const isShown = isOfThis && end >= shown.from && start <= shown.to;
   explainMoment(isShown ? Math.max(start, shown.from) : (shown.from + shown.to) / 2);
 });
-
-/** What is told of a chart was selected there, by a key or in the list of missed jobs: a part of a job is explained from its start, and a missed job just before its deadline. */
-const tell = Chart.prototype.tell;
-Chart.prototype.tell = function (job, slice, ...place) {
-  const before = this.schedule.jobs[job].deadline - 1;
-  this.selected = { schedule: this.schedule, start: slice?.start ?? before, end: slice?.end ?? before };
-  tell.call(this, job, slice, ...place);
-};

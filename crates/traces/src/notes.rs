@@ -1,7 +1,7 @@
 //! Notes on what a trace says and a set does not represent. Nothing is dropped silently.
 
 use temponet_task::Time;
-use temponet_wording::{counted, grouped, verb};
+use temponet_wording::{counted, grouped, listed, verb};
 
 use crate::TaskBy;
 use crate::collect::Collector;
@@ -163,17 +163,14 @@ fn left_out(reading: &Reading<'_>, found: &[Found]) -> Option<String> {
         return None;
     }
     let shown = |task: &&&crate::collect::Collected| format!("{:?} ({})", task.name, task.log.count);
-    let mut names: Vec<String> = out.iter().take(MOST_NAMES).map(|task| shown(&task)).collect();
-    if out.len() > MOST_NAMES {
-        names.push(format!("{} more", out.len() - MOST_NAMES));
-    }
+    let names: Vec<String> = out.iter().map(|task| shown(&task)).collect();
     let took = out.iter().map(|task| task.log.total).sum();
     let (are, their) = (verb(out.len(), "is", "are"), verb(out.len(), "Its", "Their"));
     Some(format!(
         "{} with fewer than {} jobs {are} left out: {}. {their} jobs took {}",
         tasks(out.len()),
         crate::arrivals::FEWEST,
-        names.join(", "),
+        listed(names.iter().map(String::as_str), MOST_NAMES),
         reading.share(took)
     ))
 }
@@ -194,13 +191,11 @@ fn ended(reading: &Reading<'_>) -> Option<String> {
         let name = temponet_wording::visible(reading.names.text(*name)).into_owned();
         format!("{name:?} ({count}, {})", Time(*ran))
     };
-    let mut names: Vec<String> = all.iter().take(MOST_NAMES).map(shown).collect();
-    if all.len() > MOST_NAMES {
-        names.push(format!("{} more", all.len() - MOST_NAMES));
-    }
+    let names: Vec<String> = all.iter().map(shown).collect();
+    let names = listed(names.iter().map(String::as_str), MOST_NAMES);
     let (jobs, are) =
         (counted(count, "job"), verb(count, "that ended with its thread is", "that ended with their threads are"));
-    Some(format!("{jobs} {are} left out: {}; {} in all", names.join(", "), reading.share(ran)))
+    Some(format!("{jobs} {are} left out: {names}; {} in all", reading.share(ran)))
 }
 
 /// Threads that ran and completed no job.

@@ -211,7 +211,6 @@ impl Threads {
 
     fn leave(&mut self, time: u64, cpu: u32, who: Party, leaving: Leaving) -> Option<Job> {
         let lost_until = self.lost_until;
-        let mut ended = std::mem::take(&mut self.ended);
         let thread = self.thread(who);
         match thread.state {
             State::Running { since, cpu: at } if at == cpu || at == NO_CPU || cpu == NO_CPU => {
@@ -243,14 +242,7 @@ impl Threads {
                 thread.state = State::Asleep { since: time };
                 thread.job.take()
             }
-            Leaving::Ends => {
-                if let Some(job) = thread.job.take() {
-                    let (count, ran) = ended.entry(thread.name).or_default();
-                    *count += 1;
-                    *ran += thread.ran.saturating_sub(job.ran_before);
-                }
-                None
-            }
+            Leaving::Ends => thread.job.take(),
         };
         let job = done.map(|job| Job {
             tid: who.tid,
@@ -270,11 +262,16 @@ impl Threads {
         if let Some(job) = &job {
             thread.jobs += u64::from(!job.is_touched);
         }
-        self.ended = ended;
         if leaving == Leaving::Ends {
             // The number may be given to another thread.
             self.threads.remove(&who.tid);
             self.recorded.as_mut().map(|threads| threads.remove(&who.tid));
+            if let Some(job) = job {
+                let (count, ran) = self.ended.entry(job.name).or_default();
+                *count += 1;
+                *ran += job.executed;
+            }
+            return None;
         }
         job.filter(|job| {
             let is_of_before = job.start == job.end && job.is_touched && job.executed == 0;

@@ -12,12 +12,18 @@ function time(ns) {
   return ns === 0 ? "0" : Math.round(ns) + " ns";
 }
 
-// The beginning of a text that is at most this wide.
+/** Labels that were cut, by their width and text: each drawing has the same ones. */
+const cut = new Map();
+/** Returns the beginning of a text that is at most this wide. */
 function shortened(context, text, most) {
-  const letters = [...text];
   if (context.measureText(text).width <= most) return text;
-  while (letters.length && context.measureText(letters.join("") + "…").width > most) letters.pop();
-  return letters.join("") + "…";
+  const key = most + text;
+  if (!cut.has(key)) {
+    const letters = [...text];
+    while (letters.length && context.measureText(letters.join("") + "…").width > most) letters.pop();
+    cut.set(key, letters.join("") + "…");
+  }
+  return cut.get(key);
 }
 
 /** Splits a flat list into tuples of `size` numbers. */
@@ -28,6 +34,7 @@ const known = new Map();
 function take(data) {
   page = data;
   known.clear();
+  cut.clear();
 }
 /** Returns the jobs of a comparison with their times in nanoseconds, and their index by task and number where tasks come after each other. */
 function jobsOf({ jobs: list, unit_ns, after }) {
@@ -487,6 +494,7 @@ class Chart {
 
   /** Shows the tooltip at a place of the canvas, and announces it to screen readers. */
   tell(job, slice, x, row) {
+    this.told = { schedule: this.schedule, job, slice };
     const lines = this.words(job, slice), box = this.canvas.getBoundingClientRect();
     this.tipAt(lines, box.left + x, box.top + TOP + (row + 1) * this.rowHeight);
     said.textContent = lines.join(", ");
