@@ -51,7 +51,7 @@ pub use device::{AdamRates, AttentionPass, AttentionShape, Device, Product, Segm
 pub use key_lists::KeyLists;
 pub use losses::{
     Exchange, ImitationBatch, LearningLosses, Likelihood, NStepReturn, NextStates, PolicyBatch, PolicySample,
-    PolicyWeights, QValueBatch, SelectedRows, best_rows, greatest_pickable, likelihood, q_value_of,
+    PolicyWeights, QValueBatch, SelectedRows, best_rows, greatest_pickable, likelihood, log_likelihood, q_value_of,
 };
 pub use operations::Operations;
 pub use optimizer::{Adam, AdamSettings, Schedule};

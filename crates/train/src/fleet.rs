@@ -18,7 +18,7 @@ use crate::environment::{Ending, Environment, EnvironmentSettings};
 use crate::parallel::par_map;
 use crate::recipe::EpisodeSettings;
 use crate::reward::Reward;
-use crate::sample::{Past, Sample};
+use crate::sample::{Past, Sample, SampleView, Samples};
 use crate::task_set_source::TaskSetSource;
 use crate::teacher::teacher;
 
@@ -212,12 +212,19 @@ impl FleetMember {
         Sample { past, ..Sample::of(&self.observation, self.environment.view().cores()) }
     }
 
+    /// Adds what the network sees at this choice to some samples.
+    pub fn add_sample(&self, samples: &mut Samples) {
+        let past = self.past.clone().map(Arc::new);
+        let view = SampleView::of(&self.observation, self.environment.view().cores());
+        samples.push(SampleView { past: past.as_ref(), ..view });
+    }
+
     /// Remembers a decision of a recurrent network: what it saw and its state after that. After `truncation` decisions,
     /// the state replaces what was seen before, so that no sample has a longer past. The next episode begins without a
     /// past.
-    pub fn remember(&mut self, sample: &Sample, state: &[f32], truncation: usize) {
+    pub fn remember(&mut self, sample: SampleView<'_>, state: &[f32], truncation: usize) {
         let past = self.past.get_or_insert_with(|| Past { state: vec![0.0; state.len()], samples: Vec::new() });
-        past.samples.push(Arc::new(Sample { past: None, ..sample.clone() }));
+        past.samples.push(Arc::new(SampleView { past: None, ..sample }.copied()));
         if past.samples.len() >= truncation {
             *past = Past { state: state.to_vec(), samples: Vec::new() };
         }

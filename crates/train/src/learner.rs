@@ -12,7 +12,7 @@ use temponet_infer::Weights;
 
 use crate::parallel::par_map;
 use crate::returns::mean_returns;
-use crate::sample::{Batch, Sample};
+use crate::sample::{Batch, SampleView};
 use crate::tape_network::{OutputMap, OutputRows, TapeNetwork, TapeOutput};
 use crate::updates::StepSize;
 
@@ -179,6 +179,63 @@ pub struct NeededRowsOf<'a> {
     pub speeds: Option<&'a [&'a [u8]]>,
 }
 
+/// Samples of one shard, gathered for the device.
+pub struct Shard<'a> {
+    /// Samples of the batch that are in the shard.
+    range: Range<usize>,
+    batch: Batch<'a>,
+    rows: OutputRows,
+}
+
+/// Cuts samples into shards as a device wants them, and gathers these.
+#[derive(Clone, Copy, Debug)]
+pub struct Gathering {
+    /// [`Device::shard_rows`].
+    shard_rows: usize,
+    /// [`Device::most_pairs`].
+    most_pairs: usize,
+}
+
+impl Gathering {
+    /// Cuts samples into shards: consecutive samples with about as many rows as the device wants in a shard.
+    fn cut(&self, samples: &[SampleView<'_>]) -> Vec<Range<usize>> {
+        if self.shard_rows == usize::MAX {
+            return cut_by_pairs(samples.iter().map(|sample| sample.rows()), self.most_pairs);
+        }
+        let total: usize = samples.iter().map(|sample| sample.rows()).sum();
+        let shards = total.div_ceil(self.shard_rows).clamp(1, samples.len().max(1));
+        let mut ranges = Vec::new();
+        let (mut first, mut rows) = (0, 0);
+        for (place, sample) in samples.iter().enumerate() {
+            rows += sample.rows();
+            if rows * shards >= total * (ranges.len() + 1) {
+                ranges.push(first..place + 1);
+                first = place + 1;
+            }
+        }
+        ranges
+    }
+
+    /// Cuts samples into shards and puts the rows of each together.
+    pub fn gather<'a, S: Copy + Into<SampleView<'a>>>(&self, samples: &[S], wanted: NeededRows<'_>) -> Vec<Shard<'a>> {
+        let samples = views(samples);
+        par_map(self.cut(&samples), 1, |_, range| {
+            let batch = Batch::of(&samples[range.clone()]);
+            let rows = match wanted {
+                Some(NeededRowsOf { rows, speeds }) => {
+                    let rows = OutputRows::of(&batch, rows[range.clone()].iter().copied());
+                    match speeds {
+                        Some(speeds) => rows.at_speeds(speeds[range.clone()].iter().copied()),
+                        None => rows,
+                    }
+                }
+                None => OutputRows::all(&batch),
+            };
+            Shard { range, batch, rows }
+        })
+    }
+}
+
 impl<D: Device> Learner<D> {
     /// Starts from these weights on a device.
     pub fn new(mut device: D, weights: &Weights, settings: AdamSettings) -> Learner<D> {
@@ -264,28 +321,14 @@ impl<D: Device> Learner<D> {
         self.device.shard_rows() == usize::MAX
     }
 
-    /// Cuts samples into shards: consecutive samples with about as many rows as the device wants in a shard.
-    fn cut(&self, samples: &[&Sample]) -> Vec<Range<usize>> {
-        if self.computes_beside() {
-            return cut_by_pairs(samples.iter().map(|sample| sample.rows()), self.device.most_pairs());
-        }
-        let total: usize = samples.iter().map(|sample| sample.rows()).sum();
-        let shards = total.div_ceil(self.device.shard_rows()).clamp(1, samples.len().max(1));
-        let mut ranges = Vec::new();
-        let (mut first, mut rows) = (0, 0);
-        for (place, sample) in samples.iter().enumerate() {
-            rows += sample.rows();
-            if rows * shards >= total * (ranges.len() + 1) {
-                ranges.push(first..place + 1);
-                first = place + 1;
-            }
-        }
-        ranges
-    }
-
     /// Computes the outputs for some samples, with the given parameters or with the learner's own.
-    pub fn outputs(&mut self, parameters: Option<&Tensors<D>>, samples: &[&Sample]) -> Outputs {
-        let shards = self.each_shard(samples, |device, network, own, range| {
+    pub fn outputs<'a, S: Copy + Into<SampleView<'a>>>(
+        &mut self,
+        parameters: Option<&Tensors<D>>,
+        samples: &[S],
+    ) -> Outputs {
+        let samples = views(samples);
+        let shards = self.shards_of(&samples, |device, network, own, range| {
             let batch = Batch::of(&samples[range]);
             let rows = OutputRows::all(&batch);
             let mut tape = Tape::new(device, parameters.unwrap_or(own));
@@ -315,12 +358,20 @@ impl<D: Device> Learner<D> {
     }
 
     /// Runs `work` for each shard of some samples, with its device, the network and the parameters.
-    pub fn each_shard<T: Send>(
+    pub fn each_shard<'a, S: Copy + Into<SampleView<'a>>, T: Send>(
         &mut self,
-        samples: &[&Sample],
+        samples: &[S],
         work: impl Fn(&mut D, &TapeNetwork, &Tensors<D>, Range<usize>) -> T + Sync,
     ) -> Vec<T> {
-        let (ranges, is_one_by_one) = (self.cut(samples), self.computes_beside());
+        self.shards_of(&views(samples), work)
+    }
+
+    fn shards_of<T: Send>(
+        &mut self,
+        samples: &[SampleView<'_>],
+        work: impl Fn(&mut D, &TapeNetwork, &Tensors<D>, Range<usize>) -> T + Sync,
+    ) -> Vec<T> {
+        let (ranges, is_one_by_one) = (self.gathering().cut(samples), self.computes_beside());
         let (network, parameters) = (&self.network, &self.parameters);
         if is_one_by_one {
             let device = &mut self.device;
@@ -332,9 +383,9 @@ impl<D: Device> Learner<D> {
     /// Computes the loss of some samples and its gradients, with a loss that the processor evaluates. `loss` is called
     /// for each sample with its index, the outputs of its selected rows, the value, and the gradient with respect to
     /// those outputs, which it writes.
-    pub fn gradients(
+    pub fn gradients<'a, S: Copy + Into<SampleView<'a>>>(
         &mut self,
-        samples: &[&Sample],
+        samples: &[S],
         wanted: NeededRows<'_>,
         loss: impl Fn(usize, &[f32], f32, &mut [f32]) -> SampleLoss + Sync,
     ) -> f64 {
@@ -358,28 +409,32 @@ impl<D: Device> Learner<D> {
         losses.into_iter().sum()
     }
 
+    /// Returns what cuts and gathers samples for [`Learner::backward_on`], for use on another thread.
+    pub fn gathering(&self) -> Gathering {
+        Gathering { shard_rows: self.device.shard_rows(), most_pairs: self.device.most_pairs() }
+    }
+
     /// Computes the gradients of a loss of some samples. `loss` is called for each shard; it returns the losses to go
     /// backward from, and anything else, which is handed on.
-    pub fn backward<T: Send>(
+    pub fn backward<'a, S: Copy + Into<SampleView<'a>>, T: Send>(
         &mut self,
-        samples: &[&Sample],
+        samples: &[S],
         wanted: NeededRows<'_>,
         loss: impl Fn(&mut Tape<'_, D>, ShardOutput<'_>) -> (Vec<Loss<D>>, T) + Sync,
     ) -> Vec<T> {
-        let (ranges, is_one_by_one) = (self.cut(samples), self.computes_beside());
+        self.backward_on(self.gathering().gather(samples, wanted), loss)
+    }
+
+    /// [`Learner::backward`] for samples that are gathered already.
+    pub fn backward_on<T: Send>(
+        &mut self,
+        gathered: Vec<Shard<'_>>,
+        loss: impl Fn(&mut Tape<'_, D>, ShardOutput<'_>) -> (Vec<Loss<D>>, T) + Sync,
+    ) -> Vec<T> {
+        let is_one_by_one = self.computes_beside();
         let (network, parameters) = (&self.network, &self.parameters);
-        let pass = |device: &mut D, gradients: &mut Tensors<D>, shard: usize, range: Range<usize>| {
-            let batch = Batch::of(&samples[range.clone()]);
-            let rows = match wanted {
-                Some(NeededRowsOf { rows, speeds }) => {
-                    let rows = OutputRows::of(&batch, rows[range.clone()].iter().copied());
-                    match speeds {
-                        Some(speeds) => rows.at_speeds(speeds[range.clone()].iter().copied()),
-                        None => rows,
-                    }
-                }
-                None => OutputRows::all(&batch),
-            };
+        let pass = |device: &mut D, gradients: &mut Tensors<D>, shard: usize, gathered: Shard<'_>| {
+            let Shard { range, batch, rows } = gathered;
             let mut tape = Tape::new(device, parameters);
             let output = network.forward(&mut tape, &batch, &rows);
             let (losses, found) = loss(&mut tape, ShardOutput { shard, range, rows: &rows, output });
@@ -389,18 +444,18 @@ impl<D: Device> Learner<D> {
         if is_one_by_one {
             let (device, sum) = (&mut self.device, &mut self.gradients[0]);
             sum.clear(device);
-            let shards = ranges.into_iter().enumerate();
-            return shards.map(|(shard, range)| pass(device, sum, shard, range)).collect();
+            let shards = gathered.into_iter().enumerate();
+            return shards.map(|(shard, gathered)| pass(device, sum, shard, gathered)).collect();
         }
-        while self.gradients.len() < ranges.len() {
+        let count = gathered.len();
+        while self.gradients.len() < count {
             self.gradients.push(self.parameters.zeros_like(&mut self.device));
         }
-        let count = ranges.len();
-        let shards = ranges.into_iter().zip(&mut self.gradients);
-        let found = par_map(shards, 1, |shard, (range, gradients)| {
+        let shards = gathered.into_iter().zip(&mut self.gradients);
+        let found = par_map(shards, 1, |shard, (gathered, gradients)| {
             self.spares.lend(&self.device, |device| {
                 gradients.clear(device);
-                pass(device, gradients, shard, range)
+                pass(device, gradients, shard, gathered)
             })
         });
         let (sum, others) = self.gradients.split_at_mut(1);
@@ -413,12 +468,13 @@ impl<D: Device> Learner<D> {
     /// Computes the gradient of a loss with respect to the real-valued inputs of the job rows, row after row; nothing
     /// of it stays in the learner. `slopes` is called for each sample with its index. It writes the gradient with
     /// respect to the outputs of the sample's rows and returns that with respect to its value.
-    pub fn input_gradients(
+    pub fn input_gradients<'a, S: Copy + Into<SampleView<'a>>>(
         &mut self,
-        samples: &[&Sample],
+        samples: &[S],
         slopes: impl Fn(usize, &mut [f32]) -> f32 + Sync,
     ) -> Vec<f32> {
-        let parts = self.each_shard(samples, |device, network, parameters, range| {
+        let samples = views(samples);
+        let parts = self.shards_of(&samples, |device, network, parameters, range| {
             let batch = Batch::of(&samples[range.clone()]);
             let rows = OutputRows::all(&batch);
             let mut unused = parameters.zeros_like(device);
@@ -451,6 +507,10 @@ impl<D: Device> Learner<D> {
     pub fn download(&self, buffer: &D::Buffer) -> Vec<f32> {
         self.device.download(buffer)
     }
+}
+
+fn views<'a, S: Copy + Into<SampleView<'a>>>(samples: &[S]) -> Vec<SampleView<'a>> {
+    samples.iter().map(|sample| (*sample).into()).collect()
 }
 
 /// Returns the state of each sample: a row of the output and the same row of the cell state.

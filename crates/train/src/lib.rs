@@ -57,7 +57,9 @@ pub use error::TrainError;
 pub use exploration::{ExplorationBonus, VisitCounter};
 pub use fleet::{ChoiceOutcome, Episodes, Fleet, FleetError, FleetMember, mix as training_seed, trial_seed};
 pub use job_trace::{JobTrace, MIN_TRACE_JOBS, TRACE_SHARES, TraceSplit};
-pub use learner::{Learner, NeededRows, NeededRowsOf, Outputs, PendingUpdate, SampleLoss, ShardOutput, UpdateFigures};
+pub use learner::{
+    Gathering, Learner, NeededRows, NeededRowsOf, Outputs, PendingUpdate, SampleLoss, Shard, ShardOutput, UpdateFigures,
+};
 pub use method::{Algorithm, Method, MethodDevice, NetworkPart, Phase, StageMethod, TensorVisitor};
 pub use methods::{
     Cloning, CloningSettings, Dqn, DqnSettings, DqnVariant, MatchingSettings, NeededRuns, OfflineAlgorithm,
@@ -72,7 +74,7 @@ pub use replay_settings::ReplaySettings;
 pub use reward::{Reward, RewardAccumulator, RewardShape};
 pub use ring_buffer::RingBuffer;
 pub use run::TrainingRun;
-pub use sample::{Batch, Past, PastBatch, Sample, owners, places};
+pub use sample::{Batch, Past, PastBatch, Sample, SampleView, Samples, owners, places};
 pub use tape_body::{BodyInput, BodyOutput, MakeTapeBody, TapeBody, register_tape_body};
 pub use tape_network::{OutputMap, OutputRows, TapeNetwork, TapeOutput};
 pub use task_set_source::TaskSetSource;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use temponet::stages::Observation;
 use temponet_grad::Segments;
+use temponet_infer::Rows;
 
 use crate::parallel::par_map;
 
@@ -28,6 +29,137 @@ pub struct Sample {
     pub past: Option<Arc<Past>>,
 }
 
+/// A sample that is kept elsewhere, alone or among [`Samples`].
+#[derive(Clone, Copy, Debug)]
+pub struct SampleView<'a> {
+    /// [`Sample::idle`].
+    pub idle: &'a [u16],
+    /// [`Sample::tokens`].
+    pub tokens: &'a [u16],
+    /// [`Sample::real`].
+    pub real: &'a [f32],
+    /// [`Sample::counts`].
+    pub counts: &'a [u32],
+    /// [`Sample::bias`].
+    pub bias: &'a [f32],
+    /// [`Sample::cores`].
+    pub cores: u32,
+    /// [`Sample::past`].
+    pub past: Option<&'a Arc<Past>>,
+}
+
+impl<'a> From<&'a Sample> for SampleView<'a> {
+    fn from(sample: &'a Sample) -> Self {
+        let Sample { idle, tokens, real, counts, bias, cores, past } = sample;
+        SampleView { idle, tokens, real, counts, bias, cores: *cores, past: past.as_ref() }
+    }
+}
+
+impl<'a> SampleView<'a> {
+    /// What an observation shows.
+    pub fn of(observation: &'a Observation, cores: usize) -> SampleView<'a> {
+        let Rows { idle, jobs: tokens, real, bias, .. } = observation.rows();
+        SampleView { idle, tokens, real, counts: observation.counts(), bias, cores: cores as u32, past: None }
+    }
+
+    /// Returns the number of rows, including the idle row.
+    pub fn rows(&self) -> usize {
+        self.counts.len() + 1
+    }
+
+    /// Returns a copy that is kept by itself.
+    pub fn copied(&self) -> Sample {
+        Sample {
+            idle: self.idle.to_vec(),
+            tokens: self.tokens.to_vec(),
+            real: self.real.to_vec(),
+            counts: self.counts.to_vec(),
+            bias: self.bias.to_vec(),
+            cores: self.cores,
+            past: self.past.cloned(),
+        }
+    }
+}
+
+/// Samples one after the other in common memory. Millions of choices are kept for a round, and memory of its own for
+/// each costs a tenth of acting.
+#[derive(Clone, Debug, Default)]
+pub struct Samples {
+    idle: Vec<u16>,
+    tokens: Vec<u16>,
+    real: Vec<f32>,
+    counts: Vec<u32>,
+    bias: Vec<f32>,
+    others: Vec<SampleEnd>,
+}
+
+/// Ends of a sample's parts, and what has a place of its own.
+#[derive(Clone, Debug, Default)]
+struct SampleEnd {
+    idle: usize,
+    tokens: usize,
+    real: usize,
+    counts: usize,
+    bias: usize,
+    cores: u32,
+    past: Option<Arc<Past>>,
+}
+
+impl Samples {
+    /// Number of samples.
+    pub fn len(&self) -> usize {
+        self.others.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.others.is_empty()
+    }
+
+    /// Forgets all samples and keeps their memory.
+    pub fn clear(&mut self) {
+        self.idle.clear();
+        self.tokens.clear();
+        self.real.clear();
+        self.counts.clear();
+        self.bias.clear();
+        self.others.clear();
+    }
+
+    /// Adds a copy of a sample.
+    pub fn push(&mut self, sample: SampleView<'_>) {
+        self.idle.extend_from_slice(sample.idle);
+        self.tokens.extend_from_slice(sample.tokens);
+        self.real.extend_from_slice(sample.real);
+        self.counts.extend_from_slice(sample.counts);
+        self.bias.extend_from_slice(sample.bias);
+        self.others.push(SampleEnd {
+            idle: self.idle.len(),
+            tokens: self.tokens.len(),
+            real: self.real.len(),
+            counts: self.counts.len(),
+            bias: self.bias.len(),
+            cores: sample.cores,
+            past: sample.past.cloned(),
+        });
+    }
+
+    /// Returns the sample at a place.
+    pub fn get(&self, place: usize) -> SampleView<'_> {
+        let first = SampleEnd::default();
+        let (begin, end) = (if place == 0 { &first } else { &self.others[place - 1] }, &self.others[place]);
+        SampleView {
+            idle: &self.idle[begin.idle..end.idle],
+            tokens: &self.tokens[begin.tokens..end.tokens],
+            real: &self.real[begin.real..end.real],
+            counts: &self.counts[begin.counts..end.counts],
+            bias: &self.bias[begin.bias..end.bias],
+            cores: end.cores,
+            past: end.past.as_ref(),
+        }
+    }
+}
+
 /// Past of a sample: the state of a recurrent network some decisions ago, and the observations since.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Past {
@@ -40,16 +172,7 @@ pub struct Past {
 impl Sample {
     /// Copies an observation.
     pub fn of(observation: &Observation, cores: usize) -> Sample {
-        let rows = observation.rows();
-        Sample {
-            idle: rows.idle.to_vec(),
-            tokens: rows.jobs.to_vec(),
-            real: rows.real.to_vec(),
-            counts: observation.counts().to_vec(),
-            bias: rows.bias.to_vec(),
-            cores: cores as u32,
-            past: None,
-        }
+        SampleView::of(observation, cores).copied()
     }
 
     /// Returns the number of rows, including the idle row.
@@ -61,7 +184,7 @@ impl Sample {
 /// Rows of many samples, one sample after the other, each with its idle row first.
 #[derive(Clone, Debug)]
 pub struct Batch<'a> {
-    samples: Vec<&'a Sample>,
+    samples: Vec<SampleView<'a>>,
     /// Rows of each sample.
     pub segments: Arc<Segments>,
     /// Numbers of the idle rows.
@@ -95,14 +218,14 @@ pub struct PastBatch<'a> {
 
 impl<'a> PastBatch<'a> {
     /// Puts the pasts of some samples together; `None` if no sample has one.
-    fn of(samples: &[&'a Sample]) -> Option<Box<PastBatch<'a>>> {
-        let width = samples.iter().filter_map(|sample| sample.past.as_ref()).map(|past| past.state.len()).max()?;
+    fn of(samples: &[SampleView<'a>]) -> Option<Box<PastBatch<'a>>> {
+        let width = samples.iter().filter_map(|sample| sample.past).map(|past| past.state.len()).max()?;
         let (mut lengths, mut seen, mut states) = (Vec::new(), Vec::new(), Vec::new());
         for sample in samples {
-            let past = sample.past.as_deref();
+            let past = sample.past;
             let (state, own) = past.map_or((&[][..], &[][..]), |past| (&past.state[..], &past.samples[..]));
             lengths.push(own.len());
-            seen.extend(own.iter().map(|sample| &**sample));
+            seen.extend(own.iter().map(|sample| SampleView::from(&**sample)));
             states.extend(state);
             states.resize(lengths.len() * width, 0.0);
         }
@@ -112,17 +235,20 @@ impl<'a> PastBatch<'a> {
 
 impl<'a> Batch<'a> {
     /// Puts samples together, with several threads if there are many.
-    pub fn of(samples: &[&'a Sample]) -> Batch<'a> {
+    pub fn of<S: Copy + Into<SampleView<'a>>>(samples: &[S]) -> Batch<'a> {
+        Batch::of_views(samples.iter().map(|sample| (*sample).into()).collect())
+    }
+
+    fn of_views(samples: Vec<SampleView<'a>>) -> Batch<'a> {
         let segments = Arc::new(Segments::of_lengths(samples.iter().map(|sample| sample.rows())));
         let rows = segments.rows() - samples.len();
-        let of = |of: fn(&Sample) -> (usize, usize)| {
-            samples.iter().map(|sample| of(sample)).find(|(rows, _)| *rows > 0).map_or(0, |(rows, all)| all / rows)
+        let of = |of: fn(&SampleView<'a>) -> (usize, usize)| {
+            samples.iter().map(of).find(|(rows, _)| *rows > 0).map_or(0, |(rows, all)| all / rows)
         };
         let features = of(|sample| (sample.counts.len(), sample.tokens.len()));
         let inputs = of(|sample| (sample.counts.len(), sample.real.len()));
         let idle = samples.first().map_or(0, |sample| sample.idle.len());
         let mut batch = Batch {
-            samples: samples.to_vec(),
             idle_places: Vec::new(),
             job_places: Vec::new(),
             idle: vec![vec![0; samples.len()]; idle],
@@ -130,8 +256,9 @@ impl<'a> Batch<'a> {
             inputs,
             counts: vec![0; rows],
             bias: vec![0.0; segments.rows()],
-            past: PastBatch::of(samples),
+            past: PastBatch::of(&samples),
             segments,
+            samples,
         };
         (batch.idle_places, batch.job_places) = places(&batch.segments);
         par_map(batch.parts(), 1, |_, part| part.fill());
@@ -149,7 +276,7 @@ impl<'a> Batch<'a> {
             })
             .collect();
         par_map(parts, 1, |_, (samples, mut out)| {
-            samples.iter().for_each(|sample| take(&mut out, sample.real.len()).copy_from_slice(&sample.real));
+            samples.iter().for_each(|sample| take(&mut out, sample.real.len()).copy_from_slice(sample.real));
         });
     }
 
@@ -198,7 +325,7 @@ const SAMPLES_PER_TASK: usize = 256;
 
 /// Places of some samples in a batch, feature by feature.
 struct Part<'a> {
-    samples: &'a [&'a Sample],
+    samples: &'a [SampleView<'a>],
     idle: Vec<&'a mut [u32]>,
     jobs: Vec<&'a mut [u32]>,
     counts: &'a mut [u32],
@@ -209,14 +336,14 @@ impl Part<'_> {
     fn fill(self) {
         let Part { samples, mut idle, mut jobs, mut counts, mut bias } = self;
         for (place, sample) in samples.iter().enumerate() {
-            idle.iter_mut().zip(&sample.idle).for_each(|(all, value)| all[place] = u32::from(*value));
+            idle.iter_mut().zip(sample.idle).for_each(|(all, value)| all[place] = u32::from(*value));
             let (rows, features) = (sample.counts.len(), jobs.len());
             for (feature, all) in jobs.iter_mut().enumerate() {
                 let own = take(all, rows).iter_mut().zip(sample.tokens.iter().skip(feature).step_by(features));
                 own.for_each(|(to, value)| *to = u32::from(*value));
             }
-            take(&mut counts, rows).copy_from_slice(&sample.counts);
-            take(&mut bias, rows + 1).copy_from_slice(&sample.bias);
+            take(&mut counts, rows).copy_from_slice(sample.counts);
+            take(&mut bias, rows + 1).copy_from_slice(sample.bias);
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::{MethodDevice, PhaseFigures, Recipe, TrainError, TrainingObserver, Tr
 pub enum TrainingDevice {
     /// One thread of the CPU.
     Cpu(Cpu),
-    /// An NVIDIA GPU.
+    /// An NVIDIA GPU. Its matrix products round their factors to TF32.
     #[cfg(feature = "cuda")]
     Cuda(Box<temponet_grad::Cuda>),
 }
@@ -77,7 +77,10 @@ fn open_with(name: &str, gpu: impl FnOnce() -> Result<TrainingDevice, String>) -
 
 #[cfg(feature = "cuda")]
 fn gpu() -> Result<TrainingDevice, String> {
-    temponet_grad::Cuda::new().map(|gpu| TrainingDevice::Cuda(Box::new(gpu))).map_err(|error| error.to_string())
+    let mut gpu = temponet_grad::Cuda::new().map_err(|error| error.to_string())?;
+    // Gradients of a batch are noisier by far than ten bits of mantissa.
+    gpu.allow_tf32(true);
+    Ok(TrainingDevice::Cuda(Box::new(gpu)))
 }
 
 #[cfg(not(feature = "cuda"))]

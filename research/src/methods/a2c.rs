@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
 use temponet_grad::LearningLosses;
 use temponet_train::limits::{negative, not_environments, not_positive, not_whole};
 use temponet_train::{
-    Algorithm, Fleet, Learner, Method, MethodDevice, Phase, Ppo, PpoSettings, Recipe, TrainError, training_seed,
+    Algorithm, Fleet, Learner, Method, MethodDevice, Phase, Ppo, PpoRound, PpoSettings, Recipe, TrainError,
+    training_seed,
 };
 
 /// Settings of advantage actor–critic.
@@ -87,10 +88,11 @@ struct A2c {
 impl<D: LearningLosses> Algorithm<D> for A2c {
     fn phase(&mut self, learner: &mut Learner<D>, phase: &mut Phase<'_, D>) -> Result<(), TrainError> {
         let mut fleet = Fleet::new(phase.episodes.clone(), self.settings.environments, phase.seed)?;
+        let mut round = PpoRound::default();
         for update in 0..self.settings.updates {
             let seed = training_seed(phase.seed, 100 + update);
-            let round = self.policy.collect(std::slice::from_mut(learner), &mut fleet, seed)?;
-            let figures = self.policy.learn(learner, round, seed, &mut phase.updates);
+            self.policy.collect(std::slice::from_mut(learner), &mut fleet, seed, &mut round)?;
+            let figures = self.policy.learn(learner, &round, seed, &mut phase.updates);
             figures.into_iter().try_for_each(|figures| phase.updates.report(learner, figures))?;
         }
         Ok(())

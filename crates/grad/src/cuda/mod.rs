@@ -40,6 +40,8 @@ pub struct Cuda {
     kernels: Kernels,
     /// Priority of the stream. Streams with lower numbers go first.
     priority: i32,
+    /// Whether matrix products may round their factors to TF32.
+    tf32: bool,
     pool: Arc<Pool>,
     layouts: Layouts,
 }
@@ -74,7 +76,8 @@ impl Cuda {
     fn on(context: Arc<CudaContext>, kernels: Kernels, priority: i32, failure: Failure) -> Result<Cuda, CudaError> {
         let stream = context.new_stream_with_priority(priority)?;
         let blas = Arc::new(CudaBlas::new(stream.clone())?);
-        Ok(Cuda { context, blas, kernels, priority, pool: Pool::new(stream, failure), layouts: Layouts::default() })
+        let (pool, layouts, tf32) = (Pool::new(stream, failure), Layouts::default(), false);
+        Ok(Cuda { context, blas, kernels, priority, tf32, pool, layouts })
     }
 
     /// Name of the GPU.
@@ -83,8 +86,9 @@ impl Cuda {
     }
 
     /// Allows or forbids TF32: matrix products then round their factors to 10 bits of mantissa, which the GPU
-    /// multiplies several times faster. Forbidden by default.
+    /// multiplies several times faster. Forbidden by default; further devices made of this one do the same.
     pub fn allow_tf32(&mut self, is_allowed: bool) {
+        self.tf32 = is_allowed;
         let mode = match is_allowed {
             true => blas_sys::cublasMath_t::CUBLAS_TF32_TENSOR_OP_MATH,
             false => blas_sys::cublasMath_t::CUBLAS_DEFAULT_MATH,

@@ -23,12 +23,14 @@ impl Device for Cuda {
     fn another(&self) -> Self {
         let (context, kernels, priority) = (self.context.clone(), self.kernels.clone(), self.priority - 1);
         let failure = self.pool.failure().clone();
-        Cuda::on(context.clone(), kernels.clone(), priority, failure).unwrap_or_else(|error| {
+        let mut another = Cuda::on(context.clone(), kernels.clone(), priority, failure).unwrap_or_else(|error| {
             // A failed device ignores all work, so it can share this device's stream.
             self.pool.fail(error);
-            let (blas, pool) = (self.blas.clone(), self.pool.clone());
-            Cuda { context, blas, kernels, priority, pool, layouts: Layouts::default() }
-        })
+            let (blas, pool, layouts) = (self.blas.clone(), self.pool.clone(), Layouts::default());
+            Cuda { context, blas, kernels, priority, tf32: self.tf32, pool, layouts }
+        });
+        another.allow_tf32(self.tf32);
+        another
     }
 
     fn failure(&self) -> Option<String> {

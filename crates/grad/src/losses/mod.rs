@@ -14,7 +14,7 @@ pub(crate) mod selection;
 pub use imitation::{Exchange, ImitationBatch};
 pub use policy::{PolicyBatch, PolicySample, PolicyWeights};
 pub use q_values::{NStepReturn, NextStates, QValueBatch, q_value_of};
-pub use selection::{Likelihood, SelectedRows, best_rows, greatest_pickable, likelihood};
+pub use selection::{Likelihood, SelectedRows, best_rows, greatest_pickable, likelihood, log_likelihood};
 
 use crate::{Device, Real};
 

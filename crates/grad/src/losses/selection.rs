@@ -98,6 +98,23 @@ pub fn greatest_pickable(q: &[Real], counts: &[u32]) -> Real {
     pickable.fold(Real::NEG_INFINITY, |most, (q, _)| max(most, *q))
 }
 
+/// Logarithm of the likelihood of picking the rows `chosen` in this order, as in [`likelihood`], without gradients.
+pub fn log_likelihood(q: &[Real], counts: &[u32], chosen: &[u32]) -> f64 {
+    let most = greatest_pickable(q, counts);
+    let powers: Vec<f64> = q[1..].iter().map(|q| double(*q - most).min(0.0).exp()).collect();
+    let mut log = 0.0;
+    for (turn, row) in chosen.iter().enumerate() {
+        let left = |place: usize| {
+            let gone = chosen[..turn].iter().filter(|row| **row as usize == place + 1).count();
+            (f64::from(counts[place]) - gone as f64).max(0.0)
+        };
+        let total: f64 = powers.iter().enumerate().map(|(place, power)| left(place) * power).sum();
+        let place = *row as usize - 1;
+        log += double(q[place + 1] - most) + left(place).max(1.0).ln() - total.max(f64::MIN_POSITIVE).ln();
+    }
+    log
+}
+
 /// Likelihood of picking the rows `chosen` in this order. The first row of `q` is never picked and has no count; rows
 /// with a count of 0 are never picked either.
 pub fn likelihood(q: &[Real], counts: &[u32], chosen: &[u32]) -> Likelihood {
@@ -146,6 +163,9 @@ mod tests {
         let with = likelihood(&[9.0, 0.3, 800.0, -0.5, 1.2], &[1, 0, 2, 1], &[3, 4]);
         let without = likelihood(&[9.0, 0.3, -0.5, 1.2], &[1, 2, 1], &[2, 3]);
         assert_eq!((with.log, with.entropy), (without.log, without.entropy));
+        assert_eq!(with.log, log_likelihood(&[9.0, 0.3, 800.0, -0.5, 1.2], &[1, 0, 2, 1], &[3, 4]));
+        let (q, counts, chosen) = (&[0.0, 1.5, -2.0, 0.7], &[2, 3, 1], &[1, 2, 1, 3, 2]);
+        assert_eq!(likelihood(q, counts, chosen).log, log_likelihood(q, counts, chosen));
         let others = |all: &[f64]| [all[0], all[1], all[3], all[4]];
         assert_eq!(others(&with.gradient), *without.gradient);
         assert_eq!(others(&with.entropy_gradient), *without.entropy_gradient);

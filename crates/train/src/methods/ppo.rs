@@ -20,7 +20,7 @@
 
 mod acting;
 
-use std::sync::Arc;
+use std::sync::mpsc;
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -30,16 +30,15 @@ use temponet_grad::{
     Device, LearningLosses, Loss, PolicyBatch, PolicySample, PolicyWeights, SelectedRows, Tape, greatest_pickable,
 };
 
-use self::acting::Choice;
+use self::acting::Trajectory;
 pub use self::acting::gumbel;
 use crate::error::TrainError;
 use crate::fleet::{Fleet, FleetError, mix};
-use crate::learner::{Learner, Outputs, ShardOutput, UpdateFigures};
+use crate::learner::{Learner, Outputs, PendingUpdate, Shard, ShardOutput, UpdateFigures};
 use crate::limits::{negative, not_a_share, not_environments, not_positive, not_whole};
 use crate::method::{Algorithm, Method, MethodDevice, NetworkPart, Phase};
-use crate::parallel::par_map;
 use crate::recipe::Recipe;
-use crate::sample::Sample;
+use crate::sample::SampleView;
 use crate::tape_network::TapeOutput;
 use crate::updates::Updates;
 
@@ -135,14 +134,29 @@ pub struct Ppo {
 /// wait for the device.
 const ACTORS: usize = 4;
 
-/// States that one thread frees at a time.
-const STATES_PER_TASK: usize = 4096;
+/// Batches that are gathered before the device needs them.
+const GATHERED_AHEAD: usize = 2;
 
 /// All choices of a round, ready to learn from.
+#[derive(Default)]
 pub struct PpoRound {
-    states: Vec<Arc<Sample>>,
-    chosen: Vec<Vec<u32>>,
+    /// What each environment showed.
+    trajectories: Vec<Trajectory>,
+    /// Trajectory of each choice, and the choice's place there.
+    places: Vec<(u32, u32)>,
     made: Vec<PolicySample>,
+}
+
+impl PpoRound {
+    fn state(&self, index: usize) -> SampleView<'_> {
+        let (trajectory, choice) = self.places[index];
+        self.trajectories[trajectory as usize].state(choice as usize)
+    }
+
+    fn picked(&self, index: usize) -> &[u32] {
+        let (trajectory, choice) = self.places[index];
+        self.trajectories[trajectory as usize].picked(choice as usize)
+    }
 }
 
 impl<D: LearningLosses> Algorithm<D> for Ppo {
@@ -175,100 +189,143 @@ impl Ppo {
         let seed = |round: u64| mix(seed, 100 + round);
         let count = if learner.computes_beside() { ACTORS } else { 1 };
         let mut actors: Vec<Learner<D>> = (0..count).map(|_| learner.twin()).collect();
-        let mut current = self.collect(&mut actors, fleet, seed(0))?;
+        let (mut current, mut next) = (PpoRound::default(), PpoRound::default());
+        self.collect(&mut actors, fleet, seed(0), &mut current)?;
         for round in 0..rounds {
-            let mut next = None;
+            let mut acted = Ok(());
             let figures = rayon::in_place_scope(|scope| {
                 if round + 1 < rounds {
-                    let (actors, fleet, next) = (&mut actors, &mut *fleet, &mut next);
-                    scope.spawn(move |_| *next = Some(self.collect(actors, fleet, seed(round + 1))));
+                    let (actors, fleet, next, acted) = (&mut actors, &mut *fleet, &mut next, &mut acted);
+                    scope.spawn(move |_| *acted = self.collect(actors, fleet, seed(round + 1), next));
                 }
-                self.learn(learner, current, seed(round), updates)
+                self.learn(learner, &current, seed(round), updates)
             });
             figures.into_iter().try_for_each(|figures| updates.report(learner, figures))?;
-            let Some(next) = next else { break };
-            current = next?;
+            acted?;
+            std::mem::swap(&mut current, &mut next);
             actors.iter_mut().for_each(|actor| actor.follow(learner));
         }
         Ok(())
     }
 
-    /// Acts for a round and estimates the advantage of each choice. Each actor has its share of the environments.
+    /// Acts for a round and estimates the advantage of each choice. Each actor has its share of the environments. The
+    /// memory of the round is used again.
     pub fn collect<D: Device>(
         &self,
         actors: &mut [Learner<D>],
         fleet: &mut Fleet,
         seed: u64,
-    ) -> Result<PpoRound, FleetError> {
-        let choices: Vec<Choice> = acting::choices(&self.settings, actors, fleet, seed)?;
-        let (mean, deviation) = if self.normalizes { mean_and_deviation(&choices) } else { (0.0, 1.0) };
-        let made = |choice: &Choice| PolicySample {
-            log_likelihood: choice.log as f32,
-            advantage: ((choice.advantage - mean) / deviation) as f32,
-            // The value loss is on the scale of the value head's output.
-            value_target: (choice.target / self.settings.value_scale) as f32,
-        };
-        let made = choices.iter().map(made).collect();
-        let (states, chosen) = choices.into_iter().map(|choice| (choice.state, choice.chosen)).unzip();
-        Ok(PpoRound { states, chosen, made })
+        round: &mut PpoRound,
+    ) -> Result<(), FleetError> {
+        let PpoRound { trajectories, places, made } = round;
+        trajectories.resize_with(fleet.members.len(), Trajectory::default);
+        acting::act(&self.settings, actors, fleet, trajectories, seed)?;
+        let advantages = || trajectories.iter().flat_map(|own| own.choices.iter().map(|choice| choice.advantage));
+        let (mean, deviation) = if self.normalizes { mean_and_deviation(advantages) } else { (0.0, 1.0) };
+        places.clear();
+        made.clear();
+        for (trajectory, own) in (0..).zip(trajectories) {
+            places.extend((0..own.choices.len() as u32).map(|choice| (trajectory, choice)));
+            made.extend(own.choices.iter().map(|choice| PolicySample {
+                log_likelihood: choice.log as f32,
+                advantage: ((choice.advantage - mean) / deviation) as f32,
+                // The value loss is on the scale of the value head's output.
+                value_target: (choice.target / self.settings.value_scale) as f32,
+            }));
+        }
+        Ok(())
     }
 
     /// Learns from a round for all epochs. All updates are queued before the first one is waited for.
     pub fn learn<D: LearningLosses>(
         &self,
         learner: &mut Learner<D>,
-        round: PpoRound,
+        round: &PpoRound,
         seed: u64,
         updates: &mut Updates<'_, D>,
     ) -> Vec<UpdateFigures> {
         let settings = &self.settings;
         let mut order: Vec<usize> = (0..round.made.len()).collect();
         let mut rng = Pcg64::seed_from_u64(mix(seed, u64::MAX));
-        let mut queued = Vec::new();
+        let mut all = Vec::new();
         for _ in 0..settings.epochs {
             order.shuffle(&mut rng);
-            for batch in order.chunks(settings.batch.max(1)) {
-                let states: Vec<&Sample> = batch.iter().map(|index| &*round.states[*index]).collect();
-                let weights = PolicyWeights {
-                    clip: settings.clip as f32,
-                    entropy: settings.entropy as f32,
-                    value: settings.value as f32,
-                    share: 1.0 / batch.len() as f32,
-                };
-                let found = learner.backward(&states, None, |tape, ShardOutput { range, rows, output, .. }| {
-                    let chosen = batch[range.clone()].iter().map(|index| &round.chosen[*index][..]);
-                    let picks = SelectedRows::new(&rows.segments, &rows.counts, chosen);
-                    let made: Vec<PolicySample> = batch[range.clone()].iter().map(|index| round.made[*index]).collect();
-                    // The value head learns nothing where a critic estimates the return.
-                    let value = if output.critic.is_some() { 0.0 } else { weights.value };
-                    let policy = PolicyWeights { value, ..weights };
-                    let choices = PolicyBatch { selected: picks, samples: &made, weights: policy };
-                    let (mut losses, total) = tape.policy_loss(output.q, output.value, &choices);
-                    let critic_loss = critic_loss(tape, &output, &states[range], &made, weights);
-                    let known = critic_loss.as_ref().map_or(0.0, |loss| loss.value);
-                    losses.extend(critic_loss);
-                    (losses, (total, known))
-                });
-                let known = found.iter().map(|(_, known)| known).sum();
-                let losses = found.into_iter().map(|(total, _)| total).collect();
-                queued.push(learner.step(losses, updates.next_size()).plus(known));
-            }
+            all.push(order.clone());
         }
-        // Freeing many samples takes a while, and the device is still busy.
-        par_map(round.states, STATES_PER_TASK, |_, state| drop(state));
+        let batches = || all.iter().flat_map(|order| order.chunks(settings.batch.max(1)));
+        let (gathering, computes_beside) = (learner.gathering(), learner.computes_beside());
+        let gather = |batch: &[usize]| {
+            let states: Vec<SampleView<'_>> = batch.iter().map(|index| round.state(*index)).collect();
+            (gathering.gather(&states, None), states)
+        };
+        let mut queued = Vec::new();
+        let mut update = |batch: &[usize], (gathered, states): (Vec<Shard<'_>>, Vec<SampleView<'_>>)| {
+            queued.push(self.update(learner, round, batch, gathered, &states, updates));
+        };
+        if computes_beside {
+            // While the device is given work for one batch, the next ones are gathered.
+            std::thread::scope(|scope| {
+                let (send, receive) = mpsc::sync_channel(GATHERED_AHEAD);
+                scope.spawn(|| {
+                    let send = send;
+                    // The receiver is gone only if an update has panicked.
+                    let _ = batches().try_for_each(|batch| send.send(gather(batch)));
+                });
+                batches().zip(receive).for_each(|(batch, gathered)| update(batch, gathered));
+            });
+        } else {
+            batches().for_each(|batch| update(batch, gather(batch)));
+        }
         queued.iter().map(|update| learner.figures(update)).collect()
+    }
+
+    /// Queues the update by one batch of a round.
+    fn update<D: LearningLosses>(
+        &self,
+        learner: &mut Learner<D>,
+        round: &PpoRound,
+        batch: &[usize],
+        gathered: Vec<Shard<'_>>,
+        states: &[SampleView<'_>],
+        updates: &mut Updates<'_, D>,
+    ) -> PendingUpdate<D> {
+        let settings = &self.settings;
+        let weights = PolicyWeights {
+            clip: settings.clip as f32,
+            entropy: settings.entropy as f32,
+            value: settings.value as f32,
+            share: 1.0 / batch.len() as f32,
+        };
+        let found = learner.backward_on(gathered, |tape, ShardOutput { range, rows, output, .. }| {
+            let chosen = batch[range.clone()].iter().map(|index| round.picked(*index));
+            let picks = SelectedRows::new(&rows.segments, &rows.counts, chosen);
+            let made: Vec<PolicySample> = batch[range.clone()].iter().map(|index| round.made[*index]).collect();
+            // The value head learns nothing where a critic estimates the return.
+            let value = if output.critic.is_some() { 0.0 } else { weights.value };
+            let policy = PolicyWeights { value, ..weights };
+            let choices = PolicyBatch { selected: picks, samples: &made, weights: policy };
+            let (mut losses, total) = tape.policy_loss(output.q, output.value, &choices);
+            let critic_loss = critic_loss(tape, &output, &states[range], &made, weights);
+            let known = critic_loss.as_ref().map_or(0.0, |loss| loss.value);
+            losses.extend(critic_loss);
+            (losses, (total, known))
+        });
+        let known = found.iter().map(|(_, known)| known).sum();
+        let losses = found.into_iter().map(|(total, _)| total).collect();
+        learner.step(losses, updates.next_size()).plus(known)
     }
 }
 
-/// Returns the mean of the choices' advantages and their standard deviation, at least 1e-6.
-fn mean_and_deviation(choices: &[Choice]) -> (f64, f64) {
-    let mean = choices.iter().map(|choice| choice.advantage).sum::<f64>() / choices.len().max(1) as f64;
-    let variance = choices.iter().map(|choice| (choice.advantage - mean).powi(2)).sum::<f64>();
-    (mean, (variance / choices.len().max(1) as f64).sqrt().max(1e-6))
+/// Returns the mean of some numbers and their standard deviation, at least 1e-6.
+fn mean_and_deviation<I: Iterator<Item = f64>>(numbers: impl Fn() -> I) -> (f64, f64) {
+    let count = numbers().count().max(1) as f64;
+    let mean = numbers().sum::<f64>() / count;
+    let variance = numbers().map(|number| (number - mean).powi(2)).sum::<f64>();
+    (mean, (variance / count).sqrt().max(1e-6))
 }
 
 /// Estimates the return of a state, on the scale of the value head's output.
-fn state_value(outputs: &Outputs, index: usize, state: &Sample) -> f32 {
+fn state_value(outputs: &Outputs, index: usize, state: SampleView<'_>) -> f32 {
     match outputs.critic(index) {
         [] => outputs.value[index],
         critic => {
@@ -280,11 +337,11 @@ fn state_value(outputs: &Outputs, index: usize, state: &Sample) -> f32 {
 
 /// Returns the weights of the idle row and of each job row in the estimated return: 1 − m and m · π, where m is the
 /// number of jobs that run and π the distribution of the first pick by these logits.
-fn policy_weights(logits: &[f32], state: &Sample) -> (f32, Vec<f32>) {
+fn policy_weights(logits: &[f32], state: SampleView<'_>) -> (f32, Vec<f32>) {
     let runs = state.cores.min(state.counts.iter().sum()) as f32;
-    let most = greatest_pickable(logits, &state.counts);
+    let most = greatest_pickable(logits, state.counts);
     let powers =
-        logits[1..].iter().zip(&state.counts).map(|(logit, count)| (logit - most).min(0.0).exp() * *count as f32);
+        logits[1..].iter().zip(state.counts).map(|(logit, count)| (logit - most).min(0.0).exp() * *count as f32);
     let powers: Vec<f32> = powers.collect();
     let total = powers.iter().sum::<f32>().max(f32::MIN_POSITIVE);
     (1.0 - runs, powers.iter().map(|power| runs * power / total).collect())
@@ -295,7 +352,7 @@ fn policy_weights(logits: &[f32], state: &Sample) -> (f32, Vec<f32>) {
 fn critic_loss<D: Device>(
     tape: &mut Tape<'_, D>,
     output: &TapeOutput,
-    states: &[&Sample],
+    states: &[SampleView<'_>],
     made: &[PolicySample],
     weights: PolicyWeights,
 ) -> Option<Loss<D>> {
@@ -305,7 +362,7 @@ fn critic_loss<D: Device>(
     let (mut loss, mut first) = (0.0, 0);
     for (state, made) in states.iter().zip(made) {
         let own = first..first + state.rows();
-        let (idle, jobs) = policy_weights(&logits[own.clone()], state);
+        let (idle, jobs) = policy_weights(&logits[own.clone()], *state);
         let parts = || std::iter::once(idle).chain(jobs.iter().copied());
         let value: f32 = parts().zip(&q[own.clone()]).map(|(weight, q)| weight * q).sum();
         let error = value - made.value_target;
