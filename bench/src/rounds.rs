@@ -12,9 +12,9 @@ use temponet_sim::generate::{Spec, generate};
 use temponet_task::{Assignment, CoreId, TaskSet, Time};
 
 use temponet_train::{
-    Dqn, DqnSettings, Environment, EnvironmentSettings, EpisodeSettings, Episodes, Fleet, FleetError, Learner,
-    NetworkShape, NoObserver, Ppo, PpoSettings, ReplaySettings, Reward, Sample, StepSize, TaskSetSource, TrainError,
-    TrainingDevice, Transition, UpdatePlan, Updates,
+    Dqn, DqnSettings, Environment, EnvironmentSettings, EpisodeSettings, Episodes, ExecutionKind, Fleet, FleetError,
+    Learner, NetworkShape, NoObserver, Ppo, PpoSettings, ReplaySettings, Reward, Sample, Samples, StepSize,
+    TaskSetSource, TrainError, TrainingDevice, Transition, UpdatePlan, Updates, WorkloadRanges, gumbel,
 };
 
 /// Number of environments in policy optimization.
@@ -103,6 +103,37 @@ fn sample(tokens: usize, merged: bool, rng: &mut Pcg64) -> Arc<Sample> {
     }
     let bias = std::iter::once(0.0).chain(counts.iter().map(|count| (*count as f32).ln())).collect();
     Arc::new(Sample { idle: vec![0, 8], tokens: drawn, real: Vec::new(), counts, bias, cores: 1, past: None })
+}
+
+/// What policy optimization does without a network: on drawn sets for two cores each environment is read as the built-in
+/// model reads it, kept for learning, and makes a random choice.
+pub fn observing() -> Result<Round, TrainError> {
+    const MEMBERS: usize = 64;
+    const CHOICES: usize = 32;
+    let ranges = WorkloadRanges {
+        cores: vec![2],
+        tasks_per_core: (4.0, 8.0),
+        execution: vec![ExecutionKind::Uniform],
+        ..WorkloadRanges::default()
+    };
+    let settings = EpisodeSettings { length: 120.0, horizon: Some(3.0), deadlines: 8.0, ..EpisodeSettings::default() };
+    let episodes = Episodes::new(TaskSetSource::Drawn(Box::new(ranges)), Tokenizer::ahead(), settings);
+    let mut fleet = Fleet::new(episodes, MEMBERS, 1)?;
+    let (mut rng, mut kept) = (Pcg64::seed_from_u64(1), Samples::default());
+    Ok(Box::new(move || {
+        let Fleet { episodes, members } = &mut fleet;
+        for member in members {
+            kept.clear();
+            for _ in 0..CHOICES {
+                member.add_sample(&mut kept);
+                let jobs = member.top_jobs(|_, _| gumbel(&mut rng));
+                if member.act(episodes, &jobs)?.ending.is_some() {
+                    member.restart(episodes)?;
+                }
+            }
+        }
+        Ok((MEMBERS * CHOICES) as f64)
+    }))
 }
 
 /// One environment with five tasks on one core, whose scheduler runs the first active job.

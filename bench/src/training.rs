@@ -29,6 +29,8 @@ pub struct TrainingFigures {
     pub cases: Vec<LearningCase>,
     /// Decisions per second of the environment with a trivial scheduler.
     pub env_decisions_per_s: f64,
+    /// Choices per second in many environments that are read for the network, without a network.
+    pub observed_choices_per_s: f64,
     /// Decisions per second of acting and learning together.
     pub loop_steps_per_s: f64,
     /// Policy optimization in many environments at once, on a GPU only.
@@ -77,7 +79,7 @@ fn measure_cases(
     policy: &[(usize, usize)],
 ) -> Result<TrainingFigures, MeasureError> {
     let before = control();
-    let progress = Progress::steps((CASES.len() + 2 + policy.len()) as u64);
+    let progress = Progress::steps((CASES.len() + 3 + policy.len()) as u64);
     let rate = |round: Round| -> Result<f64, TrainError> {
         let rate = median_rate(rounds, round);
         progress.step();
@@ -91,6 +93,7 @@ fn measure_cases(
     }
     progress.say("environments");
     let env_decisions_per_s = rate(rounds::environment()?)?;
+    let observed_choices_per_s = rate(rounds::observing()?)?;
     let loop_steps_per_s = rate(rounds::acting(device)?)?;
     let mut policy_cases = Vec::new();
     for (tokens, width) in policy.iter().copied() {
@@ -102,7 +105,14 @@ fn measure_cases(
     }
     progress.finish();
     let control_ns = (before + control()) / 2.0;
-    Ok(TrainingFigures { cases, env_decisions_per_s, loop_steps_per_s, policy: policy_cases, control_ns })
+    Ok(TrainingFigures {
+        cases,
+        env_decisions_per_s,
+        observed_choices_per_s,
+        loop_steps_per_s,
+        policy: policy_cases,
+        control_ns,
+    })
 }
 
 /// Returns the median rate of several rounds after a warm-up round.

@@ -44,9 +44,10 @@ pub fn run(args: Args) -> Result<()> {
         text += &format!("{environments} environments, {tokens} tokens, d = {width}: {samples_per_s:.0} choices/s\n");
     }
     text += &format!(
-        "\nenvironment with a trivial scheduler: {:.2} million decisions/s\nacting and learning, 6 tokens, an update every 4 choices: {:.0} \
-         choices/s\ncontrol loop: {:.3} ns\n",
+        "\nenvironment with a trivial scheduler: {:.2} million decisions/s\nenvironments read for the network, random choices: {:.0} \
+         choices/s\nacting and learning, 6 tokens, an update every 4 choices: {:.0} choices/s\ncontrol loop: {:.3} ns\n",
         figures.env_decisions_per_s / 1e6,
+        figures.observed_choices_per_s,
         figures.loop_steps_per_s,
         figures.control_ns
     );
