@@ -4,6 +4,7 @@
 //! learning; the losses are in [`crate::LearningLosses`].
 
 use crate::Real;
+use crate::staged::{Staged, Stager};
 
 /// Assignment of stacked rows to samples: sample `i` has the rows from `starts[i]` up to `starts[i + 1]`, exclusive.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -158,6 +159,15 @@ pub trait Device: Send + Sync {
     /// Copies values to the device.
     fn upload(&mut self, values: &[Real]) -> Self::Buffer {
         self.upload_filled(values.len(), &mut |out| out.copy_from_slice(values))
+    }
+    /// Returns a maker of memory that other threads write for [`Device::upload_staged`]; `None` if the device gains
+    /// nothing from it, the default.
+    fn stager(&self) -> Option<Stager> {
+        None
+    }
+    /// Copies values to the device.
+    fn upload_staged(&mut self, mut staged: Box<dyn Staged>) -> Self::Buffer {
+        self.upload(staged.values())
     }
     /// Waits for a buffer and copies its values from the device.
     fn download(&self, buffer: &Self::Buffer) -> Vec<Real>;

@@ -41,6 +41,7 @@ mod operations;
 mod optimizer;
 mod real;
 mod sinkhorn;
+mod staged;
 mod tape;
 mod tensors;
 
@@ -57,6 +58,7 @@ pub use operations::Operations;
 pub use optimizer::{Adam, AdamSettings, Schedule};
 pub use real::Real;
 pub use sinkhorn::MatchingShape;
+pub use staged::{Staged, Stager};
 pub use tape::{Embedding, Loss, ProcessorFunction, RowNumbers, Tape, Var};
 pub use tensors::{TensorId, Tensors};
 

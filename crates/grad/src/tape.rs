@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::sinkhorn::Matchings;
-use crate::{AttentionShape, Device, MatchingShape, Product, Real, Segments, TensorId, Tensors};
+use crate::{AttentionShape, Device, MatchingShape, Product, Real, Segments, Staged, TensorId, Tensors};
 
 /// Handle of a matrix on a tape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,6 +146,13 @@ impl<'a, D: Device> Tape<'a, D> {
     /// Like [`Tape::input`], with values that `fill` writes into the device's own memory.
     pub fn input_filled(&mut self, rows: usize, columns: usize, fill: &mut dyn FnMut(&mut [Real])) -> Var {
         let value = self.device.upload_filled(rows * columns, fill);
+        self.push(rows, columns, value, Op::Input)
+    }
+
+    /// Like [`Tape::input`], with values that another thread has written.
+    pub fn input_staged(&mut self, rows: usize, columns: usize, mut staged: Box<dyn Staged>) -> Var {
+        assert_eq!(staged.values().len(), rows * columns);
+        let value = self.device.upload_staged(staged);
         self.push(rows, columns, value, Op::Input)
     }
 

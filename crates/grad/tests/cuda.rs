@@ -619,3 +619,31 @@ fn a_training_is_the_processors_and_repeats_itself() {
     assert!(losses == again && first == second, "the same training gave other numbers");
     assert_eq!(gpu.memory(), memory, "the same training took more memory");
 }
+
+#[test]
+fn numbers_of_other_threads_arrive() {
+    let Some(mut gpu) = gpu() else { return };
+    let stager = gpu.stager().expect("a GPU has pinned memory");
+    // More pieces in flight than any training has, of sizes that fit and do not fit the pieces that come back.
+    let buffers: Vec<_> = (0..40usize)
+        .map(|round| {
+            let len = 1 + round * 7919 % 50_000;
+            let staged = std::thread::scope(|scope| {
+                let write = || {
+                    let mut staged = stager(len);
+                    assert_eq!(staged.values().len(), len);
+                    (0..).zip(staged.values()).for_each(|(place, value)| *value = (place + round) as f32);
+                    staged
+                };
+                scope.spawn(write).join().unwrap()
+            });
+            (round, len, gpu.upload_staged(staged))
+        })
+        .collect();
+    for (round, len, buffer) in &buffers {
+        let expected: Vec<f32> = (0..*len).map(|place| (place + round) as f32).collect();
+        assert_eq!(gpu.download(buffer), expected);
+    }
+    let plain = gpu.upload_staged(Box::new(vec![1.0, 2.0]));
+    assert_eq!(gpu.download(&plain), [1.0, 2.0]);
+}

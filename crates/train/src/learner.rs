@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use temponet::stages::best_speed;
-use temponet_grad::{Adam, AdamSettings, Device, Loss, Tape, Tensors, Var};
+use temponet_grad::{Adam, AdamSettings, Device, Loss, Staged, Stager, Tape, Tensors, Var};
 use temponet_infer::Weights;
 
 use crate::parallel::par_map;
@@ -185,15 +185,18 @@ pub struct Shard<'a> {
     range: Range<usize>,
     batch: Batch<'a>,
     rows: OutputRows,
+    /// Real-valued inputs of the job rows, if the device wants them apart.
+    real: Option<Box<dyn Staged>>,
 }
 
 /// Cuts samples into shards as a device wants them, and gathers these.
-#[derive(Clone, Copy, Debug)]
 pub struct Gathering {
     /// [`Device::shard_rows`].
     shard_rows: usize,
     /// [`Device::most_pairs`].
     most_pairs: usize,
+    /// [`Device::stager`].
+    stager: Option<Stager>,
 }
 
 impl Gathering {
@@ -231,7 +234,12 @@ impl Gathering {
                 }
                 None => OutputRows::all(&batch),
             };
-            Shard { range, batch, rows }
+            let real = self.stager.as_ref().filter(|_| batch.inputs > 0).map(|stager| {
+                let mut real = stager(batch.job_places.len() * batch.inputs);
+                batch.write_real(real.values());
+                real
+            });
+            Shard { range, batch, rows, real }
         })
     }
 }
@@ -411,7 +419,8 @@ impl<D: Device> Learner<D> {
 
     /// Returns what cuts and gathers samples for [`Learner::backward_on`], for use on another thread.
     pub fn gathering(&self) -> Gathering {
-        Gathering { shard_rows: self.device.shard_rows(), most_pairs: self.device.most_pairs() }
+        let (shard_rows, most_pairs) = (self.device.shard_rows(), self.device.most_pairs());
+        Gathering { shard_rows, most_pairs, stager: self.device.stager() }
     }
 
     /// Computes the gradients of a loss of some samples. `loss` is called for each shard; it returns the losses to go
@@ -434,9 +443,9 @@ impl<D: Device> Learner<D> {
         let is_one_by_one = self.computes_beside();
         let (network, parameters) = (&self.network, &self.parameters);
         let pass = |device: &mut D, gradients: &mut Tensors<D>, shard: usize, gathered: Shard<'_>| {
-            let Shard { range, batch, rows } = gathered;
+            let Shard { range, batch, rows, real } = gathered;
             let mut tape = Tape::new(device, parameters);
-            let output = network.forward(&mut tape, &batch, &rows);
+            let output = network.forward_with(&mut tape, &batch, &rows, real);
             let (losses, found) = loss(&mut tape, ShardOutput { shard, range, rows: &rows, output });
             tape.backward(losses, gradients);
             found

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use temponet_grad::{Device, Embedding, RowNumbers, Segments, Tape, TensorId, Tensors, Var};
+use temponet_grad::{Device, Embedding, RowNumbers, Segments, Staged, Tape, TensorId, Tensors, Var};
 use temponet_infer::{Architecture, Body, Weights};
 
 use crate::distinct_rows::DistinctRows;
@@ -211,6 +211,17 @@ impl TapeNetwork {
         batch: &Batch<'_>,
         output_rows: &OutputRows,
     ) -> TapeOutput {
+        self.forward_with(tape, batch, output_rows, None)
+    }
+
+    /// Computes the outputs of a batch whose real-valued inputs may be written already.
+    pub(crate) fn forward_with<D: Device>(
+        &self,
+        tape: &mut Tape<'_, D>,
+        batch: &Batch<'_>,
+        output_rows: &OutputRows,
+        real: Option<Box<dyn Staged>>,
+    ) -> TapeOutput {
         let (idle_places, job_places) = (tape.numbers(&batch.idle_places), tape.numbers(&batch.job_places));
         if let (BodyOnTape::Transformer(transformer), true) = (&self.body, tape.device().shares_rows())
             && let Some(distinct) = DistinctRows::of(batch)
@@ -223,7 +234,7 @@ impl TapeNetwork {
             let embedded = Embedded { x, distinct: Some(distinct), idle_places, job_places };
             return self.transform(tape, batch, output_rows, embedded, transformer);
         }
-        let (x, real) = self.embed_batch(tape, batch, (&idle_places, &job_places));
+        let (x, real) = self.embed_batch(tape, batch, (&idle_places, &job_places), real);
         let body = match &self.body {
             BodyOnTape::Transformer(transformer) => {
                 let embedded = Embedded { x, distinct: None, idle_places, job_places };
@@ -233,7 +244,7 @@ impl TapeNetwork {
         };
         let past = batch.past.as_ref().filter(|past| !past.rows.segments.is_empty()).map(|past| {
             let [idle, jobs] = [&past.rows.idle_places, &past.rows.job_places].map(|rows| tape.numbers(rows));
-            self.embed_batch(tape, &past.rows, (&idle, &jobs)).0
+            self.embed_batch(tape, &past.rows, (&idle, &jobs), None).0
         });
         let BodyOutput { idle_rows, jobs, memory } = body.forward(tape, &BodyInput { batch, output_rows, x, past });
         let idle_q = tape.linear(idle_rows, self.idle_head.0, Some(self.idle_head.1));
@@ -251,11 +262,15 @@ impl TapeNetwork {
         tape: &mut Tape<'_, D>,
         batch: &Batch<'_>,
         (idle_places, job_places): (&RowNumbers<D>, &RowNumbers<D>),
+        written: Option<Box<dyn Staged>>,
     ) -> (Var, Option<Var>) {
         let rows = batch.segments.rows();
         let x = self.embed(tape, rows, (&batch.idle, idle_places), (&batch.jobs, job_places));
         let Some(real) = self.real else { return (x, None) };
-        let inputs = tape.input_filled(batch.job_places.len(), real.inputs, &mut |out| batch.write_real(out));
+        let inputs = match written {
+            Some(written) => tape.input_staged(batch.job_places.len(), real.inputs, written),
+            None => tape.input_filled(batch.job_places.len(), real.inputs, &mut |out| batch.write_real(out)),
+        };
         let numbers = match real.hidden {
             Some((weight, bias)) => {
                 let up = tape.linear(inputs, weight, Some(bias));

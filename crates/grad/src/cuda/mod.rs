@@ -9,6 +9,7 @@ mod error;
 mod index;
 mod launch;
 mod layout;
+mod lender;
 mod losses;
 mod memory;
 mod operations;
@@ -25,6 +26,7 @@ pub use self::error::CudaError;
 use self::launch::Argument::{At, Float, From, Int, Many, Maybe};
 use self::launch::{Argument, AttentionKernels, Grid, Kernels, launch};
 use self::layout::Layouts;
+use self::lender::Lender;
 use self::memory::{Failure, Memory, Pool};
 pub use self::recorder::Recorder;
 use self::table::{LISTS, Table};
@@ -43,6 +45,7 @@ pub struct Cuda {
     /// Whether matrix products may round their factors to TF32.
     tf32: bool,
     pool: Arc<Pool>,
+    lender: Arc<Lender>,
     layouts: Layouts,
 }
 
@@ -76,8 +79,8 @@ impl Cuda {
     fn on(context: Arc<CudaContext>, kernels: Kernels, priority: i32, failure: Failure) -> Result<Cuda, CudaError> {
         let stream = context.new_stream_with_priority(priority)?;
         let blas = Arc::new(CudaBlas::new(stream.clone())?);
-        let (pool, layouts, tf32) = (Pool::new(stream, failure), Layouts::default(), false);
-        Ok(Cuda { context, blas, kernels, priority, tf32, pool, layouts })
+        let (pool, lender, layouts) = (Pool::new(stream, failure), Lender::new(context.clone()), Layouts::default());
+        Ok(Cuda { context, blas, kernels, priority, tf32: false, pool, lender, layouts })
     }
 
     /// Name of the GPU.

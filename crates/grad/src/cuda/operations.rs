@@ -2,6 +2,7 @@
 //! cuBLAS.
 
 use std::slice;
+use std::sync::Arc;
 
 use cudarc::cublas::{result as blas, sys as blas_sys};
 
@@ -9,9 +10,10 @@ use super::index::{Groups, Index};
 use super::launch::Argument::{At, Float, From, Int, Maybe};
 use super::launch::{AttentionKernels, Grid, launch};
 use super::layout::Layouts;
+use super::lender::Piece;
 use super::memory::Memory;
 use super::{Cuda, Number};
-use crate::{AdamRates, AttentionPass, AttentionShape, Device, Product};
+use crate::{AdamRates, AttentionPass, AttentionShape, Device, Product, Staged, Stager};
 
 impl Device for Cuda {
     type Buffer = Memory;
@@ -26,8 +28,8 @@ impl Device for Cuda {
         let mut another = Cuda::on(context.clone(), kernels.clone(), priority, failure).unwrap_or_else(|error| {
             // A failed device ignores all work, so it can share this device's stream.
             self.pool.fail(error);
-            let (blas, pool, layouts) = (self.blas.clone(), self.pool.clone(), Layouts::default());
-            Cuda { context, blas, kernels, priority, tf32: self.tf32, pool, layouts }
+            let (blas, pool, lender) = (self.blas.clone(), self.pool.clone(), self.lender.clone());
+            Cuda { context, blas, kernels, priority, tf32: self.tf32, pool, lender, layouts: Layouts::default() }
         });
         another.allow_tf32(self.tf32);
         another
@@ -61,6 +63,26 @@ impl Device for Cuda {
 
     fn upload_filled(&mut self, len: usize, fill: &mut dyn FnMut(&mut [f32])) -> Memory {
         self.pool.upload_filled(len, fill)
+    }
+
+    fn stager(&self) -> Option<Stager> {
+        let lender = self.lender.clone();
+        Some(Arc::new(move |len| lender.lend(len)))
+    }
+
+    fn upload_staged(&mut self, mut staged: Box<dyn Staged>) -> Memory {
+        let memory = self.pool.blank::<f32>(staged.values().len());
+        match staged.into_any().downcast::<Piece>() {
+            Ok(piece) if memory.len() > 0 => {
+                self.pool.ask(|| self.lender.upload(self.pool.stream(), *piece, memory.pointer(&self.pool)));
+                memory
+            }
+            Ok(_) => memory,
+            Err(other) => match other.downcast::<Vec<f32>>() {
+                Ok(values) => self.pool.upload(&values),
+                Err(_) => unreachable!("memory of another kind of device"),
+            },
+        }
     }
 
     fn download(&self, buffer: &Memory) -> Vec<f32> {
