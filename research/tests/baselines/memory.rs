@@ -44,7 +44,7 @@ fn a_past_in_training_is_the_state_in_deployment() {
             assert!(q.len() == outputs.q(place).len() && gap < 1e-4, "{gap}");
             let member = &mut fleet.members[place];
             // The pasts are of different lengths, and some are longer than the truncation.
-            member.remember((&**sample).into(), outputs.memory(place), 3 + place);
+            member.remember(sample.into(), outputs.memory(place), 3 + place);
             assert!(member.sample().past.unwrap().samples.len() < 3 + place);
             let jobs = member.top_jobs(|_, row| q[row as usize]);
             if member.act(&fleet.episodes, &jobs).unwrap().ending.is_some() {
