@@ -1,8 +1,13 @@
 //! What the lengths of requests that have left say about those of others, beyond what was known of each.
 //!
-//! The logarithm of a length relative to its median is regressed on two things that are known when a request comes: the
-//! time that it has, and the median itself. Where due times are set in proportion to lengths, the first tells the
-//! length; where they are not, its slope is zero. The second draws rough estimates towards the mean. Old requests fade.
+//! The median of the logarithm of a length relative to what was known as its median depends on two things that are known
+//! when a request comes: the time that it has, and that median itself. Where due times are set in proportion to lengths,
+//! the first tells the length; where they are not, its slope is zero. The second draws rough estimates towards the mean.
+//! Old requests fade. Errors weigh by one over their size, so that the fit is that of the least sum of errors
+//! (Schlossmacher, Journal of the American Statistical Association 68, 1973), and what was a median to begin with, as by
+//! a regression, remains as it is: where lengths are skewed, as where a limit cuts the longest, the mean of the logarithm
+//! is far from the median.
+//!
 //! A request that was cut off counts as long as others like it are beyond where it was cut, in the mean of a log-normal
 //! distribution: one that was cut early says next to nothing.
 
@@ -18,11 +23,15 @@ const MEMORY: f64 = 400.0;
 const PRIOR: f64 = 20.0;
 /// Greatest correction of a logarithm.
 const MOST_CORRECTION: f64 = 4.0;
+/// Error of a logarithm below which all errors weigh alike, and the same as a share of the standard deviation.
+const LEAST_ERROR: (f64, f64) = (0.05, 0.1);
 
 /// Means and products of differences from them: of the two logarithms that are known, and of the ratio to explain.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Lengths {
     count: f64,
+    /// Sum of the weights in the means and products.
+    weight: f64,
     means: [f64; 3],
     products: [[f64; 3]; 3],
     /// Mean square of what was not explained, and of the spreads that were stated.
@@ -42,7 +51,15 @@ impl Lengths {
         let (ratio, doubt) = if is_complete { (taken, 0.0) } else { beyond(taken, predicted, spread) };
         let ratio = ratio.clamp(-MOST_CORRECTION, MOST_CORRECTION);
         self.count = (self.count + 1.0).min(MEMORY);
-        let weight = 1.0 / self.count;
+        let fresh = 1.0 / self.count;
+        let error = (ratio - predicted) * (ratio - predicted) + doubt;
+        self.errors += fresh * (error - self.errors);
+        let stated = sound_spread(request.spread);
+        self.stated += fresh * (stated * stated - self.stated);
+        // A square divided by its root is the size of an error.
+        let weight = 1.0 / libm::sqrt(error).max(LEAST_ERROR.0).max(LEAST_ERROR.1 * spread);
+        self.weight = (1.0 - fresh) * self.weight + weight;
+        let weight = weight / self.weight;
         let values = [known[0], known[1], ratio];
         let differences: [f64; 3] = core::array::from_fn(|at| values[at] - self.means[at]);
         for (row, difference) in differences.iter().enumerate() {
@@ -52,14 +69,10 @@ impl Lengths {
                 *product = (1.0 - weight) * (*product + weight * difference * other);
             }
         }
-        let error = (ratio - predicted) * (ratio - predicted) + doubt;
-        self.errors += weight * (error - self.errors);
-        let stated = sound_spread(request.spread);
-        self.stated += weight * (stated * stated - self.stated);
     }
 
-    /// Returns the logarithm by which a request is expected to be longer than its median, and the standard deviation of
-    /// what remains.
+    /// Returns the logarithm by which the median of a request is beyond what is known as that, and the standard deviation
+    /// of what remains.
     pub fn correction(&self, request: &IndexedRequest) -> (f64, f64) {
         let stated = sound_spread(request.spread);
         if self.count < 1.0 || request.median == 0 || request.due == u64::MAX {

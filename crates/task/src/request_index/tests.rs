@@ -98,3 +98,49 @@ fn odd_numbers_give_a_score() {
         }
     }
 }
+
+/// Requests of median 8 and of this spread, each with this window, that took this long and were complete if they ended
+/// in time.
+fn taught(count: u64, window: impl Fn(u64) -> u64, length: impl Fn(u64) -> u64, cancels: bool) -> Lengths {
+    let mut lengths = Lengths::default();
+    for place in 0..count {
+        let (window, length) = (window(place), length(place));
+        let is_complete = !cancels || length <= window;
+        let served = if is_complete { length } else { window };
+        lengths.learn(&request(1_000 * place, window, 8_000, 0.3), served, is_complete);
+    }
+    lengths
+}
+
+/// Two requests in five of a tenth of the length of the others would bring the mean of the logarithms down to two fifths.
+#[test]
+fn a_median_of_skewed_lengths_remains_a_median() {
+    let length = |place: u64| if place * 7_919 % 5 < 2 { 800 } else { 8_000 };
+    let (correction, spread) = taught(600, |_| 20_000, length, false).correction(&request(0, 20_000, 8_000, 0.3));
+    assert!(correction.abs() < 0.1 && spread > 0.9, "{correction} {spread}");
+}
+
+#[test]
+fn a_wrong_median_is_corrected_and_so_is_one_that_due_times_tell() {
+    // Half of the stated median, times 0.7 to 1.4.
+    let around = |place: u64| (4_000.0 * (1.0 + (place * 7_919 % 71) as f64 / 100.0) / 1.35) as u64;
+    for cancels in [false, true] {
+        let (correction, _) = taught(600, |_| 20_000, around, cancels).correction(&request(0, 20_000, 8_000, 0.3));
+        assert!((correction + core::f64::consts::LN_2).abs() < 0.1, "{correction}");
+        let window = |place: u64| 2_000 * (1 + place * 104_729 % 40);
+        let told = taught(600, window, |place| window(place) / 3, cancels);
+        for window in [10_000, 60_000] {
+            let median = 8_000.0 * told.correction(&request(0, window, 8_000, 0.3)).0.exp();
+            assert!((median * 3.0 / window as f64).ln().abs() < 0.15, "{median} of {window}");
+        }
+    }
+}
+
+/// Half of the lengths are beyond the time to the due time, and are cut off there.
+#[test]
+fn lengths_that_were_cut_off_count_as_longer() {
+    let length = |place: u64| if place * 7_919 % 10 < 5 { 4_000 } else { 40_000 };
+    let [cut, whole] = [10_000, 100_000].map(|window| taught(600, |_| window, length, true));
+    let median = |lengths: &Lengths, window| 8_000.0 * lengths.correction(&request(0, window, 8_000, 0.3)).0.exp();
+    assert!(median(&cut, 10_000) > 5_000.0, "{} and {}", median(&cut, 10_000), median(&whole, 100_000));
+}
