@@ -11,6 +11,9 @@ use crate::{Clock, Estimator, Policy, Shed, Switch, SystemClock};
 /// The most workers, and the most requests that wait: their numbers are products with times of 64 bits.
 const MOST: usize = u32::MAX as usize - 1;
 
+/// The most features of a regression, whose weights are read for every request.
+const MOST_FEATURES: usize = 1_000;
+
 /// Settings that no dispatcher can have.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -24,6 +27,9 @@ pub enum BuildError {
     /// No share.
     #[error("a quantile lies between 0 and 1, not at {0}")]
     Quantile(f64),
+    /// Too many features.
+    #[error("a regression has at most {most} features, not {0}", most = MOST_FEATURES)]
+    Features(usize),
     /// Too few or too many rules.
     #[error("a guard chooses among 1 to 8 rules, not {0}")]
     Candidates(usize),
@@ -136,6 +142,11 @@ impl<T: Send + 'static> Builder<T> {
         }
         if !(1..=MOST).contains(&self.setup.capacity) {
             return Err(BuildError::Capacity(self.setup.capacity));
+        }
+        if let Estimator::Regressor { features } = self.setup.estimator
+            && features > MOST_FEATURES
+        {
+            return Err(BuildError::Features(features));
         }
         self.setup.origin = self.setup.clock.now();
         Dispatcher::start(self.setup, self.has_timer.unwrap_or(!self.is_simulated))

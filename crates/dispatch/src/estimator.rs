@@ -20,7 +20,7 @@ pub enum Estimator {
     Class,
     /// A regression on the features of the request, and on what it says, learned from those that have left.
     Regressor {
-        /// Number of features that each request has.
+        /// Number of features that each request has, at most 1 000; none where only what the request says is learned from.
         features: usize,
     },
 }

@@ -203,6 +203,10 @@ fn settings_that_cannot_be_are_errors() {
         assert!(matches!(builder().policy(Policy::SjfShed { q }).build().map(drop), Err(BuildError::Quantile(_))));
     }
     let policy = |rules: Vec<Policy>| builder().policy(Policy::Guarded(rules)).build().map(drop);
+    for features in [1_001, usize::MAX] {
+        let estimator = Estimator::Regressor { features };
+        assert!(matches!(builder().estimator(estimator).build().map(drop), Err(BuildError::Features(_))), "{features}");
+    }
     assert!(matches!(policy(vec![]), Err(BuildError::Candidates(0))));
     assert!(matches!(policy(vec![Policy::guarded()]), Err(BuildError::Nested)));
     assert!(policy(vec![Policy::Lifo]).is_ok());

@@ -5,7 +5,9 @@
 //! As in `bench/peers/azure_requests.py`: 0.1 ms for each token of the prompt and 25 ms for each of the answer, seven in
 //! ten due in 10 s and the others in 60 s (`proportional`: in 2 s and 40 ms for each token of the answer), 16 at a time,
 //! arrivals stretched to the load. *prompt* is a regression on the
-//! tokens of the prompt, with nothing else known.
+//! tokens of the prompt, with nothing else known. The last row is a bound for whoever knows no more than that.
+
+mod knowledge;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -79,7 +81,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
             println!("{line}");
         }
-        println!();
+        let mut line = "| by what is known, at most |".to_string();
+        for (_, known) in known {
+            for cancels in [false, true] {
+                // Due times that are in proportion to lengths tell more than what is said.
+                let most = if is_proportional { None } else { knowledge::bound(&trace, load, known, cancels) };
+                line += &most.map_or(" |".to_string(), |most| format!(" {:.1} |", 100.0 * most));
+            }
+        }
+        println!("{line}\n");
     }
     Ok(())
 }
