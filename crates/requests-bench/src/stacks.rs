@@ -50,6 +50,7 @@ impl Stack {
             Policy::EdfShed { q: 0.5 },
             Policy::SjfShed { q: 0.5 },
             Policy::MhEdf { q: 0.5 },
+            Policy::learned(),
             Policy::guarded(),
         ];
         [Stack::Tower, Stack::Semaphore, Stack::Little, Stack::Adaptive]
