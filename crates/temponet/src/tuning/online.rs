@@ -28,7 +28,7 @@ use super::requests;
 /// gain in another measure makes up for one.
 const FIRST_MEASURE: usize = 0;
 /// Probability that a review moves away from a candidate that no other one is better than.
-const CHANCE: f64 = 0.05;
+pub(super) const CHANCE: f64 = 0.05;
 /// A rival that is behind the followed candidate as far as this happens by chance is not simulated to the end.
 const HOPELESS: f64 = 0.01;
 /// Greatest and smallest number of blocks, the warm-up included.

@@ -8,17 +8,18 @@
 //! A run that is cut off at the present flatters, and it does so in two opposite ways. If every request counts that has
 //! come, those that wait count as lost, and rules that serve short ones first look good. If only those count whose
 //! deadline has passed, rules that serve the most urgent ones first look good: they work off what is due and push a
-//! backlog before them that is not due yet. A candidate takes over if it is ahead *in both views*, by more than the
-//! standard error.
+//! backlog before them that is not due yet. A candidate takes over if it is ahead *in both views*, by more than chance
+//! brings about in one review of twenty, over all rivals: the rule that is followed first was learned on servers, and of
+//! ten that are level with it, one is ahead by a standard error in most reviews.
 
 use temponet_sim::ranking::ROUNDING;
+use temponet_sim::statistics::margin;
 use temponet_sim::{End, Observer};
 use temponet_task::{Arrival, Job, ListedJob, Measure, Time};
 
 use super::candidates::Candidate;
 use super::contest::{Contestant, Course};
-use super::online::Review;
-use super::race::EVIDENCE;
+use super::online::{CHANCE, Review};
 
 /// Number of parts that a run is divided into for the standard error. Requests of one part wait for each other.
 const PARTS: usize = 12;
@@ -47,7 +48,8 @@ pub(super) fn review(course: &Course<'_>, networks: &Course<'_>, input: &Review<
         .filter(|place| *place != input.followed)
         .partition(|place| input.candidates[*place].is_of_server());
     first.extend(others);
-    let leads = first.into_iter().filter_map(|place| Some((place, requests.lead(&met(place)?, &followed)?)));
+    let margin = margin(PARTS, CHANCE / first.len().max(1) as f64);
+    let leads = first.into_iter().filter_map(|place| Some((place, requests.lead(&met(place)?, &followed, margin)?)));
     let best = leads.reduce(|best, other| if other.1 > best.1 { other } else { best });
     best.map_or(input.followed, |(place, _)| place)
 }
@@ -91,14 +93,14 @@ impl Requests {
     }
 
     /// By how much a candidate is ahead of another one, as a share of the requests, in the view in which it is less
-    /// ahead; `None` unless it is ahead in both by more than the standard error.
-    fn lead(&self, own: &[bool], other: &[bool]) -> Option<f64> {
-        let all = self.lead_among(|_| true, own, other)?;
-        let past = self.lead_among(|request| request.is_past, own, other)?;
+    /// ahead; `None` unless it is ahead in both by more than this many standard errors.
+    fn lead(&self, own: &[bool], other: &[bool], margin: f64) -> Option<f64> {
+        let all = self.lead_among(|_| true, own, other, margin)?;
+        let past = self.lead_among(|request| request.is_past, own, other, margin)?;
         Some(all.min(past))
     }
 
-    fn lead_among(&self, counts: impl Fn(&Request) -> bool, own: &[bool], other: &[bool]) -> Option<f64> {
+    fn lead_among(&self, counts: impl Fn(&Request) -> bool, own: &[bool], other: &[bool], margin: f64) -> Option<f64> {
         // Weight, and what one candidate met beyond the other, for each part of the run.
         let mut parts = [(0.0, 0.0); PARTS];
         let length = self.all.len().div_ceil(PARTS).max(1);
@@ -112,7 +114,7 @@ impl Requests {
         let squares: f64 = parts.iter().map(|(weight, lead)| (lead - mean * weight).powi(2)).sum();
         let error = (squares * PARTS as f64 / (PARTS - 1) as f64).sqrt() / weight;
         // Without any weight nothing is a number, and nobody is ahead.
-        (mean > EVIDENCE * error + ROUNDING).then_some(mean)
+        (mean > margin * error + ROUNDING).then_some(mean)
     }
 }
 
@@ -153,13 +155,13 @@ mod tests {
         let half = met(&|place| place % 2 == 0);
         // What is due is served, and a backlog that is not due yet pays for it.
         let urgent = met(&|place| place < 120);
-        assert_eq!(requests.lead(&urgent, &half), None);
+        assert_eq!(requests.lead(&urgent, &half, 1.0), None);
         // The other way round.
         let later = met(&|place| place >= 120);
-        assert_eq!(requests.lead(&later, &half), None);
+        assert_eq!(requests.lead(&later, &half, 1.0), None);
         let better = met(&|place| place % 4 != 3);
-        assert_eq!(requests.lead(&better, &half), Some(0.25));
-        assert_eq!(requests.lead(&half, &better), None);
+        assert_eq!(requests.lead(&better, &half, 1.0), Some(0.25));
+        assert_eq!(requests.lead(&half, &better, 1.0), None);
     }
 
     #[test]
@@ -168,13 +170,13 @@ mod tests {
         let other = vec![false; 240];
         let mut once: Vec<bool> = other.clone();
         once[30] = true;
-        assert_eq!(requests.lead(&once, &other), None, "one request of 240");
+        assert_eq!(requests.lead(&once, &other, 1.0), None, "one request of 240");
         let mut twice = once.clone();
         twice[31] = true;
         let elsewhere: Vec<bool> = (0..240).map(|place| place == 200).collect();
-        assert_eq!(requests.lead(&twice, &elsewhere), None, "two against one");
+        assert_eq!(requests.lead(&twice, &elsewhere, 1.0), None, "two against one");
         let often: Vec<bool> = (0..240).map(|place| place % 20 == 0).collect();
-        assert!(requests.lead(&often, &other).is_some());
-        assert_eq!(self::requests(240, 0).lead(&often, &other), None, "none is past");
+        assert!(requests.lead(&often, &other, 1.0).is_some());
+        assert_eq!(self::requests(240, 0).lead(&often, &other, 1.0), None, "none is past");
     }
 }
