@@ -22,6 +22,9 @@ struct Gamble {
 /// Returns the greatest share of requests in time, `None` where what is known is no distribution of lengths.
 /// `cancels` says whether a request ends at its due time.
 pub fn bound(trace: &[Asked], load: f64, known: Known, cancels: bool) -> Option<f64> {
+    if matches!(known, Known::Prompt | Known::Both { .. }) {
+        return None;
+    }
     let mut lengths: Vec<f64> = trace.iter().map(|asked| asked.length).collect();
     lengths.sort_by(f64::total_cmp);
     let count = DRAWS.min(lengths.len());
@@ -45,9 +48,6 @@ pub fn bound(trace: &[Asked], load: f64, known: Known, cancels: bool) -> Option<
         }
         Gamble { chance: chance / all, time: time / all }
     };
-    if matches!(known, Known::Prompt | Known::Both { .. }) {
-        return None;
-    }
     let gambles: Vec<Gamble> = trace.iter().map(gamble).collect();
     let work: f64 = lengths.iter().sum();
     let longest = trace.iter().map(|asked| asked.window).fold(0.0, f64::max);

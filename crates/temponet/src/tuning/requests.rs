@@ -164,6 +164,18 @@ mod tests {
         assert_eq!(requests.lead(&half, &better, 1.0), None);
     }
 
+    /// Ten rivals that are level with the followed one: the best of them is often ahead by a standard error.
+    #[test]
+    fn among_many_rivals_a_lead_of_two_standard_errors_is_chance() {
+        let requests = requests(240, 240);
+        let other = vec![false; 240];
+        let rare: Vec<bool> = (0..240).map(|place| [30, 90, 150, 210].contains(&place)).collect();
+        assert!(requests.lead(&rare, &other, 1.0).is_some());
+        assert_eq!(requests.lead(&rare, &other, margin(PARTS, CHANCE / 10.0)), None);
+        let often: Vec<bool> = (0..240).map(|place| place % 20 == 0).collect();
+        assert!(requests.lead(&often, &other, margin(PARTS, CHANCE / 10.0)).is_some());
+    }
+
     #[test]
     fn a_lead_within_chance_is_none() {
         let requests = requests(240, 240);
