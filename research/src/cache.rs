@@ -97,6 +97,11 @@ impl Cache {
     }
 }
 
+/// Hash of the code that decides the weights of a trained model; `build.rs` says which.
+pub const TRAINING_CODE: &str = env!("TEMPONET_TRAINING_CODE");
+/// Hash of the code that decides findings.
+pub const CODE: &str = env!("TEMPONET_CODE");
+
 /// Returns a hash of texts in order: FNV-1a over their bytes, with a zero byte after each text.
 pub fn key(parts: &[&str]) -> String {
     hash(parts.iter().flat_map(|part| part.bytes().chain([0])))

@@ -1,6 +1,7 @@
 //! Schedulers that compete on the same runs, beside the clairvoyant optimum. Most experiments are such contests.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -10,7 +11,7 @@ use temponet_sim::{Metrics, SimError, Unobserved, simulate};
 use temponet_task::{Aim, Scheduler};
 
 use super::baselines::Baselines;
-use super::paper_model::{PAPER, PaperModel, READINGS};
+use super::paper_model::PAPER;
 use super::result_line::{Better, Line, RepeatedMean, Unit};
 use super::{Context, Protocol, ReproduceError, Size};
 use temponet_lab::arena::{Case, possible};
@@ -69,7 +70,18 @@ pub struct Entrant<'a> {
     pub name: String,
     /// Whether the scheduler counts as classical.
     pub is_classical: bool,
-    make: Make<'a>,
+    /// Builds the scheduler for one run, in each of its trainings.
+    makes: Vec<Make<'a>>,
+    /// Whether its name says what it is: results of the same runs are then kept.
+    is_shared: bool,
+}
+
+/// Results of schedulers that are the same in every reading of the paper, and bounds on what is possible, by what they
+/// are of.
+#[derive(Default)]
+pub struct SharedResults {
+    runs: Mutex<BTreeMap<String, Result<Vec<RunFigures>, String>>>,
+    possible: Mutex<BTreeMap<String, Vec<OptimumRange>>>,
 }
 
 /// Figures of one run. Times are in milliseconds.
@@ -117,6 +129,27 @@ impl RunFigures {
         }
     }
 
+    /// Averages the figures of several trainings on the same run.
+    fn mean(all: &[RunFigures]) -> RunFigures {
+        let mean = |of: fn(&RunFigures) -> f64| stats::mean(&all.iter().map(of).collect::<Vec<f64>>());
+        let known = |of: RunMetric| {
+            let values: Vec<f64> = all.iter().filter_map(of).collect();
+            (!values.is_empty()).then(|| stats::mean(&values))
+        };
+        RunFigures {
+            compliance: mean(|run| run.compliance),
+            pitmd: known(|run| run.pitmd),
+            success: mean(|run| run.success),
+            art_completed: known(|run| run.art_completed),
+            art_all: known(|run| run.art_all),
+            lateness_p95: known(|run| run.lateness_p95),
+            migrations: mean(|run| run.migrations),
+            energy: mean(|run| run.energy),
+            energy_per_met: mean(|run| run.energy_per_met),
+            fallbacks: mean(|run| run.fallbacks),
+        }
+    }
+
     /// Returns the share of jobs in time, as a [`RunMetric`].
     pub fn in_time(&self) -> Option<f64> {
         Some(self.compliance)
@@ -133,8 +166,10 @@ pub struct Contender {
     pub name: String,
     /// Whether the scheduler counts as classical.
     pub is_classical: bool,
-    /// Figures, run by run.
+    /// Figures, run by run; of several trainings, their mean.
     pub runs: Vec<RunFigures>,
+    /// Figures of each training, run by run, where there are several.
+    pub trainings: Vec<Vec<RunFigures>>,
 }
 
 impl Contender {
@@ -149,9 +184,21 @@ impl Contender {
         (!values.is_empty()).then(|| stats::mean(&values))
     }
 
-    /// Estimates a figure over the runs.
+    /// Estimates a figure over the runs. The interval covers the trainings as well, where there are several.
     pub fn estimate(&self, of: RunMetric) -> RepeatedMean {
-        RepeatedMean::of(&self.values(of))
+        RepeatedMean::of(&self.values(of)).with_trainings(&self.by_training(of))
+    }
+
+    /// Estimates by how much a figure is greater than that of another scheduler, run by run.
+    pub fn lead_over(&self, other: &Contender, of: RunMetric) -> RepeatedMean {
+        let lead = differences(&self.values(of), &other.values(of));
+        RepeatedMean::of(&lead).with_trainings(&self.by_training(of))
+    }
+
+    /// Returns the mean of a figure over the runs of each training; empty where there are not several.
+    pub fn by_training(&self, of: RunMetric) -> Vec<f64> {
+        let mean = |runs: &Vec<RunFigures>| stats::mean(&runs.iter().filter_map(of).collect::<Vec<f64>>());
+        self.trainings.iter().map(mean).collect()
     }
 
     /// Returns the share of jobs in time, run by run.
@@ -180,86 +227,171 @@ impl Context<'_> {
             Entrant {
                 name: self.roster.label(name),
                 is_classical: kind(name).is_classical(),
-                make: Box::new(move || Ok(self.roster.build(&spec)?)),
+                makes: vec![Box::new(move || Ok(self.roster.build(&spec)?))],
+                is_shared: true,
             }
         };
         names.iter().map(entrant).collect()
     }
 
-    /// Returns readings of the paper's own TempoNet, the learned scheduler as it ships, and classical schedulers.
-    pub fn learned_and(
-        &self,
-        readings: &[&PaperModel],
-        classical: &[String],
-    ) -> Result<Vec<Entrant<'_>>, ReproduceError> {
+    /// Returns the paper's own TempoNet, the learned scheduler as it ships, and classical schedulers.
+    pub fn learned_and(&self, classical: &[String]) -> Result<Vec<Entrant<'_>>, ReproduceError> {
         let names: Vec<String> = [SHIELDED.to_string()].into_iter().chain(classical.iter().cloned()).collect();
-        let papers = readings.iter().map(|reading| reading.entrant()).collect::<Result<Vec<_>, _>>()?;
-        Ok(papers.into_iter().chain(self.entrants(&names)).collect())
+        Ok([self.paper_entrant()?].into_iter().chain(self.entrants(&names)).collect())
     }
 
     /// Runs the paper's own TempoNet, the learned scheduler as it ships, and the classical schedulers of a test bed.
     pub fn contest(&self, bed: &TestBed<'_>) -> Result<Contest, ReproduceError> {
-        self.contest_of(bed, &self.learned_and(&[&PAPER], bed.classical)?)
+        self.contest_of(bed, &self.learned_and(bed.classical)?)
+    }
+
+    /// Says whom the learned scheduler that ships follows on these runs: its network, or a simple scheduler that it has
+    /// found to be better there by simulation.
+    pub fn followed(&self, cases: &[Case]) -> String {
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        for case in cases {
+            let decider = self.roster.decider(SHIELDED, &case.set);
+            *counts.entry(decider.map_or("nobody".into(), |decider| decider.name)).or_default() += 1;
+        }
+        let of = cases.len();
+        let said = counts.into_iter().map(|(name, count)| match count == of {
+            true => name,
+            false => format!("{name} on {count} of {of}"),
+        });
+        said.collect::<Vec<String>>().join(", ")
     }
 
     /// Runs the given entrants on every run of a test bed, in parallel. The results do not depend on the number of
     /// threads.
     pub fn contest_of(&self, bed: &TestBed<'_>, entrants: &[Entrant<'_>]) -> Result<Contest, ReproduceError> {
         let TestBed { label, cases, oracle, .. } = bed;
-        let progress = Progress::steps((cases.len() * (entrants.len() + usize::from(oracle.is_some()))) as u64);
+        let trainings: usize = entrants.iter().map(|entrant| entrant.makes.len()).sum();
+        let progress = Progress::steps((cases.len() * (trainings + usize::from(oracle.is_some()))) as u64);
         progress.say(label);
-        let possible = oracle.map_or(Vec::new(), |(aim, seconds)| {
-            let one = |case: &Case| {
-                let range = possible(aim, seconds, case);
-                progress.step();
-                range
-            };
-            cases.par_iter().map(one).collect()
-        });
+        let runs_key = || key(cases);
+        let possible = match oracle {
+            None => Vec::new(),
+            Some((aim, seconds)) => {
+                let name = format!("{aim:?} {seconds} {}", runs_key());
+                kept(&self.shared.possible, name, || {
+                    let one = |case: &Case| {
+                        let range = possible(*aim, *seconds, case);
+                        progress.step();
+                        range
+                    };
+                    Ok(cases.par_iter().map(one).collect())
+                })?
+            }
+        };
         let (mut contenders, mut skipped) = (Vec::new(), Vec::new());
         for entrant in entrants {
-            let one = |case: &Case| -> Result<RunFigures, CompareError> {
-                let mut scheduler = entrant.scheduler()?;
-                let metrics = simulate(&case.set, case.seed, case.horizon, &mut *scheduler, &mut Unobserved);
-                progress.step();
-                let metrics = metrics.map_err(|error| CompareError::Run(entrant.name.clone(), error))?;
-                Ok(RunFigures::of(&metrics, &*scheduler))
+            let (name, is_classical) = (entrant.name.clone(), entrant.is_classical);
+            let run = |make: &Make<'_>| self.runs(cases, &name, make, &progress);
+            let found = match entrant.is_shared {
+                true => kept(&self.shared.runs, format!("{name} {}", runs_key()), || run(&entrant.makes[0]))?
+                    .map(|runs| vec![runs]),
+                false => entrant.makes.iter().map(run).collect::<Result<Result<Vec<_>, String>, ReproduceError>>()?,
             };
-            match cases.par_iter().map(one).collect::<Result<Vec<_>, CompareError>>() {
-                Ok(runs) => {
-                    let (name, is_classical) = (entrant.name.clone(), entrant.is_classical);
-                    contenders.push(Contender { name, is_classical, runs });
+            match found {
+                Ok(mut trainings) if trainings.len() == 1 => {
+                    contenders.push(Contender { name, is_classical, runs: trainings.remove(0), trainings });
                 }
-                Err(CompareError::Run(name, SimError::NotApplicable(why))) => skipped.push((name, why.to_string())),
-                Err(error) => return Err(error.into()),
+                Ok(trainings) => {
+                    let of_run = |run| trainings.iter().map(|runs| runs[run]).collect::<Vec<RunFigures>>();
+                    let runs = (0..cases.len()).map(|run| RunFigures::mean(&of_run(run))).collect();
+                    contenders.push(Contender { name, is_classical, runs, trainings });
+                }
+                Err(why) => skipped.push((name, why)),
             }
         }
         progress.finish();
         Ok(Contest { contenders, skipped, possible })
     }
+
+    /// Runs a scheduler on all cases, in parallel; or says why it is not applicable.
+    fn runs(
+        &self,
+        cases: &[Case],
+        name: &str,
+        make: &Make<'_>,
+        progress: &Progress,
+    ) -> Result<Result<Vec<RunFigures>, String>, ReproduceError> {
+        let one = |case: &Case| -> Result<RunFigures, CompareError> {
+            let mut scheduler = make()?;
+            let metrics = simulate(&case.set, case.seed, case.horizon, &mut *scheduler, &mut Unobserved);
+            progress.step();
+            let metrics = metrics.map_err(|error| CompareError::Run(name.into(), error))?;
+            Ok(RunFigures::of(&metrics, &*scheduler))
+        };
+        match cases.par_iter().map(one).collect::<Result<Vec<_>, CompareError>>() {
+            Ok(runs) => Ok(Ok(runs)),
+            Err(CompareError::Run(_, SimError::NotApplicable(why))) => Ok(Err(why.to_string())),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Returns what is known under a name, or works it out and keeps it.
+fn kept<T: Clone>(
+    known: &Mutex<BTreeMap<String, T>>,
+    name: String,
+    work_out: impl FnOnce() -> Result<T, ReproduceError>,
+) -> Result<T, ReproduceError> {
+    if let Some(known) = known.lock().unwrap_or_else(PoisonError::into_inner).get(&name) {
+        return Ok(known.clone());
+    }
+    let found = work_out()?;
+    known.lock().unwrap_or_else(PoisonError::into_inner).insert(name, found.clone());
+    Ok(found)
+}
+
+/// Text that tells runs apart.
+fn key(cases: &[Case]) -> String {
+    let one = |case: &Case| format!("{} {} {}", case.set.fingerprint(), case.seed, case.horizon.0);
+    cases.iter().map(one).collect::<Vec<String>>().join(", ")
 }
 
 impl Entrant<'_> {
-    /// Builds a scheduler for one run.
+    /// Keeps the results of the same runs for other readings of the paper: its name says what it is.
+    pub fn shared(self) -> Self {
+        Entrant { is_shared: self.makes.len() == 1, ..self }
+    }
+
+    /// Builds the scheduler for one run; of several trainings, the first.
     pub fn scheduler(&self) -> Result<Box<dyn Scheduler>, CompareError> {
-        (self.make)()
+        (self.makes[0])()
+    }
+
+    /// Builds the schedulers of all trainings for one run.
+    pub fn schedulers(&self) -> impl Iterator<Item = Result<Box<dyn Scheduler>, CompareError>> {
+        self.makes.iter().map(|make| make())
     }
 }
 
 /// Returns an entrant that runs a model with the given options, with or without the shield. The network is followed on
 /// every set.
 pub fn model_entrant(name: &str, model: &Arc<Model>, options: Options, is_shielded: bool) -> Entrant<'static> {
-    let (model, label) = (model.clone(), name.to_string());
-    let make = move || -> Result<Box<dyn Scheduler>, CompareError> {
-        let wrong = |error: NetworkError| {
-            CompareError::Spec(temponet_sched::SpecError::Option(label.clone(), error.to_string()))
-        };
-        Ok(match is_shielded {
-            true => Box::new(Temponet::new(model.clone(), Options { tuning: Tuning::Off, ..options }).map_err(wrong)?),
-            false => Box::new(Learned::new(model.clone(), options).map_err(wrong)?),
+    models_entrant(name, std::slice::from_ref(model), options, is_shielded)
+}
+
+/// Returns the same for the models of several trainings.
+pub fn models_entrant(name: &str, models: &[Arc<Model>], options: Options, is_shielded: bool) -> Entrant<'static> {
+    let make = |model: &Arc<Model>| -> Make<'static> {
+        let (model, label) = (model.clone(), name.to_string());
+        Box::new(move || {
+            let wrong = |error: NetworkError| {
+                CompareError::Spec(temponet_sched::SpecError::Option(label.clone(), error.to_string()))
+            };
+            Ok(match is_shielded {
+                true => {
+                    let options = Options { tuning: Tuning::Off, ..options };
+                    Box::new(Temponet::new(model.clone(), options).map_err(wrong)?)
+                }
+                false => Box::new(Learned::new(model.clone(), options).map_err(wrong)?),
+            })
         })
     };
-    Entrant { name: name.into(), is_classical: false, make: Box::new(make) }
+    Entrant { name: name.into(), is_classical: false, makes: models.iter().map(make).collect(), is_shared: false }
 }
 
 impl Contest {
@@ -270,14 +402,12 @@ impl Contest {
 
     /// Returns the paper's own TempoNet.
     pub fn paper(&self) -> Option<&Contender> {
-        self.contender(PAPER.name)
+        self.contender(PAPER)
     }
 
-    /// Returns the learned scheduler as it ships: the first contender that is neither classical nor a reading of the
-    /// paper.
+    /// Returns the learned scheduler as it ships: the first contender that is neither classical nor the paper's.
     pub fn shipped(&self) -> Option<&Contender> {
-        let is_paper = |name: &str| READINGS.iter().any(|reading| reading.name == name);
-        self.contenders.iter().find(|contender| !contender.is_classical && !is_paper(&contender.name))
+        self.contenders.iter().find(|contender| !contender.is_classical && contender.name != PAPER)
     }
 
     /// Returns the paper's own TempoNet and the learned scheduler as it ships, as far as they took part, each with the

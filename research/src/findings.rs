@@ -123,6 +123,27 @@ pub struct Findings {
 }
 
 impl Findings {
+    /// Findings without any content.
+    pub(crate) fn blank(id: &str) -> Findings {
+        Findings {
+            id: id.into(),
+            title: String::new(),
+            claim: String::new(),
+            reading: String::new(),
+            mode: String::new(),
+            paper: BTreeMap::new(),
+            tolerance: BTreeMap::new(),
+            lines: Vec::new(),
+            tables: Vec::new(),
+            pictures: Vec::new(),
+            notes: Vec::new(),
+            verdict: Verdict::NoFigure,
+            sentence: String::new(),
+            seconds: 0.0,
+            protocol: String::new(),
+        }
+    }
+
     /// Adds a figure and puts the paper's figure of the same name beside it. A figure that is not finite is replaced by
     /// a note.
     pub fn add(&mut self, line: Line) {
@@ -243,23 +264,7 @@ mod tests {
     use super::*;
 
     fn findings(lines: Vec<Line>) -> Findings {
-        Findings {
-            id: "E0".into(),
-            title: String::new(),
-            claim: String::new(),
-            reading: String::new(),
-            mode: "quick".into(),
-            paper: BTreeMap::new(),
-            tolerance: BTreeMap::new(),
-            lines,
-            tables: Vec::new(),
-            pictures: Vec::new(),
-            notes: Vec::new(),
-            verdict: Verdict::Reproduced,
-            sentence: String::new(),
-            seconds: 0.0,
-            protocol: String::new(),
-        }
+        Findings { lines, mode: "quick".into(), ..Findings::blank("E0") }
     }
 
     #[test]

@@ -26,8 +26,10 @@ pub mod networks;
 mod observed;
 pub mod page;
 mod paper_model;
+mod plan;
 mod plots;
 mod protocol;
+mod reading;
 mod register;
 mod reproduce;
 mod result_line;
@@ -35,6 +37,7 @@ mod rivals;
 pub mod search;
 mod training;
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use serde::de::DeserializeOwned;
@@ -44,13 +47,17 @@ use temponet_sim::generate::GenerateError;
 
 pub use ablation::{Ablation, Effort, Variant, VariantResult};
 pub use baselines::Baselines;
+use cache::CODE;
 pub use cache::{Cache, key, model_key, options_key};
 pub use check::Check;
-pub use contest::{Contender, Contest, Entrant, RunFigures, RunMetric, TestBed, model_entrant};
+use contest::SharedResults;
+pub use contest::{Contender, Contest, Entrant, RunFigures, RunMetric, TestBed, model_entrant, models_entrant};
 pub use experiments::ALL;
 pub use findings::{Findings, FindingsTable, Picture, Verdict};
-pub use paper_model::{PAPER, PaperModel, READINGS, SPARSE};
+pub use paper_model::PAPER;
+pub use plan::{Plan, Planned, by_importance, plan, train};
 pub use protocol::{Mode, Protocol, Size, TimedSize, Workload};
+pub use reading::{READINGS, Reading};
 pub use register::register;
 pub use reproduce::Reproduce;
 pub use result_line::{Better, Line, Noise, Reference, RepeatedMean, Standing, Unit};
@@ -107,6 +114,7 @@ pub struct Experiment {
 }
 
 /// Environment that an experiment runs in.
+#[derive(Clone)]
 pub struct Context<'a> {
     /// The experiment that is running.
     pub experiment: &'static Experiment,
@@ -118,19 +126,49 @@ pub struct Context<'a> {
     pub cache: &'a Cache,
     /// Device that trains models.
     pub trainer: &'a dyn Trainer,
+    /// How the paper is read.
+    pub reading: &'static Reading,
+    /// Notes the trainings instead of carrying them out.
+    plan: Option<&'a Plan>,
+    /// Results that do not depend on the reading.
+    shared: Arc<SharedResults>,
+}
+
+impl<'a> Context<'a> {
+    /// Environment of an experiment that is carried out.
+    pub fn new(
+        experiment: &'static Experiment,
+        mode: Mode,
+        roster: &'a Roster,
+        cache: &'a Cache,
+        trainer: &'a dyn Trainer,
+    ) -> Context<'a> {
+        let (reading, shared) = (&READINGS[0], Arc::default());
+        Context { experiment, mode, roster, cache, trainer, reading, plan: None, shared }
+    }
 }
 
 impl Context<'_> {
-    /// Parses the protocol with the settings type of this experiment.
+    /// Parses the protocol with the settings type of this experiment. A plan has the runs of the smallest mode, whatever
+    /// the mode.
     pub fn protocol<S: DeserializeOwned>(&self) -> Result<(Protocol, S), ReproduceError> {
         let Experiment { id, protocol, .. } = self.experiment;
-        let protocol = Protocol::parse(id, protocol)?;
+        let mut protocol = Protocol::parse(id, protocol)?;
+        if self.plan.is_some() {
+            protocol.shorten();
+        }
+        self.reading.apply(&mut protocol);
         let settings = protocol.settings(id, self.mode)?;
         Ok((protocol, settings))
     }
 
+    /// Whether the experiment simulates runs, as all do that need trained models.
+    fn has_runs(&self) -> Result<bool, ReproduceError> {
+        Ok(Protocol::parse(self.experiment.id, self.experiment.protocol)?.has_runs())
+    }
+
     /// Returns the model chosen by the caller.
-    pub fn model(&self) -> Result<&std::sync::Arc<Model>, ReproduceError> {
+    pub fn model(&self) -> Result<&Arc<Model>, ReproduceError> {
         self.roster.model.as_ref().ok_or_else(|| ReproduceError::Network("there is none".into()))
     }
 
@@ -164,21 +202,17 @@ pub fn find(name: &str) -> Result<&'static Experiment, ReproduceError> {
 }
 
 /// Returns the name of the cache file that holds the findings. It depends on the protocol, the mode, the model's file,
-/// the options of the learned scheduler, the readings of the paper and the program version; that of the rivals on their
-/// models, too.
+/// the options of the learned scheduler, the readings of the paper and the code; that of the rivals on their models, too.
 fn file_of(experiment: &Experiment, mode: Mode, roster: &Roster, cache: &Cache) -> Result<String, ReproduceError> {
     let model = roster.model.as_ref().map_or(Ok(String::new()), |model| model_key(model))?;
     let options = options_key(&roster.options);
-    let (papers, version) = (paper_model::fingerprint(), env!("CARGO_PKG_VERSION"));
+    let papers = paper_model::fingerprint();
     let name = experiment.id.to_lowercase();
-    let mut parts = vec![experiment.protocol, mode.name(), &model, &options, &papers, version, JUDGEMENT];
+    let mut parts = vec![experiment.protocol, mode.name(), &model, &options, &papers, CODE];
     let rivals = if experiment.id == RIVALS { rivals::fingerprint(cache.models())? } else { String::new() };
     parts.extend((experiment.id == RIVALS).then_some(rivals.as_str()));
     Ok(format!("{name}-{}.json", key(&parts)))
 }
-
-/// How figures become verdicts; changes with every change of that, so that no verdict of before is shown.
-const JUDGEMENT: &str = "orders and intervals";
 
 /// Returns the findings of an earlier run; none if there was no such run, or if its cache file is damaged.
 pub fn cached(experiment: &Experiment, mode: Mode, roster: &Roster, cache: &Cache) -> Option<Findings> {
@@ -194,33 +228,38 @@ pub fn run(
     cache: &Cache,
     trainer: &dyn Trainer,
 ) -> Result<Findings, ReproduceError> {
-    register();
-    let protocol = Protocol::parse(experiment.id, experiment.protocol)?;
-    let mut findings = Findings {
-        id: experiment.id.into(),
-        title: protocol.title,
-        claim: protocol.claim,
-        reading: protocol.reading,
-        mode: mode.name().into(),
-        paper: protocol.paper,
-        tolerance: protocol.tolerance,
-        lines: Vec::new(),
-        tables: Vec::new(),
-        pictures: Vec::new(),
-        notes: Vec::new(),
-        verdict: Verdict::NoFigure,
-        sentence: String::new(),
-        seconds: 0.0,
-        protocol: experiment.protocol.into(),
-    };
-    register();
+    let context = Context::new(experiment, mode, roster, cache, trainer);
     let begin = Instant::now();
-    (experiment.run)(&Context { experiment, mode, roster, cache, trainer }, &mut findings)?;
+    let mut findings = findings_of(&context)?;
     findings.seconds = begin.elapsed().as_secs_f64();
     let content = serde_json::to_vec(&findings)
         .map_err(|error| ReproduceError::Cache(experiment.id.into(), error.to_string()))?;
     cache.write(&file_of(experiment, mode, roster, cache)?, &content)?;
     Ok(findings)
+}
+
+/// Runs an experiment in every reading of its protocol.
+fn findings_of(context: &Context<'_>) -> Result<Findings, ReproduceError> {
+    register();
+    let Experiment { id, protocol: text, run } = context.experiment;
+    let protocol = Protocol::parse(id, text)?;
+    let blank = Findings {
+        title: protocol.title.clone(),
+        claim: protocol.claim.clone(),
+        reading: protocol.reading.clone(),
+        mode: context.mode.name().into(),
+        paper: protocol.paper.clone(),
+        tolerance: protocol.tolerance.clone(),
+        protocol: (*text).into(),
+        ..Findings::blank(id)
+    };
+    let mut all = Vec::new();
+    for reading in protocol.readings(context.mode).map_err(|why| context.protocol_error(why))? {
+        let mut findings = blank.clone();
+        run(&Context { reading, ..context.clone() }, &mut findings)?;
+        all.push((reading, findings));
+    }
+    reading::together(all).ok_or_else(|| context.protocol_error("it has no reading"))
 }
 
 /// Returns the title of an experiment.

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use temponet_train::Recipe;
 
-use super::{ReproduceError, learner};
+use super::{READINGS, Reading, ReproduceError, learner};
 use temponet_lab::arena::scenario_file::{Burst, FileCosts, ScenarioFile, Switch, read_aim};
 use temponet_lab::arena::{Case, Scenario};
 use temponet_sim::generate::ExecutionShares;
@@ -64,6 +64,12 @@ pub struct Protocol {
     /// mode determine the amount of training.
     #[serde(default = "learner::paper", deserialize_with = "learner::read")]
     pub recipe: Recipe,
+    /// Names of the readings of the paper that the experiment is carried out in; default: slack alone.
+    #[serde(default = "slack")]
+    readings: Vec<String>,
+    /// Further readings of the full mode.
+    #[serde(default)]
+    full_readings: Vec<String>,
     /// Workloads by name.
     #[serde(default)]
     pub workload: BTreeMap<String, Workload>,
@@ -97,6 +103,10 @@ pub struct Workload {
     costs: FileCosts,
     #[serde(default)]
     mode: Vec<Switch>,
+}
+
+fn slack() -> Vec<String> {
+    vec![READINGS[0].name.into()]
 }
 
 fn met() -> Aim {
@@ -162,6 +172,25 @@ impl Protocol {
         })
     }
 
+    /// Returns the readings of the paper that the experiment is carried out in.
+    pub fn readings(&self, mode: Mode) -> Result<Vec<&'static Reading>, String> {
+        let further = if mode == Mode::Full { &self.full_readings[..] } else { &[] };
+        let find = |name: &String| Reading::find(name).ok_or_else(|| format!("there is no reading {name:?}"));
+        self.readings.iter().chain(further).map(find).collect()
+    }
+
+    /// Gives every mode the number and length of the smallest mode's runs.
+    pub(crate) fn shorten(&mut self) {
+        for table in [&mut self.quick, &mut self.full] {
+            shorten(table, &self.smallest);
+        }
+    }
+
+    /// Whether the full mode simulates runs.
+    pub(crate) fn has_runs(&self) -> bool {
+        has_runs(&self.full)
+    }
+
     /// Returns the runs of a workload.
     pub fn cases(&self, workload: &str, size: Size) -> Result<Vec<Case>, ReproduceError> {
         self.varied(workload, size, |_| {})
@@ -190,6 +219,30 @@ impl Protocol {
         vary(&mut workload);
         workload.scenario(name, size).map_err(wrong)?.cases(false).map_err(|error| wrong(error.to_string()))
     }
+}
+
+/// Key that every table of runs has.
+const RUNS: &str = "oracle_seconds";
+
+/// Puts the tables of runs of another mode in place of those in a table.
+fn shorten(table: &mut toml::Table, smallest: &toml::Table) {
+    if table.contains_key(RUNS) {
+        for key in [RUNS, "sets", "jobs", "seconds"] {
+            if let Some(value) = smallest.get(key) {
+                table.insert(key.into(), value.clone());
+            }
+        }
+    }
+    for (key, value) in table.iter_mut() {
+        if let (toml::Value::Table(table), Some(toml::Value::Table(smallest))) = (value, smallest.get(key)) {
+            shorten(table, smallest);
+        }
+    }
+}
+
+fn has_runs(table: &toml::Table) -> bool {
+    let inside = table.values().filter_map(toml::Value::as_table).any(has_runs);
+    inside || table.contains_key(RUNS)
 }
 
 fn invalid(id: &str, error: &toml::de::Error) -> ReproduceError {

@@ -10,7 +10,8 @@ use temponet_cli::setup::ModelArgs;
 use temponet_cli::{ExtraCommand, output, table};
 use temponet_train::TrainingDevice;
 
-use crate::{ALL, Cache, DeviceTrainer, Experiment, Findings, Line, Mode, RIVALS, Trainer, Verdict, page};
+use crate::{ALL, Cache, DeviceTrainer, Experiment, Findings, Line, Mode, Planned, RIVALS, Trainer, Verdict, page};
+use temponet_wording::counted;
 
 /// Run the paper's experiments and compare the figures
 #[derive(clap::Args)]
@@ -48,6 +49,15 @@ pub struct Reproduce {
     /// kept
     #[arg(long)]
     force: bool,
+    /// Print the trainings that the experiments need, the most important first, and run nothing
+    #[arg(long, conflicts_with_all = ["train", "report", "markdown"])]
+    plan: bool,
+    /// Carry out the trainings of the plan that the cache does not have, and no experiment
+    #[arg(long, conflicts_with_all = ["report", "markdown", "json"])]
+    train: bool,
+    /// Greatest number of trainings that --train carries out [default: all]
+    #[arg(long, value_name = "COUNT", requires = "train")]
+    most: Option<usize>,
     /// Write a self-contained HTML page with all figures and pictures
     #[arg(long, value_name = "OUT.html")]
     report: Option<PathBuf>,
@@ -79,6 +89,17 @@ impl ExtraCommand for Reproduce {
         let cache =
             Cache::open(&self.cache.clone().unwrap_or_else(Cache::default_folder))?.with_models(self.models.clone());
         let trainer = trainer(&self.device)?;
+        if self.plan || self.train {
+            let chosen = crate::by_importance(chosen);
+            return match self.plan {
+                true => print_plan(&crate::plan(&chosen, mode, &roster, &cache, &*trainer)?, self.json),
+                false => {
+                    let most = self.most.unwrap_or(usize::MAX);
+                    let left = crate::train(&chosen, mode, &roster, &cache, &*trainer, most)?;
+                    output::print(&format!("{} left\n", counted(left, "training")))
+                }
+            };
+        }
         // The output is claimed first, so that a path that cannot be written does not waste hours.
         let report_file = Output::wanted(self.report.as_deref(), Kind::Page, self.force)?;
         let mut all = Vec::new();
@@ -109,6 +130,59 @@ impl ExtraCommand for Reproduce {
         }
         Ok(())
     }
+}
+
+/// Trainings of an experiment, counted.
+#[derive(Default, Serialize)]
+struct PlanRow {
+    experiment: &'static str,
+    trainings: usize,
+    updates: u64,
+    /// How many of them the cache has.
+    done: usize,
+    updates_left: u64,
+}
+
+impl PlanRow {
+    fn add(&mut self, planned: &Planned) {
+        let updates = planned.updates();
+        self.trainings += 1;
+        self.updates += updates;
+        self.done += usize::from(planned.is_done);
+        self.updates_left += if planned.is_done { 0 } else { updates };
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let PlanRow { experiment, trainings, updates, done, updates_left } = self;
+        vec![
+            experiment.to_string(),
+            trainings.to_string(),
+            updates.to_string(),
+            done.to_string(),
+            updates_left.to_string(),
+        ]
+    }
+}
+
+fn print_plan(all: &[Planned], json: bool) -> Result<()> {
+    let mut rows: Vec<PlanRow> = Vec::new();
+    let mut total = PlanRow { experiment: "all", ..PlanRow::default() };
+    for planned in all {
+        total.add(planned);
+        match rows.iter_mut().find(|row| row.experiment == planned.experiment) {
+            Some(row) => row.add(planned),
+            None => {
+                let mut row = PlanRow { experiment: planned.experiment, ..PlanRow::default() };
+                row.add(planned);
+                rows.push(row);
+            }
+        }
+    }
+    if json {
+        return output::print_json(&serde_json::json!({ "experiments": rows, "all": total }));
+    }
+    let cells: Vec<Vec<String>> = rows.iter().chain([&total]).map(PlanRow::cells).collect();
+    output::print(&table::render(&["experiment", "trainings", "updates", "done", "updates left"], &cells))
 }
 
 fn trainer(device: &str) -> Result<Box<dyn Trainer>> {

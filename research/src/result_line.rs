@@ -30,6 +30,13 @@ impl RepeatedMean {
         RepeatedMean { mean: stats::mean(values), deviation, ci95, count: Some(values.len()) }
     }
 
+    /// Widens the interval of a mean over runs by that of several trainings, whose means these are, so that it covers
+    /// both. Fewer than three trainings have none.
+    pub fn with_trainings(self, means: &[f64]) -> RepeatedMean {
+        let trainings = RepeatedMean::of(means).ci95;
+        RepeatedMean { ci95: self.ci95.map(|runs| runs.hypot(trainings.unwrap_or(0.0))), ..self }
+    }
+
     /// A figure with a single value and no spread.
     pub fn single(value: f64) -> RepeatedMean {
         RepeatedMean { mean: value, deviation: None, ci95: None, count: None }
@@ -307,6 +314,11 @@ impl Line {
             Better::Neither => -difference.abs(),
         };
         Some((gain, self.tolerance.unwrap_or_else(|| self.unit.tolerance(paper))))
+    }
+
+    /// By how much our figure is better than the paper's, if there is one.
+    pub fn gain_over_paper(&self) -> Option<f64> {
+        self.gain().map(|(gain, _)| gain)
     }
 
     /// Half the width of the interval of our figure: zero where nothing is random, not a number where nothing is known

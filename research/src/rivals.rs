@@ -11,8 +11,11 @@ use serde::Deserialize;
 use temponet::Model;
 use temponet_formats::read_settings;
 use temponet_infer::file_checksum;
-use temponet_train::Recipe;
+use temponet_lab::stats::mean;
+use temponet_train::{DqnSettings, OfflineSettings, PpoSettings, Recipe, ReplaySettings, StageMethod};
 
+use super::ablation::Variant;
+use super::methods::{A2cSettings, HierarchicalSettings, PrioritySettings, RainbowSettings, SacSettings};
 use super::training::{Trained, Training};
 use super::{Context, Mode, ReproduceError};
 
@@ -71,6 +74,11 @@ pub const SEARCHING: [(&str, &str); 7] = [
     ("enf-s", "Abdi and Salimi-Badr 2023"),
 ];
 
+/// Returns the learned rival of a name.
+pub fn named(name: &str) -> Option<&'static Rival> {
+    LEARNED.iter().find(|rival| rival.name == name)
+}
+
 /// A model that is part of the program, and the report of its training.
 struct Embedded {
     name: &'static str,
@@ -86,11 +94,76 @@ type Files = (Vec<u8>, Option<String>);
 
 /// A rival's model and its training.
 pub struct Ready {
-    pub model: Arc<Model>,
-    /// Seed of the training, if known.
-    pub seed: Option<u64>,
-    /// Wall-clock duration of the training in seconds, if known.
+    /// Models of its trainings.
+    pub models: Vec<Arc<Model>>,
+    /// Seeds of the trainings, if known.
+    pub seeds: Option<String>,
+    /// Mean wall-clock duration of a training in seconds, if known.
     pub seconds: Option<f64>,
+    /// Learning rate that was chosen, if one was.
+    pub rate: Option<f64>,
+}
+
+/// Number of trainings of a rival in the full mode, of phases in each, and of decisions in a phase.
+const SEEDS: u64 = 5;
+const PHASES: u64 = 10;
+const DECISIONS: u64 = 16_000;
+/// Decisions from one update to the next, and transitions in an update.
+const UPDATE_EVERY: u64 = 4;
+const BATCH: usize = 64;
+/// Width of the networks and of their feed-forward layers.
+const WIDTH: usize = 128;
+const FEED_FORWARD: usize = 512;
+/// Factors on the recipe's learning rate that are tried, phases in each trial, and what is added to the seed there, so
+/// that no trial decides with the sets of a training.
+const RATES: [f64; 3] = [0.3, 1.0, 3.0];
+const SWEEP_PHASES: u64 = 3;
+const SWEEP_SEED: u64 = 100;
+
+/// Returns a recipe with the budget and the width that all have in the full mode.
+fn alike(mut recipe: Recipe, phases: u64) -> Recipe {
+    if recipe.network.width < WIDTH {
+        // A step of Adam moves the sums of a layer by as much as it is wide.
+        recipe.optimizer.rate *= recipe.network.width as f64 / WIDTH as f64;
+    }
+    (recipe.network.width, recipe.network.feed_forward) = (WIDTH, FEED_FORWARD);
+    for stage in &mut recipe.stage {
+        stage.phases = phases;
+        let method = &mut stage.method;
+        if let Some(replay) = replay_of(method) {
+            (replay.steps, replay.update_every, replay.batch) = (DECISIONS, UPDATE_EVERY, BATCH);
+        }
+        if let Some(ppo) = method.settings_mut::<PpoSettings>() {
+            (ppo.rounds, ppo.batch) = (DECISIONS.div_ceil((ppo.environments * ppo.length) as u64), BATCH);
+        }
+        if let Some(a2c) = method.settings_mut::<A2cSettings>() {
+            a2c.updates = DECISIONS.div_ceil((a2c.environments * a2c.length) as u64);
+        }
+        if let Some(offline) = method.settings_mut::<OfflineSettings>() {
+            (offline.transitions, offline.updates) = ((phases * DECISIONS) as usize, DECISIONS / UPDATE_EVERY);
+            offline.dqn.replay.batch = BATCH;
+        }
+    }
+    recipe
+}
+
+/// Returns the settings of acting and replay of a method, if it has a replay buffer.
+fn replay_of(method: &mut StageMethod) -> Option<&mut ReplaySettings> {
+    macro_rules! first_of {
+        ($($settings:ty: $($field:ident).+),* $(,)?) => {
+            $(if method.settings::<$settings>().is_some() {
+                return method.settings_mut::<$settings>().map(|settings| &mut settings.$($field).+);
+            })*
+        };
+    }
+    first_of!(
+        DqnSettings: replay,
+        RainbowSettings: dqn.replay,
+        SacSettings: replay,
+        PrioritySettings: replay,
+        HierarchicalSettings: replay,
+    );
+    None
 }
 
 /// Report that `temponet train --json` prints, as far as it is read.
@@ -103,20 +176,52 @@ struct Report {
 impl Rival {
     /// Returns the model of the rival; `None` if there is none, and this is no full run.
     pub fn ready(&self, context: &Context<'_>) -> Result<Option<Ready>, ReproduceError> {
+        if context.mode == Mode::Full {
+            return self.trained_alike(context).map(Some);
+        }
         if let Some((bytes, report)) = self.files(context.cache.models())? {
             return Ok(Some(self.read(&bytes, report.as_deref())?));
         }
         let recipe = self.recipe()?;
         let training = Training { name: self.name, recipe: &recipe, set: None, begin_with: None };
-        let trained = match context.mode {
-            Mode::Full => Some(context.trained(&training)?),
-            _ => context.already_trained(&training)?,
-        };
+        let trained = context.already_trained(&training)?;
         Ok(trained.map(|Trained { model, history }| Ready {
-            model: Arc::new(model),
-            seed: Some(recipe.seed),
+            models: vec![Arc::new(model)],
+            seeds: Some(format!("seed {}", recipe.seed)),
             seconds: Some(history.seconds),
+            rate: None,
         }))
+    }
+
+    /// Trains the rival as all are trained in the full mode: the same decisions, updates and width, five seeds, and the
+    /// best of three learning rates by a shorter training.
+    fn trained_alike(&self, context: &Context<'_>) -> Result<Ready, ReproduceError> {
+        let recipe = alike(self.recipe()?, PHASES);
+        let with_rate = |recipe: &Recipe, factor: f64| {
+            let mut recipe = recipe.clone();
+            recipe.optimizer.rate *= factor;
+            recipe
+        };
+        let short = alike(self.recipe()?, SWEEP_PHASES);
+        let variants = RATES.map(|factor| {
+            let recipe = Recipe { seed: short.seed + SWEEP_SEED, ..with_rate(&short, factor) };
+            Variant::new(format!("{}, rate times {factor}", self.name), recipe)
+        });
+        let swept = context.train_variants(&variants, 1)?;
+        let score = |trained: &[Trained]| {
+            let phases = trained.iter().flat_map(|trained| &trained.history.phases);
+            phases.map(|phase| phase.score).fold(0.0, f64::max)
+        };
+        let best = RATES.into_iter().zip(&swept).max_by(|a, b| score(a.1).total_cmp(&score(b.1)));
+        let recipe = with_rate(&recipe, best.map_or(1.0, |(factor, _)| factor));
+        let trained = context.train_variants(&[Variant::new(self.name, recipe.clone())], SEEDS)?.remove(0);
+        let seconds: Vec<f64> = trained.iter().map(|trained| trained.history.seconds).collect();
+        Ok(Ready {
+            seeds: Some(format!("seeds {} to {}", recipe.seed, recipe.seed + SEEDS - 1)),
+            seconds: Some(mean(&seconds)),
+            rate: Some(recipe.optimizer.rate),
+            models: trained.into_iter().map(|trained| Arc::new(trained.model)).collect(),
+        })
     }
 
     /// Returns the command that trains the rival.
@@ -145,7 +250,9 @@ impl Rival {
         let report = report.and_then(|text| serde_json::from_str::<Report>(text).ok());
         let noted = || model.provenance()?.rsplit_once("seed ")?.1.parse().ok();
         let seed = report.as_ref().and_then(|report| report.seed).or_else(noted);
-        Ok(Ready { seed, seconds: report.and_then(|report| report.seconds), model: Arc::new(model) })
+        let seeds = seed.map(|seed| format!("seed {seed}"));
+        let seconds = report.and_then(|report| report.seconds);
+        Ok(Ready { seeds, seconds, rate: None, models: vec![Arc::new(model)] })
     }
 
     fn recipe(&self) -> Result<Recipe, ReproduceError> {

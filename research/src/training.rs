@@ -13,10 +13,13 @@ use temponet_formats::Format;
 use temponet_task::TaskSet;
 use temponet_train::{PhaseFigures, Recipe, Tokens, TrainError, TrainingDevice, TrainingObserver, UpdateFigures};
 
-use super::cache::{Cache, key, model_key};
+use super::cache::{Cache, TRAINING_CODE, key, model_key};
 use super::{Context, ReproduceError};
 use temponet_lab::progress::Progress;
 use temponet_lab::stats::percent;
+
+/// Kinds of devices whose models are taken from the cache, so that those of a GPU serve where there is none.
+const KINDS: [&str; 2] = ["cuda", "cpu"];
 
 /// A training to carry out.
 #[derive(Clone, Debug)]
@@ -51,7 +54,7 @@ pub struct History {
 
 /// Device that trains models.
 pub trait Trainer: Sync {
-    /// Returns the kind of the device. Different kinds round differently, so each kind has its own models in the cache.
+    /// Returns the kind of the device. Different kinds round differently, so the cache tells their models apart.
     fn kind(&self) -> &'static str;
 
     /// Trains a model, continuing from a checkpoint of the same training if there is one. Returns the model and the
@@ -154,13 +157,19 @@ impl Context<'_> {
         Ok(all.into_iter().map(|(_, trained)| trained).collect())
     }
 
-    /// Returns the model of a training that has been carried out before; `None` if it has not.
+    /// Returns the model of a training that has been carried out before, on this kind of device or else on another;
+    /// `None` if it has not.
     pub fn already_trained(&self, training: &Training<'_>) -> Result<Option<Trained>, ReproduceError> {
-        self.known(&self.files(training)?)
+        for kind in [self.trainer.kind()].into_iter().chain(KINDS) {
+            if let Some(known) = self.known(&self.files(training, kind)?)? {
+                return Ok(Some(known));
+            }
+        }
+        Ok(None)
     }
 
-    /// Returns the names of the cache files of a training: model, history and checkpoint.
-    fn files(&self, training: &Training<'_>) -> Result<[String; 3], ReproduceError> {
+    /// Returns the names of the cache files of a training on a kind of device: model, history and checkpoint.
+    fn files(&self, training: &Training<'_>, kind: &str) -> Result<[String; 3], ReproduceError> {
         let mut recipe = serde_json::to_string(training.recipe).map_err(|error| self.broken("recipe", &error))?;
         if training.recipe.tokens == Tokens::Full {
             // A recipe names these tokens without listing their features, of which a later version may have more.
@@ -170,14 +179,17 @@ impl Context<'_> {
         let written = |set| temponet_formats::write(set, Format::Json).map_err(|error| self.broken("task set", &error));
         let set = training.set.map_or(Ok(String::new()), written)?;
         let begun = training.begin_with.map_or(Ok(String::new()), model_key)?;
-        let kind = self.trainer.kind();
-        let name = format!("model-{}", key(&[env!("CARGO_PKG_VERSION"), &recipe, &set, &begun, kind]));
+        let name = format!("model-{}", key(&[TRAINING_CODE, &recipe, &set, &begun, kind]));
         Ok([".safetensors", ".json", ".checkpoint"].map(|ending| name.clone() + ending))
     }
 
     fn train(&self, training: &Training<'_>, progress: &Progress) -> Result<Trained, ReproduceError> {
-        let files = self.files(training)?;
-        if let Some(known) = self.known(&files)? {
+        let files = self.files(training, self.trainer.kind())?;
+        let known = self.already_trained(training)?;
+        if let Some(plan) = self.plan {
+            return plan.note(self.experiment.id, training, &files[0], known);
+        }
+        if let Some(known) = known {
             return Ok(known);
         }
         let checkpoint = self.cache.read(&files[2])?;
@@ -207,7 +219,8 @@ impl Context<'_> {
     }
 }
 
-fn updates(training: &Training<'_>) -> u64 {
+/// Number of updates of the network in a training.
+pub(crate) fn updates(training: &Training<'_>) -> u64 {
     training.recipe.stage.iter().map(|stage| stage.phases * stage.method.updates()).sum()
 }
 

@@ -56,8 +56,12 @@ pub enum Feature {
     Cost,
     /// What the row stands for: a ready job (0), a ready job that is impossible (1) or a coming job (2).
     Kind,
+    /// Number of the task, modulo 128. It ties a network to the task set that it learned on.
+    Task,
 }
 
+/// Number of values of [`Feature::Task`].
+pub(crate) const TASK_NUMBERS: u16 = 128;
 /// Number of bins of [`Feature::Worth`].
 pub(crate) const WORTH_BINS: u16 = 32;
 /// Greatest value of [`Feature::Level`].
@@ -107,6 +111,7 @@ impl Feature {
             Feature::Expected => ("expected", bins + 1),
             Feature::Cost => ("cost", usize::from(COST_BINS)),
             Feature::Kind => ("kind", RowKind::Coming as usize + 1),
+            Feature::Task => ("task", usize::from(TASK_NUMBERS)),
         };
         Vocabulary { name: name.into(), size }
     }

@@ -13,7 +13,7 @@ use temponet_task::{Arrival, Job, JobId, OnMiss, System, SystemView, Task, Time}
 
 use crate::TokenizerError;
 use crate::advice::JobAdvice;
-use crate::feature::{Feature, IdleFeature, RowKind};
+use crate::feature::{Feature, IdleFeature, RowKind, TASK_NUMBERS};
 use crate::number::Number;
 use crate::prediction::Prediction;
 use crate::scale::{Scale, chance_bin, log_bin};
@@ -317,6 +317,7 @@ impl Tokenizer {
             Feature::Expected => scale.bins.of(prediction.slack),
             Feature::Cost => scale.cost(job, view).1,
             Feature::Kind => kind as u16,
+            Feature::Task => (job.task.0 % u32::from(TASK_NUMBERS)) as u16,
         }));
         if self.slots.is_some() {
             out.push(job.task.0 as u16);

@@ -5,8 +5,7 @@ use crate::ablation::{Effort, Variant};
 use crate::ff_dqn;
 use crate::plots::share_range;
 use crate::{
-    Baselines, Contender, Contest, Context, Findings, FindingsTable, Line, Protocol, READINGS, ReproduceError, Unit,
-    Verdict,
+    Baselines, Contender, Contest, Context, Findings, FindingsTable, Line, Protocol, ReproduceError, Unit, Verdict,
 };
 use temponet_lab::arena::Case;
 use temponet_lab::stats::percent;
@@ -22,16 +21,22 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let (mut ranges, mut other) = (Vec::new(), String::new());
     for rule in ["abort", "continue"] {
         let bed = protocol.test_bed(rule, rule, effort.test)?;
-        let contest = context.contest_of(&bed, &context.learned_and(&READINGS, bed.classical)?)?;
+        let contest = context.contest_of(&bed, &context.learned_and(bed.classical)?)?;
         let (edf, rm) = (contest.shares("edf"), contest.shares("rm"));
         let is_close = |share: &f64| (share - CLASSICAL.0).abs() <= CLASSICAL.1;
         is_found |= edf.iter().zip(&rm).any(|(edf, rm)| is_close(edf) && is_close(rm));
         ranges.push(format!("EDF meets {} and RM {} if late jobs {rule}", from_to(edf), from_to(rm)));
         findings.tables.push(table(rule, &contest));
+        let sets = bed.cases.iter().zip(VARIANTS);
+        let deciders: Vec<String> =
+            sets.map(|(case, name)| format!("{} on {name}", context.followed(std::slice::from_ref(case)))).collect();
+        findings.notes.push(format!("late jobs {rule}: temponet follows {}", deciders.join(", ")));
         if rule == "abort" {
             add_lines(findings, &contest);
             add_trained(context, findings, (protocol, effort), &bed.cases)?;
-            other = readings::add(context, findings, &bed.cases, &VARIANTS, CLASSICAL.0)?;
+            if !context.reading.continues() {
+                other = readings::add(context, findings, &bed.cases, &VARIANTS, CLASSICAL.0)? + "; ";
+            }
         }
     }
     let met = |prefix: &str| {
@@ -49,7 +54,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         findings.judge(&ranges.join("; "));
     } else {
         let why = format!(
-            "no variant under either miss rule gives the paper's EDF = RM = {}: {}; {other}; {ours}",
+            "no variant under either miss rule gives the paper's EDF = RM = {}: {}; {other}{ours}",
             percent(CLASSICAL.0),
             ranges.join("; ")
         );
@@ -102,15 +107,18 @@ fn add_trained<'a>(
     let recipe = effort.recipe(&protocol.recipe, findings);
     let both = |(name, case): (&'static str, &'a Case)| {
         let own = Variant { set: Some(&case.set), ..Variant::new(name, recipe.clone()) };
-        let ff_dqn = ff_dqn::variant(&recipe, case.set.tasks().len(), Some(&case.set));
-        [own, Variant { name: format!("{}_{name}", ff_dqn::NAME), ..ff_dqn }]
+        let tasks = case.set.tasks().len();
+        let ff_dqn = ff_dqn::variant(context, &recipe, tasks, Some(&case.set));
+        let named = ff_dqn.map(|ff_dqn| Variant { name: format!("{}_{name}", ff_dqn::NAME), ..ff_dqn });
+        [own].into_iter().chain(named)
     };
     let variants: Vec<Variant<'_>> = VARIANTS.into_iter().zip(cases).flat_map(both).collect();
+    let each = variants.len() / VARIANTS.len();
     let mut trained =
         variants.iter().map(|variant| variant.name.clone()).zip(context.train_variants(&variants, effort.seeds)?);
     for case in cases {
         let bed = protocol.test_bed_of(ff_dqn::NAME, vec![case.clone()], effort.test);
-        let held = context.contest_models(&bed, trained.by_ref().take(2).collect())?;
+        let held = context.contest_models(&bed, trained.by_ref().take(each).collect())?;
         for result in &held.results {
             let is_headline = VARIANTS.contains(&result.name.as_str());
             findings.add(held.share_line(&result.name, result).headline_if(is_headline));

@@ -4,7 +4,7 @@ use crate::ablation::{Effort, Variant, VariantResult};
 use crate::contest::differences;
 use crate::ff_dqn;
 use crate::plots::{Curve, share_panel};
-use crate::{Contest, Context, Findings, Line, PAPER, READINGS, ReproduceError, TestBed, Unit};
+use crate::{Contest, Context, Findings, Line, PAPER, ReproduceError, TestBed, Unit};
 use temponet_lab::roster::UNSHIELDED;
 use temponet_lab::stats::{self, percent};
 
@@ -17,17 +17,19 @@ const TASKS: usize = 5;
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
     let (protocol, effort) = &context.protocol::<Effort>()?;
     let bed = protocol.test_bed("heterogeneous sets", "sets", effort.test)?;
-    let mut entrants = context.learned_and(&READINGS, &protocol.schedulers)?;
+    let mut entrants = context.learned_and(&protocol.schedulers)?;
     entrants.extend(context.entrants(&[UNSHIELDED.to_string()]));
     let contest = context.contest_of(&bed, &entrants)?;
     for contender in contest.contenders.iter().filter(|contender| !contender.is_classical) {
-        let is_paper = contender.name == PAPER.name;
+        let is_paper = contender.name == PAPER;
         let prefix = if is_paper { "generalist_".into() } else { contender.name.replace('-', "_") + "_" };
         let mean = contest.score_line(&format!("{prefix}mean"), contender, |run| run.in_time());
         add_distribution(findings, &prefix, mean, &contender.shares());
     }
+    findings.notes.push(format!("temponet follows {}", context.followed(&bed.cases)));
     let recipe = effort.recipe(&protocol.recipe, findings);
-    let variants = [Variant::new(OWN, recipe.clone()), ff_dqn::variant(&recipe, TASKS, None)];
+    let mut variants = vec![Variant::new(OWN, recipe.clone())];
+    variants.extend(ff_dqn::variant(context, &recipe, TASKS, None));
     let bed = TestBed { label: ff_dqn::NAME.into(), ..bed };
     let held = context.ablation(&bed, &variants, effort.seeds)?;
     for result in &held.results {

@@ -3,7 +3,8 @@
 use serde::Deserialize;
 use temponet_sim::{Unobserved, simulate};
 
-use crate::{Better, Context, Entrant, Findings, Line, PAPER, ReproduceError, TimedSize, Unit};
+use crate::plots::{Curve, share_panel};
+use crate::{Better, Context, Entrant, Findings, Line, ReproduceError, TimedSize, Unit};
 use temponet_lab::arena::Case;
 use temponet_lab::latency::Timed;
 use temponet_lab::stats::percent;
@@ -15,6 +16,9 @@ struct Settings {
     six_hundred: TimedSize,
     /// Runs of 100 tasks at loads that no scheduler but one for critical jobs comes through.
     overload: TimedSize,
+    /// Loads per core of the sweep, and the runs of 100 tasks at each.
+    loads: Vec<f64>,
+    sweep: TimedSize,
     /// Number of runs of each size whose decisions are timed, one run after the other.
     timed: usize,
 }
@@ -27,7 +31,8 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         let cases = size.lasting(protocol.cases(workload, size.size())?);
         let bed = protocol.test_bed_of(format!("{tasks} tasks"), cases, size.size()).by_critical_jobs();
         let contest = context.contest(&bed)?;
-        let entrants = context.learned_and(&[&PAPER], &[])?;
+        findings.notes.push(format!("{tasks} tasks: temponet follows {}", context.followed(&bed.cases)));
+        let entrants = context.learned_and(&[])?;
         for (prefix, who, entrant) in
             [("", contest.paper(), &entrants[0]), ("temponet_", contest.shipped(), &entrants[1])]
         {
@@ -52,7 +57,8 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let groups = sizes.map(|(tasks, ..)| format!("{tasks} tasks"));
     findings.share_bars("Jobs in time", "Means over the runs.", &groups, &shown);
     let overloaded = overloaded(context, findings)?;
-    conclude(findings, &overloaded);
+    let swept = swept(context, findings)?;
+    conclude(findings, &format!("{overloaded}; {swept}"));
     context.note_clock(findings);
     Ok(())
 }
@@ -101,6 +107,46 @@ fn conclude(findings: &mut Findings, overloaded: &str) {
         best("compliance_600_tasks"),
     );
     findings.judge(&beside);
+}
+
+/// Runs 100 tasks at single loads. Returns a sentence about the loads up to which schedulers succeed as the paper says.
+fn swept(context: &Context<'_>, findings: &mut Findings) -> Result<String, ReproduceError> {
+    let (protocol, Settings { loads, sweep, .. }) = &context.protocol::<Settings>()?;
+    let claimed = findings.paper_value("success_100_tasks");
+    let mut names: Vec<String> = Vec::new();
+    let mut curves: Vec<Curve> = Vec::new();
+    for (n, load) in loads.iter().enumerate() {
+        let cases = sweep.lasting(protocol.cases_at("sweep", sweep.size(), *load, n)?);
+        let bed = protocol.test_bed_of(format!("100 tasks, load {load}"), cases, sweep.size()).by_critical_jobs();
+        let contest = context.contest(&bed)?;
+        for (prefix, who) in contest.learned() {
+            let name = format!("{prefix}success_at_load_{load}");
+            findings.add(contest.line(&name, who, Unit::Share, Better::Higher, |run| Some(run.success)));
+        }
+        for contender in &contest.contenders {
+            let success = contender.mean(|run| Some(run.success)).unwrap_or(f64::NAN);
+            let place = names.iter().position(|name| *name == contender.name).unwrap_or_else(|| {
+                names.push(contender.name.clone());
+                curves.push(Vec::new());
+                names.len() - 1
+            });
+            curves[place].push((*load, success));
+        }
+    }
+    let up_to =
+        |curve: &Curve| curve.iter().take_while(|(_, success)| *success >= claimed).last().map(|(load, _)| *load);
+    let said = names.iter().zip(&curves).map(|(name, curve)| match up_to(curve) {
+        Some(load) => format!("{name} {load}"),
+        None => format!("{name} none"),
+    });
+    let sentence = format!(
+        "greatest loads of the sweep up to which each succeeds in the paper's {} of the runs: {}",
+        percent(claimed),
+        said.collect::<Vec<String>>().join(", ")
+    );
+    let panel = share_panel("Runs without a late critical job, 100 tasks", "load per core", curves);
+    findings.plot("Success over the load", "Means over the runs.", panel, &names);
+    Ok(sentence)
 }
 
 /// Returns the total duration of all decisions of a run, in seconds.

@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 
-use crate::contest::{differences, paired_gain};
+use crate::contest::paired_gain;
 use crate::{Better, Contender, Contest, Context, Findings, Line, ReproduceError, Size, TestBed, Unit};
 use temponet_lab::stats::percent;
 
@@ -25,6 +25,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let contest = context.contest(&bed)?;
     let Some(learned) = contest.paper() else { return Err(context.protocol_error("nobody has learned anything")) };
     add_lines(findings, &contest, "");
+    findings.notes.push(format!("temponet follows {}", context.followed(&bed.cases)));
     for name in ["edf", "fcfs", "dios"] {
         let Some(contender) = contest.contender(name) else { continue };
         findings.add(Line::neither(format!("{name}_pitmd"), Unit::Share, contender.estimate(|run| run.pitmd)));
@@ -33,8 +34,12 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     }
     for name in ["edf", "fcfs", "dios"] {
         let Some(rival) = contest.contender(name) else { continue };
-        let lead = differences(&learned.values(|run| run.pitmd), &rival.values(|run| run.pitmd));
-        findings.add(Line::order(format!("lead_over_{name}"), lead));
+        findings.add(Line::order(format!("lead_over_{name}"), learned.lead_over(rival, |run| run.pitmd)));
+    }
+    if let Some(dios) = contest.contender("dios") {
+        let [ours, theirs] = [learned, dios].map(|of| of.values(|run| run.art_completed));
+        let saved = theirs.iter().zip(&ours).map(|(theirs, ours)| 1.0 - ours / theirs).collect::<Vec<f64>>();
+        findings.add(Line::share("art_saved_over_dios", saved).headline());
     }
     let series: Vec<(String, Vec<f64>)> = contest.contenders.iter().map(shares).collect();
     let groups = ["critical jobs in time".to_string(), "all jobs in time".into()];

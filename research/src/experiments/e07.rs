@@ -5,7 +5,6 @@ use serde::Deserialize;
 use temponet::Model;
 use temponet::stages::Tokenizer;
 
-use crate::paper_model::PAPER;
 use crate::{Better, Context, Findings, FindingsTable, Line, RepeatedMean, ReproduceError, Unit};
 use temponet_bench::attention::{AttentionEffort, AttentionFigures, Method, MethodFigures, measure};
 use temponet_lab::stats::mean;
@@ -65,7 +64,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let (_, settings) = &context.protocol::<Settings>()?;
     let wrong = |error: &dyn std::fmt::Display| context.protocol_error(error);
     let shape = Model::random(Tokenizer::full(), 1);
-    let trained = PAPER.model()?;
+    let trained = context.long_trained(context.reading, false)?;
     let effort = AttentionEffort { passes: settings.passes, seconds: settings.seconds };
     let compared = AttentionEffort { passes: settings.decisions, seconds: f64::INFINITY };
     let mut all = Vec::new();

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use serde::Deserialize;
 use temponet_sim::{Count, Unobserved, simulate};
 
-use crate::{Context, Entrant, Findings, Line, PAPER, ReproduceError, Size, Unit, Verdict};
+use crate::{Context, Entrant, Findings, Line, ReproduceError, Size, Unit, Verdict};
 use temponet_lab::arena::Case;
 use temponet_lab::comparison::CompareError;
 use temponet_lab::stats::{kolmogorov_smirnov, mean, percent};
@@ -31,7 +31,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     for (prefix, workload) in WORKLOADS {
         let cases = protocol.cases(workload, size)?;
         let borders = borders(&cases);
-        let entrants = context.learned_and(&[&PAPER], &["edf", "mh-edf"].map(String::from))?;
+        let entrants = context.learned_and(&["edf", "mh-edf"].map(String::from))?;
         let shares = entrants.iter().map(|entrant| by_quartile(entrant, &cases, borders));
         let shares = shares.collect::<Result<Vec<_>, ReproduceError>>()?;
         let [learned, shipped, edf, planner] = &shares[..] else { continue };
@@ -119,17 +119,18 @@ fn add_deadlines(findings: &mut Findings, cases: &[Case], borders: [f64; 3]) {
     }
 }
 
-/// Returns the share of jobs in time of each quartile, set by set. Sets without such jobs are left out.
+/// Returns the share of jobs in time of each quartile, set by set, over all trainings. Sets without such jobs are left out.
 fn by_quartile(entrant: &Entrant<'_>, cases: &[Case], borders: [f64; 3]) -> Result<[Vec<f64>; 4], ReproduceError> {
     let one = |case: &Case| -> Result<[Count; 4], CompareError> {
-        let mut scheduler = entrant.scheduler()?;
-        let metrics = simulate(&case.set, case.seed, case.horizon, &mut *scheduler, &mut Unobserved)
-            .map_err(|error| CompareError::Run(entrant.name.clone(), error))?;
         let mut counts = [Count::default(); 4];
-        for (task, of) in case.set.tasks().iter().zip(&metrics.tasks) {
-            let count = &mut counts[quartile_of(task.deadline.0 as f64 / 1e6, borders)];
-            count.released += of.jobs.released;
-            count.met += of.jobs.met;
+        for scheduler in entrant.schedulers() {
+            let metrics = simulate(&case.set, case.seed, case.horizon, &mut *scheduler?, &mut Unobserved)
+                .map_err(|error| CompareError::Run(entrant.name.clone(), error))?;
+            for (task, of) in case.set.tasks().iter().zip(&metrics.tasks) {
+                let count = &mut counts[quartile_of(task.deadline.0 as f64 / 1e6, borders)];
+                count.released += of.jobs.released;
+                count.met += of.jobs.met;
+            }
         }
         Ok(counts)
     };

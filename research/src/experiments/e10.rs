@@ -7,15 +7,20 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
-use temponet::stages::{Feature, Tokenizer};
+use temponet::stages::{Feature, Learned, Observation, Scale, Tokenizer};
 use temponet::{Mapping, Model, Options};
+use temponet_infer::{Network, NetworkOptions};
+use temponet_lab::arena::Case;
+use temponet_lab::stats::quantile;
+use temponet_sim::{Engine, SimError, Unobserved};
+use temponet_task::{Assignment, Scheduler};
 use temponet_train::{CloningSettings, MatchingSettings, NetworkShape, Recipe, Tokens};
 
 use crate::ablation::{Variant, VariantResult};
-use crate::contest::{differences, paired_gain};
+use crate::contest::paired_gain;
 use crate::{
-    Better, Contender, Contest, Context, Entrant, Findings, Line, PAPER, ReproduceError, RunFigures, Size, Trained,
-    Unit, model_entrant,
+    Better, Contender, Contest, Context, Entrant, Findings, Line, ReproduceError, RunFigures, Size, Trained, Unit,
+    models_entrant,
 };
 use temponet_bench::decision::{TimingEffort, measure};
 
@@ -27,11 +32,11 @@ struct Settings {
     jobs: usize,
     /// Number of decisions that are timed.
     passes: u64,
-    /// Temperature of Sinkhorn's relaxation.
+    /// Temperature of Sinkhorn's relaxation, as a share of the spread of the Q-values.
     temperature: f32,
     /// Number of iterations of Sinkhorn's relaxation.
     iterations: u32,
-    /// Cost of a migration in the matchings, in units of Q.
+    /// Cost of a migration in the matchings, as a share of the spread of the Q-values.
     migration: f32,
     /// The relaxation that a model learns through, and is deployed with.
     learned: MatchingSettings,
@@ -48,9 +53,10 @@ struct Settings {
 }
 
 impl Settings {
-    fn sinkhorn(&self) -> Mapping {
-        let Settings { temperature, iterations, migration, .. } = *self;
-        Mapping::Sinkhorn { temperature, iterations, migration }
+    /// Sinkhorn's relaxation and the exact matching for Q-values with this spread.
+    fn matchings(&self, spread: f32) -> [Mapping; 2] {
+        let (temperature, migration) = (self.temperature * spread, self.migration * spread);
+        [Mapping::Sinkhorn { temperature, iterations: self.iterations, migration }, Mapping::Hungarian { migration }]
     }
 
     /// The ways to learn: their names, recipes and mappings.
@@ -81,33 +87,39 @@ impl Settings {
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
     let (protocol, settings) = &context.protocol::<Settings>()?;
-    let (paper, model) = (PAPER.model()?, context.model()?);
-    let exact = Mapping::Hungarian { migration: settings.migration };
+    let (paper, model) = (context.papers()?, vec![context.model()?.clone()]);
+    let bed = protocol.test_bed("mappings", "trace", settings.size)?.by_critical_jobs();
+    let spreads = [spread(&paper[0], &bed.cases)?, spread(&model[0], &bed.cases)?];
+    let [[sinkhorn, exact], [own_sinkhorn, own_exact]] = spreads.map(|spread| settings.matchings(spread as f32));
+    for (name, spread) in ["", "temponet_"].into_iter().zip(spreads) {
+        findings.add(Line::neither(format!("{name}spread_of_q"), Unit::Number, spread));
+    }
     let mappings = [
         ("greedy", &paper, Mapping::Greedy),
-        ("sinkhorn", &paper, settings.sinkhorn()),
+        ("sinkhorn", &paper, sinkhorn),
         ("exact", &paper, exact),
-        ("temponet_greedy", model, Mapping::Greedy),
-        ("temponet_sinkhorn", model, settings.sinkhorn()),
-        ("temponet_exact", model, exact),
+        ("temponet_greedy", &model, Mapping::Greedy),
+        ("temponet_sinkhorn", &model, own_sinkhorn),
+        ("temponet_exact", &model, own_exact),
     ];
-    let bed = protocol.test_bed("mappings", "trace", settings.size)?.by_critical_jobs();
     let mut entrants: Vec<Entrant<'_>> =
-        mappings.iter().map(|(name, model, mapping)| entrant(name, model, *mapping)).collect();
+        mappings.iter().map(|(name, models, mapping)| entrant(name, models, *mapping)).collect();
+    entrants =
+        entrants.into_iter().map(|one| if one.name.starts_with("temponet") { one.shared() } else { one }).collect();
     entrants.extend(context.entrants(bed.classical));
     let ways = settings.ways(&protocol.recipe);
     let variants: Vec<Variant<'_>> = ways.iter().map(|(name, recipe, _)| Variant::new(*name, recipe.clone())).collect();
     let trained = context.train_variants(&variants, settings.seeds)?;
     for ((name, _, mapping), trained) in ways.iter().zip(&trained) {
         for (seed, trained) in trained.iter().enumerate() {
-            entrants.push(entrant(&format!("{name} {seed}"), &Arc::new(trained.model.clone()), *mapping));
+            entrants.push(entrant(&format!("{name} {seed}"), &[Arc::new(trained.model.clone())], *mapping).shared());
         }
     }
     let contest = context.contest_of(&bed, &entrants)?;
-    for (name, model, mapping) in mappings {
+    for (name, models, mapping) in mappings {
         let Some(contender) = contest.contender(name) else { continue };
         add_lines(findings, &contest, contender);
-        add_times(context, findings, settings, (name, model, mapping))?;
+        add_times(context, findings, settings, (name, &models[0], mapping))?;
     }
     let results: Vec<VariantResult> =
         ways.iter().zip(trained).map(|((name, ..), trained)| result(&contest, name, trained)).collect();
@@ -121,8 +133,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         [cloned, learned] => paired_gain(&learned.values(|run| run.pitmd), &cloned.values(|run| run.pitmd)),
         _ => String::new(),
     };
-    let lead = differences(&sinkhorn.values(|run| run.pitmd), &greedy.values(|run| run.pitmd));
-    findings.add(Line::order("lead_of_sinkhorn", lead));
+    findings.add(Line::order("lead_of_sinkhorn", sinkhorn.lead_over(greedy, |run| run.pitmd)));
     let baselines = contest.classical_baselines(Better::Higher, |run| run.pitmd);
     let beside = format!(
         "the paper has Sinkhorn 0.50 points ahead in critical jobs; a decision among {} jobs takes {:.0} µs against {:.0} µs \
@@ -140,9 +151,39 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     Ok(())
 }
 
-/// A model without a shield, with a mapping.
-fn entrant(name: &str, model: &Arc<Model>, mapping: Mapping) -> Entrant<'static> {
-    model_entrant(name, model, Options { mapping, ..Options::default() }, false)
+/// Number of decisions whose Q-values tell their spread.
+const SEEN: usize = 50;
+
+/// Returns the distance between the quartiles of a model's Q-values of ready jobs, at the first decisions of a run that
+/// have more jobs than cores.
+fn spread(model: &Arc<Model>, cases: &[Case]) -> Result<f64, ReproduceError> {
+    let Some(case) = cases.first() else { return Ok(1.0) };
+    let mut scheduler = Learned::new(model.clone(), Options::default())?;
+    let mut network = Network::new(&model.weights, NetworkOptions::default())?;
+    let mut engine = Engine::new(&case.set, case.seed, case.horizon);
+    scheduler.start(engine.system()).map_err(SimError::NotApplicable)?;
+    let scale = Scale::of(&model.tokenizer, engine.system());
+    let (mut observation, mut assignment) = (Observation::default(), Assignment::default());
+    let (mut q, mut values, mut seen) = (Vec::new(), Vec::new(), 0);
+    while seen < SEEN && engine.advance(&mut Unobserved) {
+        let view = engine.view();
+        if view.active.len() > view.cores() {
+            observation.read(&model.tokenizer, &scale, &view, false);
+            network.forward(&observation.rows(), &mut q);
+            values.extend(observation.jobs().iter().map(|(_, row)| f64::from(q[*row as usize])));
+            seen += 1;
+        }
+        assignment.reset(case.set.cores());
+        scheduler.decide(&view, &mut assignment);
+        engine.apply(&assignment, &mut Unobserved)?;
+    }
+    let quartile = |share: f64| quantile(&values, share);
+    Ok(quartile(0.75).zip(quartile(0.25)).map_or(1.0, |(high, low)| high - low))
+}
+
+/// The models of several trainings without a shield, with a mapping.
+fn entrant(name: &str, models: &[Arc<Model>], mapping: Mapping) -> Entrant<'static> {
+    models_entrant(name, models, Options { mapping, ..Options::default() }, false)
 }
 
 /// Collects the runs of all trainings of a way to learn.

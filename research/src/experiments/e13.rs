@@ -12,6 +12,8 @@ use temponet_lab::stats::mean;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
+    /// Number of tasks in a set of the experiment.
+    tasks: usize,
     /// Number of tasks per core in the sets of the first training.
     tasks_per_core: f64,
     /// Numbers of episodes of adaptation that are compared.
@@ -35,7 +37,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     // The same shares, as what is left to the optimum and to the best classical scheduler of each set.
     let mut gaps: [Vec<Vec<f64>>; 2] = std::array::from_fn(|_| vec![Vec::new(); counts.len()]);
     let mut baselines: Vec<Baselines> = Vec::new();
-    for case in &protocol.cases("sets", effort.test)? {
+    for case in &protocol.cases_of("sets", effort.test, settings.tasks)? {
         let cases = (0..settings.runs).map(|run| Case { seed: case.seed + STEP * run, ..case.clone() }).collect();
         let variants: Vec<Variant<'_>> =
             settings.episodes.iter().map(|episodes| adaptation(&recipe, settings, *episodes, case, &base)).collect();

@@ -21,7 +21,7 @@ struct Settings {
 }
 
 /// Number of cores and load per core, in percent, of each workload.
-const WHERE: [(usize, u64); 5] = [(4, 60), (4, 90), (16, 60), (16, 90), (32, 110)];
+const WHERE: [(usize, u64); 7] = [(4, 60), (4, 90), (4, 130), (16, 60), (16, 90), (16, 130), (32, 110)];
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
     let (protocol, Settings { episodes, rate, effort }) = &context.protocol::<Settings>()?;

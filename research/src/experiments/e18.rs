@@ -2,11 +2,9 @@
 
 use serde::Deserialize;
 
-use crate::contest::differences;
 use crate::plots::{Curve, panel};
 use crate::{
-    Baselines, Contender, Contest, Context, Findings, FindingsTable, Line, READINGS, ReproduceError, Size, TestBed,
-    Unit,
+    Baselines, Contender, Contest, Context, Findings, FindingsTable, Line, ReproduceError, Size, TestBed, Unit,
 };
 use temponet_lab::stats::{mean, percent};
 use temponet_page::plot::Span;
@@ -27,7 +25,7 @@ const VARIANTS: [&str; 3] = ["112", "125", "145"];
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
     let (protocol, Settings { size, loads }) = &context.protocol::<Settings>()?;
-    let entrants = context.learned_and(&READINGS, &protocol.schedulers)?;
+    let entrants = context.learned_and(&protocol.schedulers)?;
     let mut legend: Vec<String> = entrants.iter().map(|entrant| entrant.name.clone()).collect();
     legend.extend(["optimum", "1 − 1/U"].map(String::from));
     // Miss rates by load: of every scheduler, of the optimum and of the reference.
@@ -64,18 +62,18 @@ fn reference(load: f64) -> f64 {
 fn add_named(findings: &mut Findings, contest: &Contest, optimum: f64) {
     let (Some(paper), Some(edf)) = (contest.paper(), contest.contender("edf")) else { return };
     let misses = |of: &Contender| of.values(|run| Some(1.0 - run.compliance));
-    findings.add(Line::order("lead_over_edf", differences(&misses(edf), &misses(paper))));
-    let (ours, edf) = (misses(paper), mean(&misses(edf)));
+    findings.add(Line::order("lead_over_edf", paper.lead_over(edf, |run| run.in_time())));
+    let (ours, edf) = (paper.estimate(|run| Some(1.0 - run.compliance)), mean(&misses(edf)));
     let Baselines { best, best_name, .. } = contest.baselines();
     // The column shows the optimum's miss rate without saying whether it is a bound.
     let optimum = Some((optimum, true));
     let baselines = Baselines { edf: Some(edf), best: best.map(|share| 1.0 - share), best_name, optimum };
-    let line = Line::lower("miss_130", Unit::Share, &ours).headline().beside_baselines(&baselines);
+    let line = Line::lower("miss_130", Unit::Share, ours).headline().beside_baselines(&baselines);
     findings.add(line.beside("1 − 1/U", None, Some(reference(NAMED))));
     if let Some(shipped) = contest.shipped() {
         findings.add(Line::lower("temponet_miss_130", Unit::Share, misses(shipped)).beside_baselines(&baselines));
     }
-    findings.add(Line::lower("ratio_130", Unit::Number, mean(&ours) / edf));
+    findings.add(Line::lower("ratio_130", Unit::Number, ours.mean / edf));
 }
 
 /// Adds the ratio of miss rates on the variants of the standard set.

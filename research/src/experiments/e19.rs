@@ -1,7 +1,12 @@
 //! E19: exploration by ε-greedy, by ε-greedy with a count bonus, and by UCB.
 
+use std::sync::Arc;
+use std::time::Instant;
+
 use serde::Deserialize;
-use temponet_train::{DqnSettings, ExplorationBonus, Recipe};
+use temponet_bench::decision::{TimingEffort, measure};
+use temponet_task::TaskId;
+use temponet_train::{DqnSettings, ExplorationBonus, Recipe, VisitCounter};
 
 use crate::ablation::{Effort, Variant, VariantResult};
 use crate::findings::words;
@@ -13,6 +18,12 @@ use temponet_lab::stats::{mean, percent};
 struct Settings {
     /// Weight of the count bonus and of UCB.
     weight: f64,
+    /// Further weights of the count bonus.
+    weights: Vec<f64>,
+    /// Cells in a row of the count-min sketch.
+    sketch: usize,
+    /// Number of decisions that are timed.
+    passes: u64,
     effort: Effort,
 }
 
@@ -20,18 +31,23 @@ struct Settings {
 const STABLE: f64 = 0.01;
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
-    let (protocol, Settings { weight, effort }) = &context.protocol::<Settings>()?;
+    let (protocol, Settings { weight, weights, sketch, passes, effort }) = &context.protocol::<Settings>()?;
     let recipe = effort.recipe(&protocol.recipe, findings);
-    let bonuses = [
-        ("epsilon_greedy", ExplorationBonus::None),
-        ("with_bonus", ExplorationBonus::Count { weight: *weight, sketch: None }),
-        ("ucb", ExplorationBonus::Ucb { weight: *weight }),
+    let mut bonuses = vec![
+        ("epsilon_greedy".to_string(), ExplorationBonus::None),
+        ("with_bonus".into(), ExplorationBonus::Count { weight: *weight, sketch: None }),
+        ("ucb".into(), ExplorationBonus::Ucb { weight: *weight }),
+        ("sketch".into(), ExplorationBonus::Count { weight: *weight, sketch: Some(*sketch) }),
     ];
-    let variants = bonuses.map(|(name, bonus)| Variant::new(name, with_bonus(&recipe, bonus)));
+    let bonus_of =
+        |weight: &f64| (format!("bonus_{weight}"), ExplorationBonus::Count { weight: *weight, sketch: None });
+    bonuses.extend(weights.iter().map(bonus_of));
+    let variant = |(name, bonus): &(String, ExplorationBonus)| Variant::new(name, with_bonus(&recipe, *bonus));
+    let variants: Vec<Variant<'static>> = bonuses.iter().map(variant).collect();
     let bed = protocol.test_bed("exploration", "heterogeneous", effort.test)?;
     let ablation = context.ablation(&bed, &variants, effort.seeds)?;
-    let [plain, bonus, ucb] = &ablation.results[..] else {
-        return Err(context.protocol_error("there are not three variants"));
+    let [plain, bonus, ucb, sketched, ..] = &ablation.results[..] else {
+        return Err(context.protocol_error("there are not four variants"));
     };
     for result in &ablation.results {
         let name = &result.name;
@@ -39,6 +55,19 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         findings.add(Line::lower(format!("phases_{name}"), Unit::Number, stable_from(result)));
         findings.add(Line::lower(format!("seconds_{name}"), Unit::Seconds, result.seconds()));
     }
+    let network = plain.trained.first().map(|trained| Arc::new(trained.model.clone()));
+    let network =
+        network.map(|model| measure("network", &model, TASKS, TimingEffort { passes: *passes, ..Default::default() }));
+    let network = network.transpose().map_err(|error| context.protocol_error(error))?;
+    let network = network.map_or(f64::NAN, |figures| figures.end_to_end_ns_p50 / 1e3);
+    let mut times = Vec::new();
+    for (name, bonus) in &bonuses[..4] {
+        let time = network + counting(*bonus, *passes);
+        findings.add(Line::lower(format!("decision_{name}"), Unit::Microseconds, time));
+        times.push(time);
+    }
+    findings.add(Line::share("decision_time_saved_against_ucb", 1.0 - times[0] / times[2]));
+    findings.add(sketched.gain_over(bonus, "gain_of_sketch_over_exact_counts"));
     findings.add(bonus.gain_over(plain, "gain_of_bonus").headline());
     let below = Line { better: Better::Lower, ..ucb.gain_over(plain, "below_ucb") };
     findings.add(below.headline());
@@ -63,6 +92,26 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         overload.baselines_sentence()
     ));
     Ok(())
+}
+
+/// Number of ready jobs in a decision that is timed.
+const TASKS: usize = 5;
+
+/// Returns the mean time in which a decision looks up and counts its pairs, in microseconds.
+fn counting(bonus: ExplorationBonus, passes: u64) -> f64 {
+    if bonus == ExplorationBonus::None {
+        return 0.0;
+    }
+    let mut counter = VisitCounter::new(bonus);
+    let mut sum = 0.0;
+    let begin = Instant::now();
+    for pass in 0..passes {
+        let pairs = (0..TASKS as u32).map(|task| (((pass * 31 + u64::from(task) * 17) % 128) as u16, TaskId(task)));
+        sum += pairs.clone().map(|(slack, task)| bonus.of(&counter, pass + 1, slack, task)).sum::<f64>();
+        pairs.take(1).for_each(|(slack, task)| counter.add(slack, task));
+    }
+    std::hint::black_box(sum);
+    begin.elapsed().as_secs_f64() * 1e6 / passes.max(1) as f64
 }
 
 /// Returns the recipe with another exploration bonus.

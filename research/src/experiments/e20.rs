@@ -11,10 +11,10 @@ use temponet_lab::roster::SHIELDED;
 use temponet_sim::{Engine, SimError, Unobserved};
 use temponet_task::{Assignment, JobId, Mode, Scheduler, Time};
 
-use crate::contest::{differences, paired_gain};
+use crate::contest::paired_gain;
 use crate::{
-    Better, Contender, Contest, Context, Entrant, Findings, Line, Protocol, ReproduceError, SPARSE, TestBed, TimedSize,
-    Unit, model_entrant,
+    Better, Contender, Contest, Context, Entrant, Findings, Line, Protocol, ReproduceError, TestBed, TimedSize, Unit,
+    models_entrant,
 };
 use temponet_bench::peak_rss_mb;
 use temponet_lab::arena::Case;
@@ -72,11 +72,15 @@ impl Peak {
     }
 }
 
+/// Rival that the paper's table has beside EDF and SRPT.
+const GNN: &str = "gnn-dqn";
+
 /// A way of running the network.
 struct Variant {
     /// Name in the results.
     name: &'static str,
-    model: Arc<Model>,
+    /// The models of its trainings.
+    models: Vec<Arc<Model>>,
     options: Options,
 }
 
@@ -98,9 +102,14 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let (protocol, settings) = &context.protocol::<Settings>()?;
     let cases = cases(protocol, "abort", settings, settings.size)?;
     let bed = protocol.test_bed_of("stress", cases, settings.size.size());
-    let paper = SPARSE.model()?;
-    let variants = variants(&paper, settings.reserve);
-    let contest = context.contest_of(&bed, &entrants(context, &variants, bed.classical))?;
+    let variants = variants(&context.sparse_papers()?, settings.reserve);
+    let mut all = entrants(context, &variants, bed.classical);
+    let gnn = crate::rivals::named(GNN).map(|rival| rival.ready(context)).transpose()?.flatten();
+    all.extend(gnn.map(|gnn| models_entrant(GNN, &gnn.models, Options::default(), false)));
+    let contest = context.contest_of(&bed, &all)?;
+    if let Some(gnn) = contest.contender(GNN) {
+        findings.add(Line::neither("compliance_gnn", Unit::Share, gnn.estimate(|run| run.in_time())));
+    }
     for variant in &variants {
         let name = variant.name;
         let Some(contender) = contest.contender(name) else { continue };
@@ -148,14 +157,15 @@ fn cases(
 
 /// Returns the network in both variants, the scheduler as it ships, and classical schedulers.
 fn entrants<'a>(context: &'a Context<'_>, variants: &[Variant], classical: &[String]) -> Vec<Entrant<'a>> {
-    let networks = variants.iter().map(|of| model_entrant(of.name, &of.model, of.options, false));
+    let networks = variants.iter().map(|of| models_entrant(of.name, &of.models, of.options, false));
     let names: Vec<String> = [SHIELDED.to_string()].into_iter().chain(classical.iter().cloned()).collect();
     networks.chain(context.entrants(&names)).collect()
 }
 
 /// Returns the scheduler as it ships.
 fn shipped<'a>(contest: &'a Contest, variants: &[Variant]) -> Option<&'a Contender> {
-    contest.contenders.iter().find(|of| !of.is_classical && variants.iter().all(|known| known.name != of.name))
+    let is_network = |name: &str| name == GNN || variants.iter().any(|known| known.name == name);
+    contest.contenders.iter().find(|of| !of.is_classical && !is_network(&of.name))
 }
 
 /// Formats the gain from the mitigations, paired by run.
@@ -170,7 +180,9 @@ fn add_orders(findings: &mut Findings, contest: &Contest) {
         ("lead_over_edf", "mitigated", "edf"),
         ("lead_over_srpt", "mitigated", "srpt"),
     ] {
-        findings.add(Line::order(name, differences(&contest.shares(to), &contest.shares(from))));
+        if let (Some(to), Some(from)) = (contest.contender(to), contest.contender(from)) {
+            findings.add(Line::order(name, to.lead_over(from, |run| run.in_time())));
+        }
     }
 }
 
@@ -196,31 +208,34 @@ fn conclude(findings: &mut Findings, contest: &Contest, continuing: &Contest) {
 }
 
 /// Returns the network with sparse attention, without mitigations and with both.
-fn variants(model: &Model, reserve: f32) -> [Variant; 2] {
+fn variants(models: &[Arc<Model>], reserve: f32) -> [Variant; 2] {
     let with = |reserve: f32| {
-        let mut model = model.clone();
-        model.tokenizer.long_slack_reserve = reserve;
-        Arc::new(model)
+        let reserved = |model: &Arc<Model>| {
+            let mut model = Model::clone(model);
+            model.tokenizer.long_slack_reserve = reserve;
+            Arc::new(model)
+        };
+        models.iter().map(reserved).collect()
     };
     let sparse = Options { sparse: true, ..Options::default() };
     let whole = Options { keep_attention: true, ..sparse };
     [
-        Variant { name: "unmitigated", model: with(0.0), options: whole },
-        Variant { name: "mitigated", model: with(reserve), options: sparse },
+        Variant { name: "unmitigated", models: with(0.0), options: whole },
+        Variant { name: "mitigated", models: with(reserve), options: sparse },
     ]
 }
 
 impl Variant {
     fn scheduler(&self) -> Result<Learned, ReproduceError> {
-        Ok(Learned::new(self.model.clone(), self.options)?)
+        Ok(Learned::new(self.models[0].clone(), self.options)?)
     }
 }
 
-/// Runs a case with every decision timed. The attention of every `look_every`-th decision is recomputed by the
+/// Runs a case with every decision timed, in the first training. The attention of every `look_every`-th decision is recomputed by the
 /// reference implementation.
 fn inspect(variant: &Variant, case: &Case, settings: &Settings) -> Result<Inspected, ReproduceError> {
     let mut timed = Timed::new(variant.scheduler()?);
-    let model = &variant.model;
+    let model = &variant.models[0];
     let mut engine = Engine::new(&case.set, case.seed, case.horizon);
     timed.start(engine.system()).map_err(SimError::NotApplicable)?;
     let scale = Scale::of(&model.tokenizer, engine.system());
@@ -310,6 +325,14 @@ fn continuing(
             contest.line(&format!("compliance_{name}"), contender, Unit::Share, Better::Higher, |run| run.in_time());
         findings.add(line);
         look_inside(findings, variant, &name, &bed.cases, settings)?;
+    }
+    if let (Some(to), Some(from)) = (contest.contender("mitigated"), contest.contender("unmitigated")) {
+        findings.add(Line::order("continuing_gain_of_mitigations", to.lead_over(from, |run| run.in_time())));
+    }
+    if let (Some(ours), Some(edf)) = (contest.contender("unmitigated"), contest.contender("edf")) {
+        let pairs = edf.runs.iter().zip(&ours.runs);
+        let saved = pairs.filter_map(|(edf, ours)| Some(1.0 - ours.lateness_p95? / edf.lateness_p95?));
+        findings.add(Line::share("lateness_saved_over_edf", saved.collect::<Vec<f64>>()).headline());
     }
     if let Some(shipped) = shipped(&contest, variants) {
         let late = Unit::Milliseconds;

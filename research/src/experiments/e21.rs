@@ -32,7 +32,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let (protocol, settings) = &context.protocol::<Settings>()?;
     let many = protocol.cases_of("many", settings.many, settings.tasks)?;
     let one_core = protocol.cases("one_core", settings.one_core)?;
-    let (paper, shipped) = (Inspected::paper()?, Inspected::shipped(context)?);
+    let (paper, shipped) = (Inspected::paper(context)?, Inspected::shipped(context)?);
     for (inspected, of, prefix, what, cases) in [
         (&paper, "", "", "eight cores", &many),
         (&paper, "", "one_core_", "one core", &one_core),
@@ -45,7 +45,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         let title = format!("What {} chooses, {what}", inspected.name);
         let caption = "How often a ready job is chosen, by its slack bin (to the right; X: impossible, L: late by wcet) and its remaining wcet as a \
              share of the greatest (upwards). Brighter is more often.";
-        findings.picture(&title, caption, heat_map(&inspected.model.tokenizer, &cells).inline());
+        findings.picture(&title, caption, heat_map(&inspected.models[0].tokenizer, &cells).inline());
     }
     let of = |name: &str| findings.percent(name);
     let alpha = findings.value("alpha");
@@ -68,30 +68,30 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
 pub(super) struct Inspected {
     /// Name in the results.
     pub name: &'static str,
-    /// The model.
-    pub model: Arc<Model>,
+    /// The models of its trainings.
+    pub models: Vec<Arc<Model>>,
     /// Whether the run is behind the shield.
     is_shielded: bool,
 }
 
 impl Inspected {
     /// The paper's own TempoNet, without a shield.
-    pub fn paper() -> Result<Inspected, ReproduceError> {
-        Ok(Inspected { name: PAPER.name, model: PAPER.model()?, is_shielded: false })
+    pub fn paper(context: &Context<'_>) -> Result<Inspected, ReproduceError> {
+        Ok(Inspected { name: PAPER, models: context.papers()?, is_shielded: false })
     }
 
     /// The network of the caller, behind its shield.
     pub fn shipped(context: &Context<'_>) -> Result<Inspected, ReproduceError> {
-        Ok(Inspected { name: "temponet", model: context.model()?.clone(), is_shielded: true })
+        Ok(Inspected { name: "temponet", models: vec![context.model()?.clone()], is_shielded: true })
     }
 }
 
-/// Inspects every decision of some runs.
+/// Inspects every decision of some runs, in each training.
 pub(super) fn reports(what: &str, cases: &[Case], inspected: &Inspected) -> Result<Vec<RunReport>, ReproduceError> {
-    let Inspected { name, model, is_shielded } = inspected;
-    let progress = Progress::steps(cases.len() as u64);
+    let Inspected { name, models, is_shielded } = inspected;
+    let progress = Progress::steps((cases.len() * models.len()) as u64);
     progress.say(&format!("looking inside {name}: {what}"));
-    let one = |case: &Case| -> Result<RunReport, ReproduceError> {
+    let one = |(model, case): (&Arc<Model>, &Case)| -> Result<RunReport, ReproduceError> {
         let mut plain = Learned::new(model.clone(), Options::default())?;
         let mut scheduler = model_entrant(name, model, Options::default(), *is_shielded).scheduler()?;
         let other = |name: &'static str| build(name).map(|scheduler| (name, scheduler)).map_err(CompareError::from);
@@ -103,7 +103,8 @@ pub(super) fn reports(what: &str, cases: &[Case], inspected: &Inspected) -> Resu
         progress.step();
         Ok(report)
     };
-    let reports = cases.par_iter().map(one).collect();
+    let runs: Vec<_> = models.iter().flat_map(|model| cases.iter().map(move |case| (model, case))).collect();
+    let reports = runs.into_par_iter().map(one).collect();
     progress.finish();
     reports
 }

@@ -56,7 +56,7 @@ const RANGE: f64 = 32.0;
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
     let (protocol, settings) = &context.protocol::<Settings>()?;
-    let (paper, shipped) = (Inspected::paper()?, Inspected::shipped(context)?);
+    let (paper, shipped) = (Inspected::paper(context)?, Inspected::shipped(context)?);
     let range = contour(context, findings, &settings.contour)?;
     let mut by_load = Vec::new();
     for (n, load) in settings.loads.iter().enumerate() {
@@ -77,7 +77,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         findings.add(Line::new(format!("{prefix}attention_urgency"), Unit::Number, Better::Higher, urgency));
     }
     if let Some(case) = graded.first() {
-        attention(findings, case, &paper.model, settings.shown)?;
+        attention(findings, case, &paper.models[0], settings.shown)?;
     }
     let layers: Vec<String> = (1..)
         .map_while(|layer| findings.line(&format!("entropy_layer_{layer}")))
@@ -105,16 +105,17 @@ fn graded(mut case: Case) -> Case {
 /// Trains the models of the contour and draws it. Returns the least and the greatest share of jobs in time.
 fn contour(context: &Context<'_>, findings: &mut Findings, contour: &Contour) -> Result<(f64, f64), ReproduceError> {
     let (protocol, _) = &context.protocol::<Settings>()?;
-    findings.notes.push(format!("the contour's models: {}", learner::described(&contour.recipe)));
+    let own = context.reading.of(contour.recipe.clone());
+    findings.notes.push(format!("the contour's models: {}", learner::described(&own)));
     let mut variants = Vec::new();
     for bin in &contour.bins {
         for width in &contour.widths {
-            let shape = NetworkShape { width: *width, feed_forward: 4 * width, ..contour.recipe.network };
-            let mut recipe = learner::with_shape(&contour.recipe, shape);
+            let shape = NetworkShape { width: *width, feed_forward: 4 * width, ..own.network };
+            let mut recipe = learner::with_shape(&own, shape);
             let tokenizer = Tokenizer {
                 bins: (RANGE / bin).round().max(2.0) as usize,
                 binning: Binning::Uniform { width: *bin },
-                ..Tokenizer::paper()
+                ..own.tokens.tokenizer()
             };
             recipe.tokens = Tokens::Custom(Box::new(tokenizer));
             variants.push(Variant::new(format!("compliance_bin_{bin}_width_{width}"), recipe));
@@ -139,7 +140,7 @@ fn contour(context: &Context<'_>, findings: &mut Findings, contour: &Contour) ->
         span: None,
     };
     let caption = format!(
-        "Jobs in time, mean over {} trainings of each, network alone, slack its only feature; Δ in median wcets. On the same runs EDF meets {}, MH-EDF {}, the \
+        "Jobs in time, mean over {} trainings of each, network alone; Δ in median wcets. On the same runs EDF meets {}, MH-EDF {}, the \
          optimum {optimum}.",
         contour.seeds,
         of("edf"),

@@ -25,8 +25,11 @@ mod e19;
 mod e20;
 mod e21;
 mod e22;
+mod multicore;
+mod offline;
 mod readings;
 mod rivals;
+mod sweep;
 mod theory;
 
 use super::Experiment;
@@ -67,6 +70,9 @@ pub static ALL: &[Experiment] = experiments![
     "E21" e21,
     "E22" e22,
     "actor-critic" actor_critic,
+    "multicore" multicore,
+    "offline" offline,
+    "sweep" sweep,
     "counterexample" counterexample,
     "bound" bound,
     "theory" theory,

@@ -7,9 +7,9 @@ use temponet::{Model, Options};
 use temponet_lab::roster::SHIELDED;
 
 use crate::cache::{model_key, options_key};
-use crate::contest::model_entrant;
+use crate::contest::models_entrant;
 use crate::rivals::{LEARNED, Ready, SEARCHING};
-use crate::{Context, Entrant, PAPER, ReproduceError};
+use crate::{Context, Entrant, Mode, PAPER, READINGS, ReproduceError};
 
 /// CompetitorKind of a competitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,9 +60,10 @@ impl Competitor<'_> {
 }
 
 impl Context<'_> {
-    /// Returns all who take part; searches judge this many candidates.
-    pub fn field(&self, evaluations: usize, classical: &[String]) -> Result<Vec<Competitor<'_>>, ReproduceError> {
-        let mut field = vec![self.shipped()?, paper()?];
+    /// Returns all who take part; searches judge these numbers of candidates.
+    pub fn field(&self, evaluations: &[usize], classical: &[String]) -> Result<Vec<Competitor<'_>>, ReproduceError> {
+        let mut field = vec![self.shipped()?];
+        field.extend(self.papers_beside_rivals()?);
         for rival in LEARNED {
             let ready = rival.ready(self)?;
             let learned =
@@ -92,9 +93,9 @@ impl Context<'_> {
         Ok(field)
     }
 
-    /// Returns the rivals that search, with this many evaluations in a search.
-    pub fn searching(&self, evaluations: usize) -> Vec<Competitor<'_>> {
-        let competitor = |(name, source): &(&'static str, &'static str)| {
+    /// Returns the rivals that search, each with its number of evaluations in a search.
+    pub fn searching(&self, evaluations: &[usize]) -> Vec<Competitor<'_>> {
+        let competitor = |((name, source), evaluations): (&(&'static str, &'static str), &usize)| {
             let spec = format!("{name}:evaluations={evaluations}");
             let mut entrant = self.entrants(std::slice::from_ref(&spec)).pop();
             entrant.iter_mut().for_each(|entrant| entrant.name = name.to_string());
@@ -108,7 +109,28 @@ impl Context<'_> {
                 training: format!("none; {evaluations} evaluations"),
             }
         };
-        SEARCHING.iter().map(competitor).collect()
+        SEARCHING.iter().zip(evaluations).map(competitor).collect()
+    }
+
+    /// The paper's own TempoNet with slack alone, and with the remaining work beside it; in the full mode with the budget
+    /// of the rivals, and with the long training that is part of the program.
+    fn papers_beside_rivals(&self) -> Result<Vec<Competitor<'static>>, ReproduceError> {
+        let mut all = Vec::new();
+        for (reading, name) in READINGS.iter().zip([PAPER.to_string(), format!("{PAPER}-remaining")]) {
+            let long = vec![self.long_trained(reading, false)?];
+            if self.mode == Mode::Full {
+                all.push((name.clone(), self.papers_of(reading, false)?, "as the rivals"));
+                all.push((format!("{name}-long"), long, "docs/results/paper-model.md"));
+            } else {
+                all.push((name, long, "docs/results/paper-model.md"));
+            }
+        }
+        let competitor = |(name, models, training): (String, Vec<Arc<Model>>, &str)| {
+            let ready = Ready { models, seeds: None, seconds: None, rate: None };
+            let competitor = of_model(&name, CompetitorKind::TempoNet, "the paper", ready)?;
+            Ok(Competitor { training: training.into(), ..competitor })
+        };
+        all.into_iter().map(competitor).collect()
     }
 
     /// The learned scheduler as it ships, or the model that the user names, behind its shield.
@@ -126,34 +148,29 @@ impl Context<'_> {
     }
 }
 
-/// The paper's own TempoNet.
-fn paper() -> Result<Competitor<'static>, ReproduceError> {
-    let model = PAPER.model()?;
-    let competitor =
-        of_model(PAPER.name, CompetitorKind::TempoNet, "the paper", Ready { model, seed: None, seconds: None })?;
-    Ok(Competitor { training: "docs/results/paper-model.md".into(), ..competitor })
-}
-
-/// A model that runs without a shield.
+/// The models of a training, which run without a shield.
 fn of_model(
     name: &str,
     kind: CompetitorKind,
     source: &'static str,
-    Ready { model, seed, seconds }: Ready,
+    Ready { models, seeds, seconds, rate }: Ready,
 ) -> Result<Competitor<'static>, ReproduceError> {
     let known: Vec<String> =
-        [seed.map(|seed| format!("seed {seed}")), seconds.map(|seconds| format!("{seconds:.0} s"))]
+        [seeds, rate.map(|rate| format!("rate {rate}")), seconds.map(|seconds| format!("{seconds:.0} s"))]
             .into_iter()
             .flatten()
             .collect();
-    let model: Arc<Model> = model;
+    let mut key = String::new();
+    for model in &models {
+        key += &model_key(model)?;
+    }
     Ok(Competitor {
         name: name.into(),
         kind,
         source,
-        entrant: Some(model_entrant(name, &model, Options::default(), false)),
-        key: model_key(&model)?,
-        parameters: Some(model.weights.architecture.parameters()),
+        entrant: Some(models_entrant(name, &models, Options::default(), false)),
+        key,
+        parameters: models.first().map(|model| model.weights.architecture.parameters()),
         training: if known.is_empty() { "unknown".into() } else { known.join(", ") },
     })
 }

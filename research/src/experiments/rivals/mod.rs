@@ -11,6 +11,7 @@ use temponet_sim::{Unobserved, simulate};
 use temponet_task::Time;
 
 use crate::plots::{Curve, share_panel};
+use crate::rivals::SEARCHING;
 use crate::{
     Baselines, Context, Findings, FindingsTable, Line, PAPER, RepeatedMean, ReproduceError, RunFigures, Size,
     TimedSize, Unit, Verdict,
@@ -32,6 +33,8 @@ const TIMED: [&str; 2] = ["e1", "e3-100"];
 pub struct Settings {
     /// Number of candidates that a search judges.
     evaluations: usize,
+    /// Time of a decision, in milliseconds, that decides the number of candidates of each search instead.
+    budget_ms: Option<f64>,
     standard: Size,
     heterogeneous: Size,
     hundred: TimedSize,
@@ -56,8 +59,9 @@ struct Scored {
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
     let (protocol, settings) = &context.protocol::<Settings>()?;
-    let field = context.field(settings.evaluations, &protocol.schedulers)?;
     let heats = Heat::all(protocol, settings)?;
+    let evaluations = evaluations(context, settings, &heats)?;
+    let field = context.field(&evaluations, &protocol.schedulers)?;
     let mut columns = Vec::new();
     for heat in &heats {
         columns.extend(scored(context, heat, &field)?);
@@ -72,6 +76,9 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let title = "The loads of E1 to E4; in brackets the paper's figure; ★: nobody is above it";
     findings.tables.push(score_table(findings, title, papers, &field));
     findings.tables.push(score_table(findings, "Scenarios of the arena; ★: nobody is above it", arena, &field));
+    let followed = heats.iter().map(|heat| vec![heat.title.clone(), context.followed(&heat.cases)]).collect();
+    let title = "Whom temponet follows: its network, or a simple scheduler that it found to be better by simulation";
+    findings.tables.push(FindingsTable::new(title, &["runs", "who decides"], followed));
     let heats: Vec<&Heat> = heats.iter().filter(|heat| TIMED.contains(&heat.id)).collect();
     let table = field_table(findings, &field, &heats, settings.timed_seconds)?;
     findings.tables.push(table);
@@ -79,6 +86,31 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     add_notes(context, findings, &field);
     conclude(findings, &columns, &field);
     Ok(())
+}
+
+/// Most candidates that a search with a time budget judges.
+const MOST_EVALUATIONS: f64 = 100_000.0;
+
+/// Returns the number of candidates that each search judges: that of the settings, or as many as fit into the time
+/// budget of a decision among 100 tasks. The number is found once and kept, so that the results read no clock.
+fn evaluations(
+    context: &Context<'_>,
+    settings: &Settings,
+    heats: &[Heat],
+) -> Result<[usize; SEARCHING.len()], ReproduceError> {
+    let mut all = [settings.evaluations; SEARCHING.len()];
+    let (Some(budget), Some(heat)) = (settings.budget_ms, heats.iter().find(|heat| heat.id == TIMED[1])) else {
+        return Ok(all);
+    };
+    for (at, who) in context.searching(&all).iter().enumerate() {
+        let found = context.kept_part(&["evaluations", &who.name, &budget.to_string()], || {
+            let slow = latency(who, heat, settings.timed_seconds)?.map_or(f64::NAN, |[_, p99]| p99 / 1e3);
+            let fitting = (settings.evaluations as f64 * budget / slow).clamp(1.0, MOST_EVALUATIONS);
+            Ok(if fitting.is_nan() { settings.evaluations } else { fitting as usize })
+        });
+        all[at] = found?;
+    }
+    Ok(all)
 }
 
 /// Runs a heat and returns its columns.
@@ -130,7 +162,7 @@ fn add_lines(findings: &mut Findings, scored: &Scored, field: &[Competitor<'_>])
         if let (true, Ok(estimate)) = (who.is_shown(), estimate) {
             let line = Line::share(format!("{}_{}", scored.column.id, who.name), *estimate);
             let line = line.beside_baselines(&scored.baselines);
-            findings.add(line.headline_if(who.name == PAPER.name));
+            findings.add(line.headline_if(who.name == PAPER));
         }
     }
 }
@@ -273,7 +305,7 @@ fn draw_curve(
     }
     let flat_curves = curves.len();
     for evaluations in &settings.curve {
-        for (at, who) in context.searching(*evaluations).iter().enumerate() {
+        for (at, who) in context.searching(&[*evaluations; SEARCHING.len()]).iter().enumerate() {
             let Some(share) = share(who)? else { continue };
             let place = flat_curves + at;
             if curves.len() <= place {
@@ -307,7 +339,7 @@ fn add_notes(context: &Context<'_>, findings: &mut Findings, field: &[Competitor
 
 /// Concludes who leads where.
 fn conclude(findings: &mut Findings, columns: &[Scored], field: &[Competitor<'_>]) {
-    let paper = field.iter().position(|who| who.name == PAPER.name);
+    let paper = field.iter().position(|who| who.name == PAPER);
     let mean = |scored: &Scored, at: usize| scored.estimates[at].as_ref().map_or(f64::NAN, |estimate| estimate.mean);
     // Both ends of the lead of a rival, as far as there are intervals.
     let is_clear = |scored: &Scored, paper: usize, rival: usize| {

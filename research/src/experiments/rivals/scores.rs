@@ -8,7 +8,7 @@ use temponet_task::Aim;
 
 use super::field::Competitor;
 use super::{SCENARIOS, Settings};
-use crate::cache::key;
+use crate::cache::{CODE, key};
 use crate::{Contest, Context, Protocol, ReproduceError, RunFigures, RunMetric, Size, TestBed};
 
 /// Runs that everyone makes.
@@ -132,47 +132,48 @@ impl Context<'_> {
     /// Returns what a competitor makes of a heat; `None` if it has no scheduler.
     pub fn result(&self, heat: &Heat, who: &Competitor<'_>) -> Result<Option<HeatResult>, ReproduceError> {
         let Some(entrant) = &who.entrant else { return Ok(None) };
-        let file = self.part(&[heat.id, &who.name, &who.key]);
-        if let Some(known) = self.known_part(&file)? {
-            return Ok(Some(known));
-        }
-        let label = format!("{}: {}", heat.title, who.name);
-        let bed = TestBed { label, cases: heat.cases.clone(), classical: &[], oracle: None };
-        let Contest { mut contenders, mut skipped, .. } = self.contest_of(&bed, std::slice::from_ref(entrant))?;
-        let result = match (contenders.pop(), skipped.pop()) {
-            (Some(contender), _) => HeatResult::Runs(contender.runs),
-            (None, skipped) => HeatResult::NotApplicable(skipped.map(|(_, why)| why).unwrap_or_default()),
-        };
-        self.keep_part(&file, &result)?;
+        let result = self.kept_part(&[heat.id, &who.name, &who.key], || {
+            let label = format!("{}: {}", heat.title, who.name);
+            let bed = TestBed { label, cases: heat.cases.clone(), classical: &[], oracle: None };
+            let Contest { mut contenders, mut skipped, .. } = self.contest_of(&bed, std::slice::from_ref(entrant))?;
+            Ok(match (contenders.pop(), skipped.pop()) {
+                (Some(contender), _) => HeatResult::Runs(contender.runs),
+                (None, skipped) => HeatResult::NotApplicable(skipped.map(|(_, why)| why).unwrap_or_default()),
+            })
+        })?;
         Ok(Some(result))
     }
 
     /// Returns bounds on what can be reached in each run of a heat.
     pub fn bounds(&self, heat: &Heat) -> Result<Vec<OptimumRange>, ReproduceError> {
-        let file = self.part(&[heat.id, "optimum"]);
-        if let Some(Bounds(known)) = self.known_part(&file)? {
-            return Ok(known.into_iter().map(|(lower, upper)| OptimumRange { lower, upper }).collect());
-        }
-        let label = format!("{}: optimum", heat.title);
-        let bed = TestBed { label, cases: heat.cases.clone(), classical: &[], oracle: Some(heat.oracle) };
-        let found = self.contest_of(&bed, &[])?.possible;
-        self.keep_part(&file, &Bounds(found.iter().map(|range| (range.lower, range.upper)).collect()))?;
-        Ok(found)
+        let Bounds(known) = self.kept_part(&[heat.id, "optimum"], || {
+            let label = format!("{}: optimum", heat.title);
+            let bed = TestBed { label, cases: heat.cases.clone(), classical: &[], oracle: Some(heat.oracle) };
+            let found = self.contest_of(&bed, &[])?.possible;
+            Ok(Bounds(found.iter().map(|range| (range.lower, range.upper)).collect()))
+        })?;
+        Ok(known.into_iter().map(|(lower, upper)| OptimumRange { lower, upper }).collect())
     }
 
     /// Returns the name of the cache file of a part of the experiment.
     fn part(&self, of: &[&str]) -> String {
-        let common = [env!("CARGO_PKG_VERSION"), self.experiment.protocol, self.mode.name()];
+        let common = [CODE, self.experiment.protocol, self.mode.name()];
         format!("rivals-part-{}.json", key(&[&common, of].concat()))
     }
 
-    fn known_part<T: serde::de::DeserializeOwned>(&self, file: &str) -> Result<Option<T>, ReproduceError> {
-        // A damaged file is computed again.
-        Ok(self.cache.read(file)?.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
-    }
-
-    fn keep_part<T: Serialize>(&self, file: &str, part: &T) -> Result<(), ReproduceError> {
-        let bytes = serde_json::to_vec(part).map_err(|error| ReproduceError::Cache(file.into(), error.to_string()))?;
-        self.cache.write(file, &bytes)
+    /// Returns a part of the experiment from the cache, or works it out and keeps it. A damaged file is replaced.
+    pub fn kept_part<T: Serialize + serde::de::DeserializeOwned>(
+        &self,
+        of: &[&str],
+        work_out: impl FnOnce() -> Result<T, ReproduceError>,
+    ) -> Result<T, ReproduceError> {
+        let file = self.part(of);
+        if let Some(known) = self.cache.read(&file)?.and_then(|bytes| serde_json::from_slice(&bytes).ok()) {
+            return Ok(known);
+        }
+        let part = work_out()?;
+        let wrong = |error: serde_json::Error| ReproduceError::Cache(file.clone(), error.to_string());
+        self.cache.write(&file, &serde_json::to_vec(&part).map_err(wrong)?)?;
+        Ok(part)
     }
 }
