@@ -418,6 +418,17 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn an_interval_over_runs_covers_the_trainings_as_well() {
+        let runs = RepeatedMean::of(&[0.5, 0.6, 0.7, 0.6]);
+        let wider = runs.with_trainings(&[0.4, 0.6, 0.8]);
+        let trainings = RepeatedMean::of(&[0.4, 0.6, 0.8]);
+        assert_eq!(wider.ci95, Some(runs.ci95.unwrap().hypot(trainings.ci95.unwrap())));
+        assert_eq!((wider.mean, wider.count), (runs.mean, Some(4)));
+        assert_eq!(runs.with_trainings(&[0.4, 0.8]), runs, "two trainings have no interval");
+        assert_eq!(RepeatedMean::of(&[0.5, 0.6]).with_trainings(&[0.4, 0.6, 0.8]).ci95, None, "nor do two runs");
+    }
+
+    #[test]
     fn an_order_holds_if_the_difference_is_greater_than_its_interval() {
         let order = |values: &[f64]| Line::order("lead", values);
         assert_eq!(order(&[0.02, 0.03, 0.025]).standing(), Some(Standing::Same));

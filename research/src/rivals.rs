@@ -279,6 +279,33 @@ mod tests {
     use super::*;
 
     #[test]
+    fn in_the_full_mode_all_have_the_same_decisions_updates_and_width() {
+        crate::register();
+        for rival in LEARNED {
+            let recipe = alike(rival.recipe().unwrap(), PHASES);
+            assert_eq!((recipe.network.width, recipe.network.feed_forward), (WIDTH, FEED_FORWARD), "{}", rival.name);
+            for stage in &recipe.stage {
+                let mut method = stage.method.clone();
+                let decisions = if let Some(replay) = replay_of(&mut method) {
+                    assert_eq!((replay.updates(), replay.batch), (4_000, 64), "{}", rival.name);
+                    replay.steps
+                } else if let Some(ppo) = method.settings::<PpoSettings>() {
+                    ppo.rounds * (ppo.environments * ppo.length) as u64
+                } else if let Some(a2c) = method.settings::<A2cSettings>() {
+                    a2c.updates * (a2c.environments * a2c.length) as u64
+                } else {
+                    let offline = method.settings::<OfflineSettings>().unwrap_or_else(|| panic!("{}", rival.name));
+                    assert_eq!(offline.updates, 4_000, "{}", rival.name);
+                    offline.transitions as u64 / PHASES
+                };
+                assert_eq!(stage.phases, PHASES);
+                assert!((DECISIONS..DECISIONS + 1_024).contains(&decisions), "{}: {decisions}", rival.name);
+            }
+            assert!(recipe.problem().is_none(), "{}: {:?}", rival.name, recipe.problem());
+        }
+    }
+
+    #[test]
     fn every_recipe_is_read_and_every_name_is_of_one() {
         crate::register();
         for rival in LEARNED {

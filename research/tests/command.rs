@@ -50,6 +50,34 @@ fn an_experiment_of_the_paper_is_run_once_and_says_what_came_of_it() {
 }
 
 #[test]
+fn trainings_are_planned_and_carried_out_in_parts_and_the_experiment_finds_them() {
+    let folder = Folder::new("trainings_are_planned_and_carried_out_in_parts_and_the_experiment_finds_them");
+    let call = ["reproduce", "E16", "bound", "--smallest", "--cache", "kept"];
+    let plan = |place: &str| -> u64 {
+        let plan: Value = folder.json(&[&call[..], &["--plan", "--json"]].concat());
+        assert_eq!(plan["experiments"].as_array().unwrap().len(), 1, "bound trains nothing: {plan}");
+        assert_eq!(plan["experiments"][0]["experiment"], "E16");
+        plan["all"][place].as_u64().unwrap()
+    };
+    let trainings = plan("trainings");
+    assert!(trainings > 2 && plan("done") == 0 && plan("updates") == plan("updates_left"));
+    // The model of eight cores comes first, since the others begin with it.
+    let said = folder.stdout(&[&call[..], &["--train", "--most", "1"]].concat());
+    assert_eq!((said, plan("done")), (format!("{} trainings left\n", trainings - 1), 1));
+    assert_eq!(folder.stdout(&[&call[..], &["--train"]].concat()), "0 trainings left\n");
+    assert_eq!((plan("done"), plan("updates_left")), (trainings, 0));
+    let models = || {
+        let name = |entry: std::io::Result<std::fs::DirEntry>| entry.unwrap().file_name().into_string().unwrap();
+        let files = std::fs::read_dir(folder.0.join("kept")).unwrap().map(name);
+        files.filter(|name| name.starts_with("model-")).collect::<std::collections::BTreeSet<String>>()
+    };
+    let before = models();
+    folder.stdout(&["reproduce", "E16", "--smallest", "--cache", "kept"]);
+    assert_eq!(models(), before, "the experiment asks for the trainings of the plan");
+    assert!(folder.error(&[&call[..], &["--most", "1"]].concat()).contains("--train"));
+}
+
+#[test]
 fn an_unknown_experiment_is_an_error_that_lists_them() {
     let folder = Folder::new("an_unknown_experiment_is_an_error_that_lists_them");
     let error = folder.error(&["reproduce", "E99", "--cache", "kept"]);

@@ -125,3 +125,17 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     findings.judge(&beside);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_law_is_fitted_where_constants_do_not_make_up_most_of_the_time() {
+        let curve: Curve = [10.0, 20.0, 50.0, 100.0, 200.0, 400.0].map(|n: f64| (n, 100.0 + n * n / 25.0)).to_vec();
+        let above = without_constants(&curve);
+        assert_eq!(above.iter().map(|(n, _)| *n).collect::<Vec<f64>>(), [100.0, 200.0, 400.0]);
+        assert!(power_law(&above).exponent > 1.5 && power_law(&curve).exponent < 1.3);
+        assert_eq!(without_constants(&curve[..4]).len(), 4, "too few are above");
+    }
+}
