@@ -162,6 +162,11 @@ impl Context<'_> {
         Ok((protocol, settings))
     }
 
+    /// Whether trainings are noted instead of carried out, so that what models are worth need not be known.
+    pub fn is_planning(&self) -> bool {
+        self.plan.is_some()
+    }
+
     /// Whether the experiment simulates runs, as all do that need trained models.
     fn has_runs(&self) -> Result<bool, ReproduceError> {
         Ok(Protocol::parse(self.experiment.id, self.experiment.protocol)?.has_runs())

@@ -44,7 +44,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let bed = protocol.test_bed("open settings", "sets", effort.test)?;
     let ablation = context.ablation(&bed, &variants, effort.seeds)?;
     ablation.add_shares(findings);
-    let Some(learner) = ablation.result(LEARNER) else { return Ok(()) };
+    let Some(learner) = ablation.result(LEARNER).filter(|_| !context.is_planning()) else { return Ok(()) };
     let mut better = Vec::new();
     let mut rows = Vec::new();
     for result in &ablation.results {
