@@ -89,15 +89,15 @@ fn parsed(text: &str, kind: &str, origin: &str) -> PyResult<Recipe> {
     }
 }
 
-/// Returns a recipe with all its settings as a JSON object; the default one for `None`.
+/// Returns a recipe with all its settings as a JSON object; the standard one for `None`.
 #[pyfunction]
 #[pyo3(signature = (text, kind, origin))]
 pub fn recipe(text: Option<&str>, kind: &str, origin: &str) -> PyResult<String> {
-    let recipe = text.map(|text| parsed(text, kind, origin)).transpose()?.unwrap_or_default();
+    let recipe = text.map(|text| parsed(text, kind, origin)).transpose()?.unwrap_or_else(recipe_file::standard);
     serde_json::to_string(&recipe).map_err(errors::input)
 }
 
-/// Trains a model by a recipe (a JSON object; the default one for `None`) and judges it.
+/// Trains a model by a recipe (a JSON object; the standard one for `None`) and judges it.
 #[pyfunction]
 #[pyo3(signature = (set, recipe, seed, begin_with, device, judged, callback))]
 #[expect(clippy::too_many_arguments, reason = "the Python layer passes keyword arguments on")]
@@ -113,7 +113,7 @@ pub fn train(
 ) -> PyResult<Training> {
     // Without a recipe, the training goes on from the built-in model, as in `temponet train`.
     let begin_with = begin_with.or(recipe.is_none().then_some(BUILT_IN));
-    let mut recipe = recipe.map(|text| parsed(text, "json", "")).transpose()?.unwrap_or_default();
+    let mut recipe = recipe.map(|text| parsed(text, "json", "")).transpose()?.unwrap_or_else(recipe_file::standard);
     recipe.seed = seed.unwrap_or(recipe.seed);
     let own = set.map(|set| (*set.set).clone());
     let set = own.as_ref().map(|own| own.name.clone());
@@ -132,7 +132,7 @@ pub fn train(
         let trials = trials(&recipe, own.clone(), judged).map_err(|error| error.to_string())?;
         let verdict = verdict(model.clone(), start.as_ref(), &trials);
         let mut verdict = verdict.map_err(|error| error.to_string())?;
-        // What does exactly as well as the start is no new model, whatever the training was.
+        // What is not better than the start is no new model, whatever the training was.
         if let Some(start) = start.filter(|_| !verdict.is_new) {
             model = start.model;
         }

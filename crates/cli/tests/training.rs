@@ -250,7 +250,7 @@ fn what_cannot_be_followed_is_refused_before_anything_is_written() {
 fn a_printed_recipe_reads_back() {
     let folder = Folder::new("train-recipe");
     let printed = folder.stdout(&["train", "--print-recipe", "--seed", "7"]);
-    assert!(printed.starts_with("seed = 7\n") && printed.contains("[stage.method.rollouts]"), "{printed}");
+    assert!(printed.starts_with("seed = 7\n") && printed.contains("[stage.method.ppo]"), "{printed}");
     folder.write("recipe.toml", &printed);
     assert_eq!(folder.stdout(&["train", "--recipe", "recipe.toml", "--print-recipe"]), printed);
 }

@@ -8,6 +8,13 @@ use temponet_train::Recipe;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+const ONE_LOAD: &str = include_str!("one_load.toml");
+
+/// Returns the recipe of whoever names none: it goes on from the built-in model on one load.
+pub fn standard() -> Recipe {
+    toml::from_str(ONE_LOAD).unwrap_or_default()
+}
+
 /// Reads and checks a recipe file.
 pub fn read(path: &Path) -> Result<Recipe, LoadError> {
     let fail = |message: String| LoadError { file: path.display().to_string(), line: None, message };
@@ -122,6 +129,14 @@ mod tests {
     const TEXT: &str = "seed = 1\n[episode]\nlength = -1\n[optimizer]\nadam = { beta1 = 2 }\n[validation]\nlength = 3\n\
         [[stage]]\nphases = 1\nmethod = { cloning = { batch = 0 } }\n[[stage]]\nphases = 0\n[stage.workload]\ncores = []\n\
         [stage.method.dqn]\nepsilon = [2.0, 0.1]\n";
+
+    #[test]
+    fn the_standard_recipe_goes_on_from_the_built_in_model() {
+        let standard = standard();
+        assert_eq!(parse(ONE_LOAD, Path::new("standard")).map_err(|error| error.to_string()), Ok(standard.clone()));
+        assert_ne!(standard, Recipe::default(), "it was read");
+        crate::preparation::initial_weights(temponet_lab::models::BUILT_IN, &standard).unwrap();
+    }
 
     #[test]
     fn a_problem_is_found_at_the_line_of_its_key() {

@@ -82,8 +82,8 @@ pub struct TrainingVerdict {
     pub start: Option<JudgedScheduler>,
     /// Whether no phase of the training was better than its start, so that the weights are those of the start.
     pub is_unchanged: bool,
-    /// Whether the network did anything in the trials that the model that it began with did not. What does exactly as
-    /// well is not written as a new model.
+    /// Whether what was learned stays: it did something in the trials that the model that it began with did not, and was
+    /// not worse beyond chance. What does exactly as well, or worse, is not written as a new model.
     pub is_new: bool,
     /// Other schedulers that apply to every trial, the best first.
     pub others: Vec<JudgedScheduler>,
@@ -166,11 +166,6 @@ pub fn judge(
         judged(&untuned, spec).map(|judged| JudgedScheduler { name, ..judged })
     };
     let temponet = network(roster, SHIELDED, "network, shielded".into())?;
-    // Whoever is ahead of the network is the one to hold it against.
-    let is_ahead = |one: &JudgedScheduler| one.claim(&goal, &temponet).is_some_and(|claim| claim.is_lead());
-    if let Some(ahead) = rivals.iter().position(is_ahead) {
-        rivals[..=ahead].rotate_right(1);
-    }
     let unshielded = network(roster, UNSHIELDED, "network alone".into())?;
     let is_unchanged = start.zip(roster.model.as_ref()).is_some_and(|(start, model)| start.is_unchanged(model));
     let start = start.map(|start| {
@@ -181,7 +176,14 @@ pub fn judge(
         }
     });
     let start = start.transpose()?;
-    let is_new = start.as_ref().is_none_or(|start| temponet.claim(&goal, start).is_some());
+    let is_better = |start| temponet.claim(&goal, start).is_some_and(|claim| !claim.is_deficit());
+    let is_new = start.as_ref().is_none_or(is_better);
+    let kept = start.as_ref().filter(|_| !is_new).unwrap_or(&temponet);
+    // Whoever is ahead of the network is the one to hold it against.
+    let is_ahead = |one: &JudgedScheduler| one.claim(&goal, kept).is_some_and(|claim| claim.is_lead());
+    if let Some(ahead) = rivals.iter().position(is_ahead) {
+        rivals[..=ahead].rotate_right(1);
+    }
     let bound = |aim: Aim| {
         let upper = |trial: &Case| possible(aim, oracle, trial).upper;
         stats::mean(&trials.par_iter().map(upper).collect::<Vec<f64>>())
@@ -195,9 +197,16 @@ pub fn judge(
         Measure::Critical(_) => (critical_levels == 1).then(|| bound(Aim::Critical)),
         Measure::Chains | Measure::Mk | Measure::WorstTask => None,
     };
-    let judgement =
-        Judgement { goal: &goal, network: &temponet, start: start.as_ref(), is_unchanged, is_new, others: &rivals };
-    let claim = judgement.best_other().and_then(|best| temponet.claim(&goal, best));
+    let judgement = Judgement {
+        goal: &goal,
+        network: kept,
+        learned: &temponet,
+        start: start.as_ref(),
+        is_unchanged,
+        is_new,
+        others: &rivals,
+    };
+    let claim = judgement.best_other().and_then(|best| kept.claim(&goal, best));
     let set = trials.first().filter(|_| is_one_set).map(|trial| &trial.set);
     let is_known = set.is_some_and(|set| set.tasks().iter().all(|task| !matches!(task.arrival, Arrival::Listed(_))));
     Ok(TrainingVerdict {
@@ -221,7 +230,9 @@ pub fn judge(
 /// The figures from which the advice follows.
 struct Judgement<'a> {
     goal: &'a Goal,
+    /// The network that stays: what was learned if it is new, else what it began with.
     network: &'a JudgedScheduler,
+    learned: &'a JudgedScheduler,
     start: Option<&'a JudgedScheduler>,
     is_unchanged: bool,
     is_new: bool,
@@ -267,10 +278,6 @@ impl<'a> Judgement<'a> {
             let claim = one.claim(self.goal, self.network);
             claim.filter(Claim::is_lead).map(|claim| one.lead(self.goal, self.network, &claim))
         };
-        let learned = match self.start.filter(|_| !self.is_new) {
-            Some(start) => start,
-            None => self.network,
-        };
         let name = &best.name;
         let points = |claim: &Claim| claim.points(self.goal);
         let (chosen, lead) = match &claim {
@@ -279,8 +286,8 @@ impl<'a> Judgement<'a> {
             }
             Some(claim) if claim.is_lead() => {
                 let lead = self.network.lead(self.goal, best, claim);
-                let it = if self.is_new { "it" } else { learned.name.as_str() };
-                (learned, format!("Use {it}: {lead}, the best other scheduler here."))
+                let it = if self.is_new { "it" } else { self.network.name.as_str() };
+                (self.network, format!("Use {it}: {lead}, the best other scheduler here."))
             }
             Some(claim) if claim.is_deficit() => {
                 (best, format!("Use {name} instead: {}.", is_ahead(best).unwrap_or_else(|| points(claim))))
@@ -293,7 +300,7 @@ impl<'a> Judgement<'a> {
             }
         };
         let mut sentences = Vec::new();
-        sentences.extend(self.found(is_ahead));
+        sentences.extend(self.found());
         sentences.push(lead);
         if !chosen.starved.is_empty() {
             let starved: Vec<&str> = chosen.starved.iter().map(String::as_str).collect();
@@ -312,7 +319,7 @@ impl<'a> Judgement<'a> {
     }
 
     /// States what training found beyond the model that it began with.
-    fn found(&self, is_ahead: impl Fn(&JudgedScheduler) -> Option<String>) -> Option<String> {
+    fn found(&self) -> Option<String> {
         let start = self.start?;
         let name = &start.name;
         if self.is_unchanged {
@@ -320,13 +327,17 @@ impl<'a> Judgement<'a> {
                 "Training found nothing better than {name}: the weights are unchanged, and no new model is written."
             ));
         }
-        if let Some(lead) = is_ahead(start) {
-            return Some(format!("{name} has {}.", lead.replace(&self.network.name, "what was learned")));
-        }
-        let claim = self.network.claim(self.goal, start);
+        let claim = self.learned.claim(self.goal, start);
         Some(match claim {
+            Some(claim) if claim.is_deficit() => {
+                let back = start.claim(self.goal, self.learned);
+                let lead =
+                    back.map_or_else(|| claim.points(self.goal), |claim| start.lead(self.goal, self.learned, &claim));
+                let lead = lead.replace(&self.learned.name, "what was learned");
+                format!("{name} has {lead}: no new model is written.")
+            }
             Some(claim) if claim.is_lead() => {
-                format!("What was learned has {}.", self.network.lead(self.goal, start, &claim))
+                format!("What was learned has {}.", self.learned.lead(self.goal, start, &claim))
             }
             Some(claim) => {
                 let sign = if claim.edge.difference < 0.0 { '-' } else { '+' };
@@ -435,6 +446,20 @@ mod tests {
         let sentence = verdict.sentence();
         let same = "What was learned does exactly as well as random weights: no new model is written.";
         assert!(sentence.starts_with(same), "{sentence}");
+        assert!(verdict.choice.is_none());
+    }
+
+    #[test]
+    fn what_is_worse_than_its_start_is_no_new_model() {
+        let start = Start { name: "the built-in model".into(), model: Model::built_in().unwrap() };
+        let roster = Roster::with(Model::random(Tokenizer::paper(), 1));
+        let verdict = judge(&roster, Some(&start), &["edf".to_string()], &trials(), 0.01).unwrap();
+        assert!(!verdict.is_unchanged && !verdict.is_new);
+        let sentence = verdict.sentence();
+        assert!(sentence.starts_with("the built-in model has "), "{sentence}");
+        assert!(sentence.contains(" more than what was learned: no new model is written. "), "{sentence}");
+        assert!(sentence.contains("Use the built-in model: "), "{sentence}");
+        assert_eq!(verdict.advice.best.as_deref(), Some("the built-in model"));
         assert!(verdict.choice.is_none());
     }
 

@@ -98,7 +98,7 @@ pub fn run(args: Args) -> Result<()> {
     if let Some(path) = &args.recipe {
         paths::reads(path)?;
     }
-    let mut recipe = args.recipe.as_deref().map(recipe_file::read).transpose()?.unwrap_or_default();
+    let mut recipe = args.recipe.as_deref().map(recipe_file::read).transpose()?.unwrap_or_else(recipe_file::standard);
     recipe.seed = args.setup.seed.unwrap_or(recipe.seed);
     if args.print_recipe {
         return output::print(&toml::to_string(&recipe)?);
