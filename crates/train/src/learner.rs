@@ -337,6 +337,7 @@ impl<D: Device> Learner<D> {
     ) -> Outputs {
         let samples = views(samples);
         let shards = self.shards_of(&samples, |device, network, own, range| {
+            temponet_cancel::checkpoint();
             let batch = Batch::of(&samples[range]);
             let rows = OutputRows::all(&batch);
             let mut tape = Tape::new(device, parameters.unwrap_or(own));
@@ -443,6 +444,7 @@ impl<D: Device> Learner<D> {
         let is_one_by_one = self.computes_beside();
         let (network, parameters) = (&self.network, &self.parameters);
         let pass = |device: &mut D, gradients: &mut Tensors<D>, shard: usize, gathered: Shard<'_>| {
+            temponet_cancel::checkpoint();
             let Shard { range, batch, rows, real } = gathered;
             let mut tape = Tape::new(device, parameters);
             let output = network.forward_with(&mut tape, &batch, &rows, real);
