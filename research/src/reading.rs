@@ -139,7 +139,7 @@ pub fn together(mut all: Vec<(&'static Reading, Findings)>) -> Option<Findings> 
     Some(findings)
 }
 
-/// How much a verdict grants the paper; less is more.
+/// Rank of a verdict by how much it grants the paper; 0 grants the most.
 fn granted(verdict: Verdict) -> usize {
     match verdict {
         Verdict::Reproduced => 0,

@@ -81,8 +81,8 @@ impl<'a> SampleView<'a> {
     }
 }
 
-/// Samples one after the other in common memory. Millions of choices are kept for a round, and memory of its own for
-/// each costs a tenth of acting.
+/// Samples one after the other in common memory, without an allocation for each: hundreds of thousands of choices are
+/// kept for a round, and the next round uses the memory again.
 #[derive(Clone, Debug, Default)]
 pub struct Samples {
     idle: Vec<u16>,
