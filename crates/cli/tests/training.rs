@@ -53,7 +53,7 @@ fn a_training_leaves_a_model_its_logs_and_a_verdict() {
     assert!(sentence.contains(verdict["others"][0]["name"].as_str().unwrap()), "{sentence}");
 
     let log = folder.read("log.csv");
-    assert_eq!(log.lines().next(), Some("stage,method,phase,updates,loss,norm,score,best,met,critical"));
+    assert_eq!(log.lines().next(), Some("stage,method,phase,updates,loss,norm,score,best,met,critical,skipped"));
     assert_eq!(log.lines().count(), 1 + phases.len());
     assert!(log.lines().skip(1).all(|line| line.split(',').all(|cell| cell.len() <= 12)), "six digits each: {log}");
     let events = folder.bytes("board/events.out.tfevents.0.temponet");

@@ -150,6 +150,7 @@ mod tests {
             phase,
             updates,
             loss: 0.5,
+            skipped: 0,
             norm: 1.0,
             score,
             best: score,

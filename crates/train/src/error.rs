@@ -17,7 +17,7 @@ pub enum TrainError {
     /// A validation run could not be simulated.
     #[error(transparent)]
     Sim(#[from] SimError),
-    /// A loss or a gradient norm became infinite or NaN.
+    /// Losses or gradient norms were infinite or NaN, update after update.
     #[error(
         "the training diverged in stage {stage}, phase {phase}: the {what} is {value}; what was learned before is kept"
     )]

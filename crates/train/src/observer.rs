@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use temponet::Model;
+
 use crate::error::TrainError;
 use crate::learner::UpdateFigures;
 use crate::validation::ValidationScores;
@@ -22,6 +24,9 @@ pub struct PhaseFigures {
     pub loss: f64,
     /// Mean norm of the phase's gradients before clipping.
     pub norm: f64,
+    /// Updates of the phase that were left out, because their loss or gradient was not finite.
+    #[serde(default)]
+    pub skipped: u64,
     /// Validation score of the phase, 0 to 1; see [`ValidationScores::score`].
     pub score: f64,
     /// Best score so far, 0 to 1.
@@ -38,6 +43,11 @@ pub trait TrainingObserver {
     fn begun(&mut self, _validated: &ValidationScores) {}
     /// Called after each update: `done` of the `of` updates planned for this stage (counted from 1) are done.
     fn updated(&mut self, _stage: usize, _done: u64, _of: u64, _figures: UpdateFigures) {}
+    /// Called after each phase, before [`TrainingObserver::phase`]. `model` makes the model that is kept so far. An error
+    /// stops the training.
+    fn kept(&mut self, _figures: &PhaseFigures, _model: &dyn Fn() -> Model) -> Result<(), TrainError> {
+        Ok(())
+    }
     /// Called after each phase. `checkpoint` makes the bytes that [`crate::TrainingRun::resume`] takes. An error stops
     /// the training.
     fn phase(

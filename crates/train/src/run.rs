@@ -18,12 +18,12 @@ use temponet_task::TaskSet;
 use crate::error::TrainError;
 use crate::fleet::{Episodes, FleetError, mix};
 use crate::job_trace::{JobTrace, TraceSplit};
-use crate::learner::{Learner, UpdateFigures};
+use crate::learner::Learner;
 use crate::method::{Algorithm, MethodDevice, Phase};
 use crate::observer::{PhaseFigures, TrainingObserver};
 use crate::recipe::{EpisodeSettings, Keep, Recipe, Stage};
 use crate::task_set_source::TaskSetSource;
-use crate::updates::{StepSize, UpdatePlan, Updates};
+use crate::updates::{PhaseMeans, StepSize, UpdatePlan, Updates};
 use crate::validation::{ValidationRuns, ValidationScores};
 
 /// Position of a training in its recipe, and its results so far: the part of a checkpoint that every method has.
@@ -145,7 +145,7 @@ impl<D: MethodDevice> TrainingRun<D> {
             }
             let means = match self.phase(&stage, observer) {
                 // Where there is nothing to choose, all schedulers do the same, and there is nothing to learn.
-                Err(TrainError::Fleet(FleetError::NothingToChoose)) => UpdateFigures::default(),
+                Err(TrainError::Fleet(FleetError::NothingToChoose)) => PhaseMeans::default(),
                 outcome => outcome?,
             };
             if let Some(failure) = self.learner.failure() {
@@ -154,6 +154,7 @@ impl<D: MethodDevice> TrainingRun<D> {
             self.progress.phase += 1;
             let figures = self.validate_phase(&stage, means)?;
             self.progress.figures.push(figures.clone());
+            observer.kept(&figures, &|| self.model())?;
             observer.phase(&figures, &mut || self.checkpoint())?;
         }
         Ok(())
@@ -178,7 +179,7 @@ impl<D: MethodDevice> TrainingRun<D> {
     }
 
     /// Runs one phase of the stage's algorithm; returns the mean loss and gradient norm of its updates.
-    fn phase(&mut self, stage: &Stage, observer: &mut dyn TrainingObserver) -> Result<UpdateFigures, TrainError> {
+    fn phase(&mut self, stage: &Stage, observer: &mut dyn TrainingObserver) -> Result<PhaseMeans, TrainError> {
         let stage_seed = mix(self.recipe.seed, 16 + self.progress.stage as u64);
         let seed = mix(stage_seed, self.progress.phase);
         let (optimizer, updates) = (self.recipe.optimizer, stage.method.updates());
@@ -208,7 +209,7 @@ impl<D: MethodDevice> TrainingRun<D> {
     }
 
     /// Validates the model that a phase proposes, and keeps it if it is the best so far or the last is kept.
-    fn validate_phase(&mut self, stage: &Stage, means: UpdateFigures) -> Result<PhaseFigures, TrainError> {
+    fn validate_phase(&mut self, stage: &Stage, means: PhaseMeans) -> Result<PhaseFigures, TrainError> {
         let (tokenizer, phases) = (self.recipe.tokenizer(), self.progress.phase);
         let algorithm = self.algorithm.as_ref().expect(UNDER_WAY);
         let mut model = algorithm.candidate(&self.learner, tokenizer, &self.best, phases);
@@ -230,8 +231,9 @@ impl<D: MethodDevice> TrainingRun<D> {
             method: stage.method.name().into(),
             phase: phases,
             updates: phases * stage.method.updates(),
-            loss: means.loss,
-            norm: means.norm,
+            loss: means.updates.loss,
+            norm: means.updates.norm,
+            skipped: means.skipped,
             score,
             best: self.progress.best.unwrap_or(score),
             met,

@@ -45,14 +45,31 @@ impl UpdatePlan {
     }
 }
 
+/// Updates that are not finite, one after the other, after which a training has diverged. A gradient that overflows
+/// leaves the weights as they are, and the next batch is another one; weights that are not finite stay so.
+const HOPELESS: u64 = 10;
+
+/// What the updates of a phase were in the mean.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PhaseMeans {
+    /// Means over the updates that were made.
+    pub updates: UpdateFigures,
+    /// Number of updates that were left out.
+    pub skipped: u64,
+}
+
 /// Updates of one phase.
 pub struct Updates<'a, D: Device> {
     plan: UpdatePlan,
     observer: &'a mut dyn TrainingObserver,
     /// Learning rates handed out in this phase.
     requested: u64,
-    /// Updates reported in this phase.
+    /// Updates reported in this phase, those left out not counted.
     reported: u64,
+    /// Updates left out in this phase, because they were not finite.
+    skipped: u64,
+    /// How many of these came last, one after the other.
+    skipped_in_a_row: u64,
     loss_sum: f64,
     norm_sum: f64,
     pending: Option<PendingUpdate<D>>,
@@ -61,7 +78,9 @@ pub struct Updates<'a, D: Device> {
 impl<'a, D: Device> Updates<'a, D> {
     /// No updates so far.
     pub fn new(plan: UpdatePlan, observer: &'a mut dyn TrainingObserver) -> Updates<'a, D> {
-        Updates { plan, observer, requested: 0, reported: 0, loss_sum: 0.0, norm_sum: 0.0, pending: None }
+        let (skipped, skipped_in_a_row) = (0, 0);
+        let (requested, reported, loss_sum, norm_sum, pending) = (0, 0, 0.0, 0.0, None);
+        Updates { plan, observer, requested, reported, skipped, skipped_in_a_row, loss_sum, norm_sum, pending }
     }
 
     /// Returns the step size of the next update.
@@ -88,27 +107,66 @@ impl<'a, D: Device> Updates<'a, D> {
         }
     }
 
-    /// Reports a finished update. Fails if the device failed or if a figure is not finite.
+    /// Reports a finished update. One that is not finite did not change the weights and is only counted. Fails if the
+    /// device failed, or if [`HOPELESS`] updates in a row were not finite.
     pub fn report(&mut self, learner: &Learner<D>, figures: UpdateFigures) -> Result<(), TrainError> {
         if let Some(failure) = learner.failure() {
             return Err(TrainError::Device(failure));
         }
         let UpdatePlan { stage, phase, first, total, .. } = self.plan;
-        for (what, value) in [("loss", figures.loss), ("gradient's norm", figures.norm)] {
-            if !value.is_finite() {
-                return Err(TrainError::Diverged { stage, phase, what, value });
-            }
+        let parts = [("loss", figures.loss), ("gradient's norm", figures.norm)];
+        if let Some((what, value)) = parts.into_iter().find(|(_, value)| !value.is_finite()) {
+            self.skipped += 1;
+            self.skipped_in_a_row += 1;
+            return match self.skipped_in_a_row < HOPELESS {
+                true => Ok(()),
+                false => Err(TrainError::Diverged { stage, phase, what, value }),
+            };
         }
+        self.skipped_in_a_row = 0;
         self.reported += 1;
         self.loss_sum += figures.loss;
         self.norm_sum += figures.norm;
-        self.observer.updated(stage, first + self.reported, total, figures);
+        self.observer.updated(stage, first + self.reported + self.skipped, total, figures);
         Ok(())
     }
 
-    /// Returns the mean loss and the mean gradient norm of the updates reported so far; zeros if there was none.
-    pub fn means(&self) -> UpdateFigures {
+    /// Returns the mean loss and the mean gradient norm of the updates reported so far, zeros if there was none, and how
+    /// many were left out.
+    pub fn means(&self) -> PhaseMeans {
         let count = self.reported.max(1) as f64;
-        UpdateFigures { loss: self.loss_sum / count, norm: self.norm_sum / count }
+        let updates = UpdateFigures { loss: self.loss_sum / count, norm: self.norm_sum / count };
+        PhaseMeans { updates, skipped: self.skipped }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use temponet::stages::Tokenizer;
+    use temponet_grad::{AdamSettings, Cpu};
+    use temponet_infer::Weights;
+
+    use super::*;
+    use crate::network_shape::NetworkShape;
+    use crate::observer::NoObserver;
+
+    #[test]
+    fn an_update_that_is_not_finite_is_left_out_and_ten_in_a_row_are_a_divergence() {
+        let architecture = NetworkShape::default().architecture(&Tokenizer::paper());
+        let weights = Weights::random(architecture, 1);
+        let learner = Learner::new(Cpu::default(), &weights, AdamSettings::default());
+        let mut observer = NoObserver;
+        let mut updates = Updates::new(UpdatePlan::constant(StepSize { rate: 1e-3, clip: 1.0 }), &mut observer);
+        let (good, bad) = (UpdateFigures { loss: 2.0, norm: 4.0 }, UpdateFigures { loss: f64::NAN, norm: 1.0 });
+        for _ in 0..3 {
+            (1..HOPELESS).for_each(|_| updates.report(&learner, bad).unwrap());
+            updates.report(&learner, good).unwrap();
+        }
+        let PhaseMeans { updates: means, skipped } = updates.means();
+        assert_eq!((means.loss, means.norm, skipped), (2.0, 4.0, 3 * (HOPELESS - 1)));
+        let infinite = UpdateFigures { loss: 1.0, norm: f64::INFINITY };
+        (1..HOPELESS).for_each(|_| updates.report(&learner, infinite).unwrap());
+        let error = updates.report(&learner, infinite).unwrap_err();
+        assert!(matches!(error, TrainError::Diverged { what: "gradient's norm", .. }), "{error}");
     }
 }

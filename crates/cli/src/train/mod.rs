@@ -66,6 +66,9 @@ pub struct Args {
     /// Write a CSV file with one row per training phase
     #[arg(long, value_name = "OUT.csv")]
     pub log: Option<PathBuf>,
+    /// Write the model of each training phase into this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub snapshots: Option<PathBuf>,
     /// Write a TensorBoard event file into this folder
     #[arg(long, value_name = "FOLDER")]
     pub tensorboard: Option<PathBuf>,

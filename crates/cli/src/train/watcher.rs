@@ -1,10 +1,11 @@
 //! Progress of a training on the terminal, and its checkpoint and logs.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
+use temponet::Model;
 use temponet_lab::stats::percent;
 use temponet_school::curves::{self, About, Baseline};
 use temponet_train::{EventFile, PhaseFigures, TrainError, TrainingObserver, UpdateFigures, ValidationScores};
@@ -27,6 +28,9 @@ pub struct Watcher {
     pub plot: Option<Output>,
     log: Option<Output>,
     tensorboard: Option<Output>,
+    /// Folder of the models of all phases.
+    snapshots: Option<PathBuf>,
+    is_forced: bool,
     events: EventFile,
     /// Figures of the phases so far.
     pub phases: Vec<PhaseFigures>,
@@ -48,6 +52,9 @@ impl Watcher {
             let path = folder.join("events.out.tfevents.0.temponet");
             Output::claim(&path, Kind::Events, Replace::earlier_or(args.force))
         };
+        if let Some(folder) = &args.snapshots {
+            std::fs::create_dir_all(folder).with_context(|| format!("cannot write {}", folder.display()))?;
+        }
         let tensorboard = args.tensorboard.as_deref().map(events).transpose()?;
         Ok(Watcher {
             bar,
@@ -57,6 +64,8 @@ impl Watcher {
             plot,
             log,
             tensorboard,
+            snapshots: args.snapshots.clone(),
+            is_forced: args.force,
             events: EventFile::default(),
             phases: Vec::new(),
             best: None,
@@ -84,12 +93,13 @@ impl Watcher {
 
     /// Returns the log with one row per phase.
     fn csv(&self) -> String {
-        let mut text = String::from("stage,method,phase,updates,loss,norm,score,best,met,critical\n");
+        let mut text = String::from("stage,method,phase,updates,loss,norm,score,best,met,critical,skipped\n");
         for p in &self.phases {
             let [loss, norm, score, best, met] = [p.loss, p.norm, p.score, p.best, p.met].map(table::number);
             let critical = p.critical.map(table::number).unwrap_or_default();
             let place = format!("{},{},{},{}", p.stage, p.method, p.phase, p.updates);
-            text += &format!("{place},{loss},{norm},{score},{best},{met},{critical}\n");
+            let skipped = p.skipped;
+            text += &format!("{place},{loss},{norm},{score},{best},{met},{critical},{skipped}\n");
         }
         text
     }
@@ -113,6 +123,14 @@ impl TrainingObserver for Watcher {
                 .unwrap_or_default();
             self.bar.set_message(format!("stage {stage}, loss {:.4}{so_far}", figures.loss));
         }
+    }
+
+    fn kept(&mut self, figures: &PhaseFigures, model: &dyn Fn() -> Model) -> Result<(), TrainError> {
+        let Some(folder) = &self.snapshots else { return Ok(()) };
+        let path = folder.join(format!("stage-{}-phase-{:03}.safetensors", figures.stage, figures.phase));
+        let write =
+            || Output::claim(&path, Kind::Model, Replace::earlier_or(self.is_forced))?.write(model().to_bytes()?);
+        write().map_err(|error: anyhow::Error| TrainError::Stopped(format!("{error:#}")))
     }
 
     fn phase(
