@@ -39,34 +39,44 @@ pub fn print(learned: &Policy, loads: u64) {
             known.map(|(name, _)| format!("{name} | learned")).join(" | "),
             "--:|".repeat(2 * known.len())
         );
-        let found: Vec<Vec<Vec<f64>>> = known
+        let found: Vec<Vec<(bool, Vec<f64>)>> = known
             .iter()
             .map(|(_, known)| {
                 parallel(threads, loads as usize, |place| {
                     let load = Load::draw(&mut Draws::new(7, STREAM + place as u64), kinds, Some(*known));
-                    policies.iter().map(|policy| 100.0 * share_met(&load, policy)).collect()
+                    let met = policies.iter().map(|policy| 100.0 * share_met(&load, policy)).collect();
+                    (load.cancels, met)
                 })
             })
             .collect();
         for (place, policy) in policies.iter().enumerate() {
             let mut line = format!("| `{policy}` |");
             for found in &found {
-                let mean = found.iter().map(|row| row[place]).sum::<f64>() / loads as f64;
-                let more: Vec<f64> = found.iter().map(|row| row[0] - row[place]).collect();
+                let mean = found.iter().map(|(_, row)| row[place]).sum::<f64>() / loads as f64;
+                let more: Vec<f64> = found.iter().map(|(_, row)| row[0] - row[place]).collect();
                 let (ahead, interval) = interval(&more);
                 line += &format!(" {mean:.1} | {ahead:+.1} ± {interval:.1} |");
             }
             println!("{line}");
         }
-        let mut line = "| the best rule of each load |".to_string();
-        for found in &found {
-            // The guard is no rule.
-            let best = |row: &Vec<f64>| row[1..row.len() - 1].iter().copied().fold(0.0, f64::max);
-            let mean = found.iter().map(best).sum::<f64>() / loads as f64;
-            let (ahead, interval) = interval(&found.iter().map(|row| row[0] - best(row)).collect::<Vec<f64>>());
-            line += &format!(" {mean:.1} | {ahead:+.1} ± {interval:.1} |");
+        for (title, kept) in [
+            ("the best rule of each load", [false, true]),
+            ("the same, where nothing is cancelled", [false; 2]),
+            ("the same, where requests are cancelled", [true; 2]),
+        ] {
+            let mut line = format!("| {title} |");
+            for found in &found {
+                // The guard is no rule.
+                let best = |row: &[f64]| row[1..row.len() - 1].iter().copied().fold(0.0, f64::max);
+                let rows: Vec<&[f64]> =
+                    found.iter().filter(|(cancels, _)| kept.contains(cancels)).map(|(_, row)| &row[..]).collect();
+                let mean = rows.iter().map(|row| best(row)).sum::<f64>() / rows.len() as f64;
+                let (ahead, interval) = interval(&rows.iter().map(|row| row[0] - best(row)).collect::<Vec<f64>>());
+                line += &format!(" {mean:.1} | {ahead:+.1} ± {interval:.1} |");
+            }
+            println!("{line}");
         }
-        println!("{line}\n");
+        println!();
     }
 }
 

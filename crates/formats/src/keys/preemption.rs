@@ -32,6 +32,9 @@ pub(super) fn preemption(given: Given<'_>) -> Result<Preemption, Problem> {
         Value::Text(text) | Value::Cell(text) if text == "none" => Ok(Preemption::None),
         Value::Text(text) | Value::Cell(text) if text == "free" => Ok(Preemption::Free),
         Value::Text(text) | Value::Cell(text) if text == "cancel" => Ok(Preemption::Cancel),
+        Value::Cell(text) if text.starts_with(char::is_alphabetic) => {
+            Err(given.is("is none of free, none, cancel, or a time between two preemption points such as 2ms"))
+        }
         Value::Cell(_) => Given { kind: EVERY.kind, ..given }.time().map(Preemption::Every),
         Value::Table(_) => {
             let mut every = Time::ZERO;
