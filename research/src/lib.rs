@@ -47,7 +47,7 @@ use temponet_sim::generate::GenerateError;
 
 pub use ablation::{Ablation, Effort, Variant, VariantResult};
 pub use baselines::Baselines;
-use cache::CODE;
+use cache::{CODE, experiment_code};
 pub use cache::{Cache, key, model_key, options_key};
 pub use check::Check;
 use contest::SharedResults;
@@ -107,6 +107,8 @@ impl From<NetworkError> for ReproduceError {
 pub struct Experiment {
     /// Identifier, such as `E1`.
     pub id: &'static str,
+    /// Name of its module in `src/experiments`.
+    module: &'static str,
     /// Text of the protocol file.
     pub protocol: &'static str,
     /// Carries out the protocol and adds the results to the findings.
@@ -162,7 +164,8 @@ impl Context<'_> {
         Ok((protocol, settings))
     }
 
-    /// Whether trainings are noted instead of carried out, so that what models are worth need not be known.
+    /// Whether trainings are noted instead of carried out. What the models are worth need not be known then, and an
+    /// experiment may end when it has asked for all of them.
     pub fn is_planning(&self) -> bool {
         self.plan.is_some()
     }
@@ -206,14 +209,17 @@ pub fn find(name: &str) -> Result<&'static Experiment, ReproduceError> {
     found.ok_or_else(|| ReproduceError::Unknown(name.into()))
 }
 
-/// Returns the name of the cache file that holds the findings. It depends on the protocol, the mode, the model's file,
-/// the options of the learned scheduler, the readings of the paper and the code; that of the rivals on their models, too.
+/// Returns the name of the cache file that holds the findings. It depends on what the protocol says of the mode, the
+/// model's file, the options of the learned scheduler, the readings of the paper and the code; that of the rivals on
+/// their models, too.
 fn file_of(experiment: &Experiment, mode: Mode, roster: &Roster, cache: &Cache) -> Result<String, ReproduceError> {
     let model = roster.model.as_ref().map_or(Ok(String::new()), |model| model_key(model))?;
     let options = options_key(&roster.options);
     let papers = paper_model::fingerprint();
     let name = experiment.id.to_lowercase();
-    let mut parts = vec![experiment.protocol, mode.name(), &model, &options, &papers, CODE];
+    let own = experiment_code(experiment.module);
+    let protocol = Protocol::fingerprint(experiment.id, experiment.protocol, mode)?;
+    let mut parts = vec![&*protocol, mode.name(), &model, &options, &papers, CODE, own];
     let rivals = if experiment.id == RIVALS { rivals::fingerprint(cache.models())? } else { String::new() };
     parts.extend((experiment.id == RIVALS).then_some(rivals.as_str()));
     Ok(format!("{name}-{}.json", key(&parts)))
@@ -222,7 +228,9 @@ fn file_of(experiment: &Experiment, mode: Mode, roster: &Roster, cache: &Cache) 
 /// Returns the findings of an earlier run; none if there was no such run, or if its cache file is damaged.
 pub fn cached(experiment: &Experiment, mode: Mode, roster: &Roster, cache: &Cache) -> Option<Findings> {
     let bytes = cache.read(&file_of(experiment, mode, roster, cache).ok()?).ok()??;
-    serde_json::from_slice(&bytes).ok()
+    let findings: Findings = serde_json::from_slice(&bytes).ok()?;
+    // What the file says of other modes may have changed since.
+    Some(Findings { protocol: experiment.protocol.into(), ..findings })
 }
 
 /// Runs an experiment and stores its findings in the cache.
@@ -246,7 +254,7 @@ pub fn run(
 /// Runs an experiment in every reading of its protocol.
 fn findings_of(context: &Context<'_>) -> Result<Findings, ReproduceError> {
     register();
-    let Experiment { id, protocol: text, run } = context.experiment;
+    let Experiment { id, protocol: text, run, .. } = context.experiment;
     let protocol = Protocol::parse(id, text)?;
     let blank = Findings {
         title: protocol.title.clone(),
@@ -277,6 +285,16 @@ mod tests {
     use super::*;
     use temponet::stages::Tokenizer;
     use temponet::{Options, Tuning};
+
+    #[test]
+    fn findings_of_a_mode_do_not_depend_on_the_settings_of_another() {
+        let text = ALL[0].protocol;
+        let other = text.replace("[full]\nseeds = 5", "# All of it.\n[full]\nseeds = 6");
+        let of = |text, mode| Protocol::fingerprint("E1", text, mode).unwrap();
+        assert_ne!(text, other);
+        assert_eq!(of(text, Mode::Quick), of(&other, Mode::Quick));
+        assert_ne!(of(text, Mode::Full), of(&other, Mode::Full));
+    }
 
     #[test]
     fn findings_of_other_metadata_or_options_are_kept_apart() {

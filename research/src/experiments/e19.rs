@@ -11,7 +11,7 @@ use temponet_train::{DqnSettings, ExplorationBonus, Recipe, VisitCounter};
 use crate::ablation::{Effort, Variant, VariantResult};
 use crate::findings::words;
 use crate::{Better, Context, Findings, Line, ReproduceError, Unit};
-use temponet_lab::stats::{mean, percent};
+use temponet_lab::stats::percent;
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -71,7 +71,10 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     findings.add(bonus.gain_over(plain, "gain_of_bonus").headline());
     let below = Line { better: Better::Lower, ..ucb.gain_over(plain, "below_ucb") };
     findings.add(below.headline());
-    let saved = |less: Vec<f64>, more: Vec<f64>| 1.0 - mean(&less) / mean(&more);
+    // Seed by seed.
+    let saved = |less: Vec<f64>, more: Vec<f64>| -> Vec<f64> {
+        less.iter().zip(&more).map(|(less, more)| 1.0 - less / more).collect()
+    };
     let phases = saved(stable_from(bonus), stable_from(plain));
     findings.add(Line::share("phases_saved_by_bonus", phases).headline());
     findings.add(Line::share("time_saved_against_ucb", saved(plain.seconds(), ucb.seconds())));

@@ -59,6 +59,9 @@ struct Scored {
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
     let (protocol, settings) = &context.protocol::<Settings>()?;
+    if context.is_planning() {
+        return context.field(&[settings.evaluations; SEARCHING.len()], &[]).map(drop);
+    }
     let heats = Heat::all(protocol, settings)?;
     let evaluations = evaluations(context, settings, &heats)?;
     let field = context.field(&evaluations, &protocol.schedulers)?;
