@@ -262,6 +262,9 @@ impl Context<'_> {
     /// Says whom the learned scheduler that ships follows on these runs: its network, or a simple scheduler that it has
     /// found to be better there by simulation.
     pub fn followed(&self, cases: &[Case]) -> String {
+        if self.is_planning() {
+            return String::new();
+        }
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
         for case in cases {
             let decider = self.roster.decider(SHIELDED, &case.set);
@@ -281,7 +284,7 @@ impl Context<'_> {
         let TestBed { label, cases, oracle, .. } = bed;
         if self.is_planning() {
             // What is trained does not depend on who wins.
-            return Ok(Contest::blank(entrants, cases.len()));
+            return Ok(Contest::blank(entrants, cases.len(), oracle.is_some()));
         }
         let trainings: usize = entrants.iter().map(|entrant| entrant.makes.len()).sum();
         let progress = Progress::steps((cases.len() * (trainings + usize::from(oracle.is_some()))) as u64);
@@ -414,7 +417,7 @@ pub fn models_entrant(name: &str, models: &[Arc<Model>], options: Options, is_sh
 
 impl Contest {
     /// A contest whose runs were not made: every figure is zero.
-    fn blank(entrants: &[Entrant<'_>], runs: usize) -> Contest {
+    fn blank(entrants: &[Entrant<'_>], runs: usize, has_optimum: bool) -> Contest {
         let contender = |entrant: &Entrant<'_>| {
             let runs = vec![RunFigures::ZERO; runs];
             let trainings = match entrant.makes.len() {
@@ -423,7 +426,11 @@ impl Contest {
             };
             Contender { name: entrant.name.clone(), is_classical: entrant.is_classical, runs, trainings }
         };
-        Contest { contenders: entrants.iter().map(contender).collect(), skipped: Vec::new(), possible: Vec::new() }
+        Contest {
+            contenders: entrants.iter().map(contender).collect(),
+            skipped: Vec::new(),
+            possible: vec![OptimumRange::default(); if has_optimum { runs } else { 0 }],
+        }
     }
 
     /// Returns the contender with this name.

@@ -20,6 +20,7 @@ mod contest;
 mod experiments;
 mod ff_dqn;
 mod findings;
+mod hours;
 mod learner;
 pub mod methods;
 pub mod networks;
@@ -54,6 +55,7 @@ use contest::SharedResults;
 pub use contest::{Contender, Contest, Entrant, RunFigures, RunMetric, TestBed, model_entrant, models_entrant};
 pub use experiments::ALL;
 pub use findings::{Findings, FindingsTable, Picture, Verdict};
+pub use hours::hours;
 pub use paper_model::PAPER;
 pub use plan::{Plan, Planned, by_importance, plan, train};
 pub use protocol::{Mode, Protocol, Size, TimedSize, Workload};
@@ -130,6 +132,8 @@ pub struct Context<'a> {
     pub trainer: &'a dyn Trainer,
     /// How the paper is read.
     pub reading: &'static Reading,
+    /// Whether that is not the first reading of the protocol.
+    is_further: bool,
     /// Notes the trainings instead of carrying them out.
     plan: Option<&'a Plan>,
     /// Results that do not depend on the reading.
@@ -146,7 +150,7 @@ impl<'a> Context<'a> {
         trainer: &'a dyn Trainer,
     ) -> Context<'a> {
         let (reading, shared) = (&READINGS[0], Arc::default());
-        Context { experiment, mode, roster, cache, trainer, reading, plan: None, shared }
+        Context { experiment, mode, roster, cache, trainer, reading, is_further: false, plan: None, shared }
     }
 }
 
@@ -168,6 +172,11 @@ impl Context<'_> {
     /// experiment may end when it has asked for all of them.
     pub fn is_planning(&self) -> bool {
         self.plan.is_some()
+    }
+
+    /// Whether this is a further reading of the paper, in which only what judged figures rest on is trained.
+    pub fn is_further(&self) -> bool {
+        self.is_further
     }
 
     /// Whether the experiment simulates runs, as all do that need trained models.
@@ -269,7 +278,7 @@ fn findings_of(context: &Context<'_>) -> Result<Findings, ReproduceError> {
     let mut all = Vec::new();
     for reading in protocol.readings(context.mode).map_err(|why| context.protocol_error(why))? {
         let mut findings = blank.clone();
-        run(&Context { reading, ..context.clone() }, &mut findings)?;
+        run(&Context { reading, is_further: !all.is_empty(), ..context.clone() }, &mut findings)?;
         all.push((reading, findings));
     }
     reading::together(all).ok_or_else(|| context.protocol_error("it has no reading"))

@@ -148,7 +148,7 @@ fn alike(mut recipe: Recipe, phases: u64) -> Recipe {
 }
 
 /// Returns the settings of acting and replay of a method, if it has a replay buffer.
-fn replay_of(method: &mut StageMethod) -> Option<&mut ReplaySettings> {
+pub(crate) fn replay_of(method: &mut StageMethod) -> Option<&mut ReplaySettings> {
     macro_rules! first_of {
         ($($settings:ty: $($field:ident).+),* $(,)?) => {
             $(if method.settings::<$settings>().is_some() {

@@ -31,7 +31,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let mut variants = vec![Variant::new(OWN, recipe.clone())];
     variants.extend(ff_dqn::variant(context, &recipe, TASKS, None));
     let bed = TestBed { label: ff_dqn::NAME.into(), ..bed };
-    let held = context.ablation(&bed, &variants, effort.seeds)?;
+    let held = context.ablation(&bed, &variants, effort.seeds())?;
     for result in &held.results {
         let shares: Vec<f64> = result.runs.iter().flat_map(|run| run.shares()).collect();
         let is_own = result.name == OWN;

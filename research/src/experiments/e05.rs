@@ -28,6 +28,10 @@ struct Settings {
 /// Number of forward passes that are timed.
 const PASSES: usize = 201;
 
+/// The paper claims that a second block and four heads matter: name of the gain, two shapes, and the paper's figure.
+const PAIRS: [(&str, &str, &str, f64); 2] =
+    [("gain_of_second_block", "layers_2", "layers_1", 0.088), ("gain_of_four_heads", "heads_4", "heads_2", 0.047)];
+
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
     let (protocol, settings) = &context.protocol::<Settings>()?;
     let effort = &settings.effort;
@@ -40,11 +44,22 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
             variants.push(Variant::new(name, learner::with_shape(&recipe, *shape)));
         }
     }
+    let is_judged = |shape: NetworkShape| {
+        let named = shapes.iter().filter(|(_, known)| *known == shape);
+        named.into_iter().any(|(name, _)| PAIRS.iter().any(|(_, to, from, _)| name == to || name == from))
+    };
+    for variant in &mut variants {
+        variant.is_judged = is_judged(variant.recipe.network);
+    }
     let bed = protocol.test_bed("network shapes", "heterogeneous", effort.test)?;
-    let ablation = context.ablation(&bed, &variants, effort.seeds)?;
+    let ablation = context.ablation(&bed, &variants, effort.seeds())?;
+    if context.is_planning() {
+        return Ok(());
+    }
     let place_of = |name: &str| {
         let (_, shape) = shapes.iter().find(|(known, _)| known == name)?;
-        variants.iter().position(|variant| variant.recipe.network == *shape)
+        let variant = variants.iter().find(|variant| variant.recipe.network == *shape)?;
+        ablation.results.iter().position(|result| result.name == variant.name)
     };
     let result_of = |name: &str| ablation.results.get(place_of(name)?);
     let mut points: Vec<Point> = Vec::new();
@@ -59,11 +74,8 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     }
     draw(findings, &points);
     ablation.add_classical(findings);
-    // The paper claims that a second block and four heads matter.
-    let pairs =
-        [("gain_of_second_block", "layers_2", "layers_1", 0.088), ("gain_of_four_heads", "heads_4", "heads_2", 0.047)];
     let overload = context.in_overload(findings, &ablation, effort.test)?;
-    for (name, to, from, paper) in pairs {
+    for (name, to, from, paper) in PAIRS {
         let (Some(to), Some(from)) = (place_of(to), place_of(from)) else { continue };
         findings.add(ablation.results[to].gain_over(&ablation.results[from], name).claimed(paper).headline());
         findings.add(overload.results[to].gain_over(&overload.results[from], &format!("overload_{name}")));

@@ -33,7 +33,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let variants = [Variant::new("random", random), Variant::new("warm", warm)];
     let tasks = (settings.tasks_per_core * 8.0).max(16.0) as usize;
     let bed = protocol.test_bed_of("warm start", protocol.cases_of("sets", effort.test, tasks)?, effort.test);
-    let ablation = context.ablation(&bed, &variants, effort.seeds)?;
+    let ablation = context.ablation(&bed, &variants, effort.seeds())?;
     let (mut episodes, mut is_censored) = (Vec::new(), false);
     for result in &ablation.results {
         let name = &result.name;

@@ -36,7 +36,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         Variant::new("cloning_iql_fine_tuned", of(&recipe, &[is_cloning, is_iql, is_acting], Some(settings.epsilon))),
     ];
     let bed = protocol.test_bed("offline pipeline", "sets", effort.test)?;
-    let ablation = context.ablation(&bed, &variants, effort.seeds)?;
+    let ablation = context.ablation(&bed, &variants, effort.seeds())?;
     ablation.add_shares(findings);
     for (name, to, from) in [
         ("gain_of_cql_pipeline", "cloning_cql_fine_tuned", "random"),
