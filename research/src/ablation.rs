@@ -146,19 +146,12 @@ impl VariantResult {
 
     /// Returns the validation scores of each training, phase by phase.
     pub fn scores(&self) -> Vec<Vec<f64>> {
-        let of_one = |trained: &Trained| trained.history.phases.iter().map(|phase| phase.score).collect();
-        self.trained.iter().map(of_one).collect()
+        scores(&self.trained)
     }
 
     /// Returns the validation score after each phase, averaged over the trainings. Phases count from 1.
     pub fn convergence(&self) -> Curve {
-        let scores = self.scores();
-        let phases = scores.iter().map(Vec::len).min().unwrap_or(0);
-        let score = |phase: usize| {
-            let scores: Vec<f64> = scores.iter().map(|scores| scores[phase]).collect();
-            ((phase + 1) as f64, stats::mean(&scores))
-        };
-        (0..phases).map(score).collect()
+        convergence(&self.trained)
     }
 
     /// Returns the wall-clock duration of each training, in seconds.
@@ -170,6 +163,22 @@ impl VariantResult {
     pub fn gain_over(&self, from: &VariantResult, name: &str) -> Line {
         Line::share(name, differences(&self.shares(), &from.shares()))
     }
+}
+
+fn scores(trained: &[Trained]) -> Vec<Vec<f64>> {
+    let of_one = |trained: &Trained| trained.history.phases.iter().map(|phase| phase.score).collect();
+    trained.iter().map(of_one).collect()
+}
+
+/// Returns the validation score after each phase, averaged over trainings. Phases count from 1.
+pub(crate) fn convergence(trained: &[Trained]) -> Curve {
+    let scores = scores(trained);
+    let phases = scores.iter().map(Vec::len).min().unwrap_or(0);
+    let score = |phase: usize| {
+        let scores: Vec<f64> = scores.iter().map(|scores| scores[phase]).collect();
+        ((phase + 1) as f64, stats::mean(&scores))
+    };
+    (0..phases).map(score).collect()
 }
 
 /// Results of all variants, with the classical schedulers and the optimum on the same runs.

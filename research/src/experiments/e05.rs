@@ -5,11 +5,13 @@ use std::time::Instant;
 use serde::Deserialize;
 use temponet::Model;
 use temponet_infer::{Network, NetworkOptions, Rows};
-use temponet_train::NetworkShape;
+use temponet_train::{NetworkShape, Recipe};
 
 use crate::ablation::{Ablation, Effort, Variant, VariantResult};
+use crate::findings::words;
 use crate::learner;
 use crate::plots::{Curve, panel, share_range, share_span};
+use crate::rivals::with_rate;
 use crate::{Context, Findings, Line, ReproduceError, Unit};
 use temponet_lab::stats::{deviation, mean, percent, quantile};
 use temponet_page::plot::{Span, svg};
@@ -22,6 +24,8 @@ struct Settings {
     widths: Vec<usize>,
     /// Number of distinct jobs in the forward pass that is timed.
     latency_jobs: usize,
+    /// Phases of the short trainings that choose the rate of each width; none: the rate is inverse to the width.
+    rate_phases: Option<u64>,
     effort: Effort,
 }
 
@@ -41,7 +45,12 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let mut variants: Vec<Variant<'static>> = Vec::new();
     for (name, shape) in &shapes {
         if !variants.iter().any(|variant| variant.recipe.network == *shape) {
-            variants.push(Variant::new(name, learner::with_shape(&recipe, *shape)));
+            let own = learner::with_shape(&recipe, *shape);
+            let own = match settings.rate_phases.filter(|_| name.starts_with("width_")) {
+                Some(phases) => with_best_rate(context, findings, name, own, phases)?,
+                None => own,
+            };
+            variants.push(Variant::new(name, own));
         }
     }
     let is_judged = |shape: NetworkShape| {
@@ -82,6 +91,21 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     }
     conclude(findings, &ablation, &overload, recipe.network.width);
     Ok(())
+}
+
+/// Returns the recipe of a width with the rate that is best in a short training.
+fn with_best_rate(
+    context: &Context<'_>,
+    findings: &mut Findings,
+    name: &str,
+    recipe: Recipe,
+    phases: u64,
+) -> Result<Recipe, ReproduceError> {
+    let mut short = recipe.clone();
+    short.stage.iter_mut().for_each(|stage| stage.phases = phases);
+    let recipe = with_rate(&recipe, context.best_rate(name, &short)?);
+    findings.notes.push(format!("rate of {}: {}", words(name), recipe.optimizer.rate));
+    Ok(recipe)
 }
 
 /// Returns all network shapes by name. The width is reduced to a multiple of the number of heads.
