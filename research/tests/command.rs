@@ -61,6 +61,9 @@ fn trainings_are_planned_and_carried_out_in_parts_and_the_experiment_finds_them(
     };
     let trainings = plan("trainings");
     assert!(trainings > 2 && plan("done") == 0 && plan("updates") == plan("updates_left"));
+    let timed: Value = folder.json(&[&call[..], &["--plan", "--hours", "--json"]].concat());
+    assert!(timed["all"]["hours_left"].as_f64().is_some_and(|hours| hours > 0.0), "{timed}");
+    assert!(folder.error(&[&call[..], &["--hours"]].concat()).contains("--plan"));
     // The model of eight cores comes first, since the others begin with it.
     let said = folder.stdout(&[&call[..], &["--train", "--most", "1"]].concat());
     assert_eq!((said, plan("done")), (format!("{} trainings left\n", trainings - 1), 1));
