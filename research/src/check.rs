@@ -32,8 +32,9 @@ pub struct Check {
     json: bool,
 }
 
-/// Experiments that take seconds, or a minute.
-const DEFAULT: [&str; 10] = ["E3", "E4", "E8", "E9", "E18", "E21", "multicore", "counterexample", "bound", "theory"];
+/// Experiments that take seconds, or a few minutes.
+const DEFAULT: [&str; 10] =
+    ["E4", "E8", "E9", "E18", "actor-critic", "multicore", "offline", "counterexample", "bound", "theory"];
 
 /// Ends of figures that are of the clock or of the machine, and are not compared.
 const OF_THE_MACHINE: [&str; 3] = [" s", " µs", " MB"];

@@ -24,10 +24,10 @@ pub struct Reproduce {
     /// Experiments to run, such as E1 E18, or all [default: list the experiments]
     #[arg(value_name = "ID")]
     experiments: Vec<String>,
-    /// Run few sets and seeds, and mark figures that are mere noise [default]
+    /// Run few sets and seeds, and mark figures that are mere noise; all take over an hour of one core [default]
     #[arg(long, conflicts_with_all = ["full", "smallest"])]
     quick: bool,
-    /// Run the full extent that is published, which takes over an hour
+    /// Run the full extent, which takes days of processor time; --plan says what it trains
     #[arg(long, conflicts_with = "smallest")]
     full: bool,
     /// Run the least possible, to test that everything works
