@@ -18,7 +18,7 @@ use super::{
     Better, Contender, Contest, Context, Findings, FindingsTable, Line, Protocol, ReproduceError, RunFigures,
     RunMetric, Size, TestBed, Trained, Training, Unit,
 };
-use temponet_lab::stats::{self, percent};
+use temponet_lab::stats::{self, percent, points};
 
 /// Name of a workload of more than can be met.
 const OVERLOAD: &str = "overload";
@@ -29,6 +29,8 @@ const OVERLOAD: &str = "overload";
 pub struct Effort {
     /// Number of trainings of each variant, with consecutive seeds.
     pub seeds: u64,
+    /// The same for variants that no judged figure rests on; none: as many.
+    pub other_seeds: Option<u64>,
     /// Shape of the network, where a variant does not set its own; none: the recipe's.
     pub network: Option<NetworkShape>,
     /// Learning rate, where a variant does not set its own; none: the recipe's. Small networks and short trainings need
@@ -44,7 +46,33 @@ pub struct Effort {
     pub test: Size,
 }
 
+/// Number of trainings of each variant, with consecutive seeds.
+#[derive(Clone, Copy, Debug)]
+pub struct Seeds {
+    /// Of a variant that a judged figure rests on.
+    judged: u64,
+    /// Of any other.
+    other: u64,
+}
+
+impl From<u64> for Seeds {
+    fn from(count: u64) -> Seeds {
+        Seeds { judged: count, other: count }
+    }
+}
+
+impl Seeds {
+    fn of(self, variant: &Variant<'_>) -> u64 {
+        if variant.is_judged { self.judged } else { self.other }
+    }
+}
+
 impl Effort {
+    /// Returns the number of trainings of each variant.
+    pub fn seeds(&self) -> Seeds {
+        Seeds { judged: self.seeds, other: self.other_seeds.unwrap_or(self.seeds) }
+    }
+
     /// Returns the recipe with the network and the amount of training of this effort, and says in the findings how it
     /// learns.
     pub fn recipe(&self, recipe: &Recipe, findings: &mut Findings) -> Recipe {
@@ -73,12 +101,19 @@ pub struct Variant<'a> {
     pub set: Option<&'a TaskSet>,
     /// Initial model of each training; none: random weights.
     pub begin_with: Option<&'a [Trained]>,
+    /// Whether a judged figure rests on it. Only such variants are trained in the further readings of the paper.
+    pub is_judged: bool,
 }
 
 impl Variant<'_> {
     /// A variant that starts from random weights and trains on sets drawn as the recipe says.
     pub fn new(name: impl Into<String>, recipe: Recipe) -> Variant<'static> {
-        Variant { name: name.into(), recipe, set: None, begin_with: None }
+        Variant { name: name.into(), recipe, set: None, begin_with: None, is_judged: true }
+    }
+
+    /// Says whether a judged figure rests on the variant.
+    pub fn judged_if(self, is_judged: bool) -> Self {
+        Variant { is_judged, ..self }
     }
 }
 
@@ -111,19 +146,12 @@ impl VariantResult {
 
     /// Returns the validation scores of each training, phase by phase.
     pub fn scores(&self) -> Vec<Vec<f64>> {
-        let of_one = |trained: &Trained| trained.history.phases.iter().map(|phase| phase.score).collect();
-        self.trained.iter().map(of_one).collect()
+        scores(&self.trained)
     }
 
     /// Returns the validation score after each phase, averaged over the trainings. Phases count from 1.
     pub fn convergence(&self) -> Curve {
-        let scores = self.scores();
-        let phases = scores.iter().map(Vec::len).min().unwrap_or(0);
-        let score = |phase: usize| {
-            let scores: Vec<f64> = scores.iter().map(|scores| scores[phase]).collect();
-            ((phase + 1) as f64, stats::mean(&scores))
-        };
-        (0..phases).map(score).collect()
+        convergence(&self.trained)
     }
 
     /// Returns the wall-clock duration of each training, in seconds.
@@ -137,6 +165,22 @@ impl VariantResult {
     }
 }
 
+fn scores(trained: &[Trained]) -> Vec<Vec<f64>> {
+    let of_one = |trained: &Trained| trained.history.phases.iter().map(|phase| phase.score).collect();
+    trained.iter().map(of_one).collect()
+}
+
+/// Returns the validation score after each phase, averaged over trainings. Phases count from 1.
+pub(crate) fn convergence(trained: &[Trained]) -> Curve {
+    let scores = scores(trained);
+    let phases = scores.iter().map(Vec::len).min().unwrap_or(0);
+    let score = |phase: usize| {
+        let scores: Vec<f64> = scores.iter().map(|scores| scores[phase]).collect();
+        ((phase + 1) as f64, stats::mean(&scores))
+    };
+    (0..phases).map(score).collect()
+}
+
 /// Results of all variants, with the classical schedulers and the optimum on the same runs.
 #[derive(Clone, Debug)]
 pub struct Ablation {
@@ -147,24 +191,28 @@ pub struct Ablation {
 }
 
 impl Context<'_> {
-    /// Trains every variant with `seeds` consecutive seeds. Trainings found in the cache are not repeated.
-    pub fn train_variants(&self, variants: &[Variant<'_>], seeds: u64) -> Result<Vec<Vec<Trained>>, ReproduceError> {
+    /// Trains every variant with consecutive seeds. Trainings found in the cache are not repeated.
+    pub fn train_variants(
+        &self,
+        variants: &[Variant<'_>],
+        seeds: impl Into<Seeds>,
+    ) -> Result<Vec<Vec<Trained>>, ReproduceError> {
+        let seeds = seeds.into();
         let mut recipes = Vec::new();
         for variant in variants {
             if let Some(problem) = variant.recipe.problem() {
                 return Err(self.protocol_error(format!("{}: {problem}", variant.name)));
             }
-            let first = variant.recipe.seed;
-            recipes.extend((0..seeds).map(|number| Recipe { seed: first + number, ..variant.recipe.clone() }));
+            let with_seed = |number| Recipe { seed: variant.recipe.seed + number, ..variant.recipe.clone() };
+            recipes.extend((0..seeds.of(variant)).map(|number| (variant, number as usize, with_seed(number))));
         }
         let mut trainings = Vec::new();
-        for (place, recipe) in recipes.iter().enumerate() {
-            let (variant, number) = (&variants[place / seeds as usize], place % seeds as usize);
-            let begin_with = variant.begin_with.map(|models| &models[number].model);
+        for (variant, number, recipe) in &recipes {
+            let begin_with = variant.begin_with.map(|models| &models[*number].model);
             trainings.push(Training { name: &variant.name, recipe, set: variant.set, begin_with });
         }
-        let all = self.trained_all(&trainings)?;
-        Ok(all.chunks(seeds.max(1) as usize).map(<[Trained]>::to_vec).collect())
+        let mut all = self.trained_all(&trainings)?.into_iter();
+        Ok(variants.iter().map(|variant| all.by_ref().take(seeds.of(variant) as usize).collect()).collect())
     }
 
     /// Compares trained models, given by the names of their variants, with each other and with the baselines of a test
@@ -213,14 +261,17 @@ impl Context<'_> {
         Ok(overload)
     }
 
-    /// Trains every variant with `seeds` consecutive seeds and compares all of them on a test bed.
+    /// Trains every variant with consecutive seeds and compares all of them on a test bed. In a further reading of the
+    /// paper only the variants count that a judged figure rests on.
     pub fn ablation(
         &self,
         bed: &TestBed<'_>,
         variants: &[Variant<'_>],
-        seeds: u64,
+        seeds: impl Into<Seeds>,
     ) -> Result<Ablation, ReproduceError> {
-        let trained = self.train_variants(variants, seeds)?;
+        let meant = variants.iter().filter(|variant| variant.is_judged || !self.is_further);
+        let variants: Vec<Variant<'_>> = meant.cloned().collect();
+        let trained = self.train_variants(&variants, seeds)?;
         let named = variants.iter().map(|variant| variant.name.clone()).zip(trained).collect();
         self.contest_models(bed, named)
     }
@@ -277,12 +328,56 @@ impl Ablation {
         findings.tables.push(FindingsTable::new("The same sets", &["scheduler", "in time"], rows));
     }
 
-    /// Adds a plot of the validation scores of every variant.
+    /// Adds a plot of the validation scores of every variant, and says whether they are flat in the end.
     pub fn add_convergence(&self, findings: &mut Findings) {
-        let curves = self.results.iter().map(VariantResult::convergence).collect();
+        let curves: Vec<Curve> = self.results.iter().map(VariantResult::convergence).collect();
+        findings.notes.extend(flatness(&self.results, &curves));
         let names: Vec<String> = self.results.iter().map(|result| words(&result.name)).collect();
         let panel = share_panel("In time on validation jobs", "phase of the training", curves);
         let caption = "The share of unseen jobs in time after each phase of the training, without a shield; means over the seeds.";
         findings.plot("Convergence", caption, panel, &names);
+    }
+}
+
+/// Says by how much the validation scores change at the end of the trainings.
+fn flatness(results: &[VariantResult], curves: &[Curve]) -> Option<String> {
+    let changes = results.iter().zip(curves).filter_map(|(result, curve)| Some((&result.name, last_change(curve)?)));
+    let (name, most) = changes.max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))?;
+    Some(format!(
+        "validation: from the third quarter of the phases to the last, the mean score of a variant changes by {} points at most ({})",
+        points(most),
+        words(name)
+    ))
+}
+
+/// Mean of the last quarter of a curve less that of the quarter before; none if it has fewer than four points.
+fn last_change(curve: &Curve) -> Option<f64> {
+    let quarter = curve.len() / 4;
+    if quarter == 0 {
+        return None;
+    }
+    let mean = |part: &[(f64, f64)]| stats::mean(&part.iter().map(|(_, score)| *score).collect::<Vec<f64>>());
+    let (before, last) = curve[curve.len() - 2 * quarter..].split_at(quarter);
+    Some(mean(last) - mean(before))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_curve_is_flat_where_its_last_quarters_are_alike() {
+        let curve = |scores: &[f64]| -> Curve { (1..).map(f64::from).zip(scores.iter().copied()).collect() };
+        assert_eq!(last_change(&curve(&[0.1, 0.2, 0.3])), None);
+        let change = last_change(&curve(&[0.1, 0.2, 0.5, 0.7, 0.8, 0.8, 0.8, 0.9])).unwrap();
+        assert!((change - 0.05).abs() < 1e-12, "{change}");
+    }
+
+    #[test]
+    fn a_variant_that_no_judged_figure_rests_on_has_fewer_trainings() {
+        let judged = Variant::new("one", Recipe::default());
+        let seeds = Seeds { judged: 5, other: 3 };
+        assert_eq!((seeds.of(&judged), seeds.of(&judged.clone().judged_if(false))), (5, 3));
+        assert_eq!(Seeds::from(2).of(&judged.judged_if(false)), 2);
     }
 }

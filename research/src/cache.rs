@@ -99,8 +99,15 @@ impl Cache {
 
 /// Hash of the code that decides the weights of a trained model; `build.rs` says which.
 pub const TRAINING_CODE: &str = env!("TEMPONET_TRAINING_CODE");
-/// Hash of the code that decides findings.
+/// Hash of the code that all findings depend on.
 pub const CODE: &str = env!("TEMPONET_CODE");
+/// Hashes of the experiments' own code, by module.
+static EXPERIMENT_CODE: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/experiments.rs"));
+
+/// Returns the hash of the code of an experiment's module and of the modules that it uses.
+pub fn experiment_code(module: &str) -> &'static str {
+    EXPERIMENT_CODE.iter().find(|(name, _)| *name == module).map_or("", |(_, code)| *code)
+}
 
 /// Returns a hash of texts in order: FNV-1a over their bytes, with a zero byte after each text.
 pub fn key(parts: &[&str]) -> String {
@@ -146,6 +153,13 @@ fn hash(bytes: impl Iterator<Item = u8>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_experiment_has_a_hash_of_its_own_code() {
+        let codes: Vec<&str> = crate::ALL.iter().map(|experiment| experiment_code(experiment.module)).collect();
+        let distinct: std::collections::BTreeSet<&&str> = codes.iter().collect();
+        assert!(codes.iter().all(|code| code.len() == 16) && distinct.len() == codes.len(), "{codes:?}");
+    }
 
     #[test]
     fn keys_distinguish_texts_and_are_stable() {

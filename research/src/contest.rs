@@ -110,6 +110,20 @@ pub struct RunFigures {
 }
 
 impl RunFigures {
+    /// Figures of no run.
+    const ZERO: RunFigures = RunFigures {
+        compliance: 0.0,
+        pitmd: Some(0.0),
+        success: 0.0,
+        art_completed: Some(0.0),
+        art_all: Some(0.0),
+        lateness_p95: Some(0.0),
+        migrations: 0.0,
+        energy: 0.0,
+        energy_per_met: 0.0,
+        fallbacks: 0.0,
+    };
+
     /// Collects the figures of a run that `scheduler` has just made.
     pub fn of(metrics: &Metrics, scheduler: &dyn Scheduler) -> RunFigures {
         let ms = |ns: f64| ns / 1e6;
@@ -248,6 +262,9 @@ impl Context<'_> {
     /// Says whom the learned scheduler that ships follows on these runs: its network, or a simple scheduler that it has
     /// found to be better there by simulation.
     pub fn followed(&self, cases: &[Case]) -> String {
+        if self.is_planning() {
+            return String::new();
+        }
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
         for case in cases {
             let decider = self.roster.decider(SHIELDED, &case.set);
@@ -265,6 +282,10 @@ impl Context<'_> {
     /// threads.
     pub fn contest_of(&self, bed: &TestBed<'_>, entrants: &[Entrant<'_>]) -> Result<Contest, ReproduceError> {
         let TestBed { label, cases, oracle, .. } = bed;
+        if self.is_planning() {
+            // What is trained does not depend on who wins.
+            return Ok(Contest::blank(entrants, cases.len(), oracle.is_some()));
+        }
         let trainings: usize = entrants.iter().map(|entrant| entrant.makes.len()).sum();
         let progress = Progress::steps((cases.len() * (trainings + usize::from(oracle.is_some()))) as u64);
         progress.say(label);
@@ -395,6 +416,23 @@ pub fn models_entrant(name: &str, models: &[Arc<Model>], options: Options, is_sh
 }
 
 impl Contest {
+    /// A contest whose runs were not made: every figure is zero.
+    fn blank(entrants: &[Entrant<'_>], runs: usize, has_optimum: bool) -> Contest {
+        let contender = |entrant: &Entrant<'_>| {
+            let runs = vec![RunFigures::ZERO; runs];
+            let trainings = match entrant.makes.len() {
+                1 => Vec::new(),
+                count => vec![runs.clone(); count],
+            };
+            Contender { name: entrant.name.clone(), is_classical: entrant.is_classical, runs, trainings }
+        };
+        Contest {
+            contenders: entrants.iter().map(contender).collect(),
+            skipped: Vec::new(),
+            possible: vec![OptimumRange::default(); if has_optimum { runs } else { 0 }],
+        }
+    }
+
     /// Returns the contender with this name.
     pub fn contender(&self, name: &str) -> Option<&Contender> {
         self.contenders.iter().find(|contender| contender.name == name)

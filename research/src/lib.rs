@@ -20,6 +20,7 @@ mod contest;
 mod experiments;
 mod ff_dqn;
 mod findings;
+mod hours;
 mod learner;
 pub mod methods;
 pub mod networks;
@@ -47,13 +48,14 @@ use temponet_sim::generate::GenerateError;
 
 pub use ablation::{Ablation, Effort, Variant, VariantResult};
 pub use baselines::Baselines;
-use cache::CODE;
+use cache::{CODE, experiment_code};
 pub use cache::{Cache, key, model_key, options_key};
 pub use check::Check;
 use contest::SharedResults;
 pub use contest::{Contender, Contest, Entrant, RunFigures, RunMetric, TestBed, model_entrant, models_entrant};
 pub use experiments::ALL;
 pub use findings::{Findings, FindingsTable, Picture, Verdict};
+pub use hours::hours;
 pub use paper_model::PAPER;
 pub use plan::{Plan, Planned, by_importance, plan, train};
 pub use protocol::{Mode, Protocol, Size, TimedSize, Workload};
@@ -107,6 +109,8 @@ impl From<NetworkError> for ReproduceError {
 pub struct Experiment {
     /// Identifier, such as `E1`.
     pub id: &'static str,
+    /// Name of its module in `src/experiments`.
+    module: &'static str,
     /// Text of the protocol file.
     pub protocol: &'static str,
     /// Carries out the protocol and adds the results to the findings.
@@ -128,6 +132,8 @@ pub struct Context<'a> {
     pub trainer: &'a dyn Trainer,
     /// How the paper is read.
     pub reading: &'static Reading,
+    /// Whether that is not the first reading of the protocol.
+    is_further: bool,
     /// Notes the trainings instead of carrying them out.
     plan: Option<&'a Plan>,
     /// Results that do not depend on the reading.
@@ -144,7 +150,7 @@ impl<'a> Context<'a> {
         trainer: &'a dyn Trainer,
     ) -> Context<'a> {
         let (reading, shared) = (&READINGS[0], Arc::default());
-        Context { experiment, mode, roster, cache, trainer, reading, plan: None, shared }
+        Context { experiment, mode, roster, cache, trainer, reading, is_further: false, plan: None, shared }
     }
 }
 
@@ -162,9 +168,15 @@ impl Context<'_> {
         Ok((protocol, settings))
     }
 
-    /// Whether trainings are noted instead of carried out, so that what models are worth need not be known.
+    /// Whether trainings are noted instead of carried out. What the models are worth need not be known then, and an
+    /// experiment may end when it has asked for all of them.
     pub fn is_planning(&self) -> bool {
         self.plan.is_some()
+    }
+
+    /// Whether this is a further reading of the paper, in which only what judged figures rest on is trained.
+    pub fn is_further(&self) -> bool {
+        self.is_further
     }
 
     /// Whether the experiment simulates runs, as all do that need trained models.
@@ -206,14 +218,17 @@ pub fn find(name: &str) -> Result<&'static Experiment, ReproduceError> {
     found.ok_or_else(|| ReproduceError::Unknown(name.into()))
 }
 
-/// Returns the name of the cache file that holds the findings. It depends on the protocol, the mode, the model's file,
-/// the options of the learned scheduler, the readings of the paper and the code; that of the rivals on their models, too.
+/// Returns the name of the cache file that holds the findings. It depends on what the protocol says of the mode, the
+/// model's file, the options of the learned scheduler, the readings of the paper and the code; that of the rivals on
+/// their models, too.
 fn file_of(experiment: &Experiment, mode: Mode, roster: &Roster, cache: &Cache) -> Result<String, ReproduceError> {
     let model = roster.model.as_ref().map_or(Ok(String::new()), |model| model_key(model))?;
     let options = options_key(&roster.options);
     let papers = paper_model::fingerprint();
     let name = experiment.id.to_lowercase();
-    let mut parts = vec![experiment.protocol, mode.name(), &model, &options, &papers, CODE];
+    let own = experiment_code(experiment.module);
+    let protocol = Protocol::fingerprint(experiment.id, experiment.protocol, mode)?;
+    let mut parts = vec![&*protocol, mode.name(), &model, &options, &papers, CODE, own];
     let rivals = if experiment.id == RIVALS { rivals::fingerprint(cache.models())? } else { String::new() };
     parts.extend((experiment.id == RIVALS).then_some(rivals.as_str()));
     Ok(format!("{name}-{}.json", key(&parts)))
@@ -222,7 +237,9 @@ fn file_of(experiment: &Experiment, mode: Mode, roster: &Roster, cache: &Cache) 
 /// Returns the findings of an earlier run; none if there was no such run, or if its cache file is damaged.
 pub fn cached(experiment: &Experiment, mode: Mode, roster: &Roster, cache: &Cache) -> Option<Findings> {
     let bytes = cache.read(&file_of(experiment, mode, roster, cache).ok()?).ok()??;
-    serde_json::from_slice(&bytes).ok()
+    let findings: Findings = serde_json::from_slice(&bytes).ok()?;
+    // What the file says of other modes may have changed since.
+    Some(Findings { protocol: experiment.protocol.into(), ..findings })
 }
 
 /// Runs an experiment and stores its findings in the cache.
@@ -246,7 +263,7 @@ pub fn run(
 /// Runs an experiment in every reading of its protocol.
 fn findings_of(context: &Context<'_>) -> Result<Findings, ReproduceError> {
     register();
-    let Experiment { id, protocol: text, run } = context.experiment;
+    let Experiment { id, protocol: text, run, .. } = context.experiment;
     let protocol = Protocol::parse(id, text)?;
     let blank = Findings {
         title: protocol.title.clone(),
@@ -261,7 +278,7 @@ fn findings_of(context: &Context<'_>) -> Result<Findings, ReproduceError> {
     let mut all = Vec::new();
     for reading in protocol.readings(context.mode).map_err(|why| context.protocol_error(why))? {
         let mut findings = blank.clone();
-        run(&Context { reading, ..context.clone() }, &mut findings)?;
+        run(&Context { reading, is_further: !all.is_empty(), ..context.clone() }, &mut findings)?;
         all.push((reading, findings));
     }
     reading::together(all).ok_or_else(|| context.protocol_error("it has no reading"))
@@ -277,6 +294,16 @@ mod tests {
     use super::*;
     use temponet::stages::Tokenizer;
     use temponet::{Options, Tuning};
+
+    #[test]
+    fn findings_of_a_mode_do_not_depend_on_the_settings_of_another() {
+        let text = ALL[0].protocol;
+        let other = text.replace("[full]\nseeds = 5", "# All of it.\n[full]\nseeds = 6");
+        let of = |text, mode| Protocol::fingerprint("E1", text, mode).unwrap();
+        assert_ne!(text, other);
+        assert_eq!(of(text, Mode::Quick), of(&other, Mode::Quick));
+        assert_ne!(of(text, Mode::Full), of(&other, Mode::Full));
+    }
 
     #[test]
     fn findings_of_other_metadata_or_options_are_kept_apart() {

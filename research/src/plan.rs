@@ -1,16 +1,18 @@
 //! The trainings that experiments need, without carrying them out, and all of them carried out in one go.
 //!
-//! A plan is made by running the experiments with untrained networks on the fewest and shortest runs: so it names the
-//! trainings that the experiments ask for, and nothing has to be listed twice. A training that begins with a model that
+//! A plan is made by running the experiments with untrained networks, without the contests that take their time: so it
+//! names the trainings that the experiments ask for, and nothing has to be listed twice. A training that begins with a model that
 //! is not trained yet has to wait for it.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use temponet::Model;
+use temponet_infer::Weights;
+use temponet_lab::progress::Progress;
 use temponet_lab::roster::Roster;
 use temponet_task::TaskSet;
-use temponet_train::{Recipe, TrainingDevice};
+use temponet_train::Recipe;
 
 use super::cache::{Cache, model_key};
 use super::training::{Trained, Training, updates};
@@ -92,11 +94,14 @@ impl Plan {
             return Ok(known);
         }
         let tokenizer = training.recipe.tokenizer();
-        let begun = training.begin_with.map(|model| model.grown(&tokenizer)).transpose();
-        let begun = begun.map_err(|error| ReproduceError::Train(training.name.into(), error.to_string()))?;
-        let weights = begun.as_ref().map(|model| &model.weights);
-        let session = TrainingDevice::cpu().session(training.recipe.clone(), training.set.cloned(), weights);
-        let mut model = session.model();
+        let mut model = match training.begin_with {
+            Some(begun) => begun.grown(&tokenizer),
+            None => Ok(Model {
+                weights: Weights::random(training.recipe.network.architecture(&tokenizer), training.recipe.seed),
+                tokenizer,
+            }),
+        }
+        .map_err(|error| ReproduceError::Train(training.name.into(), error.to_string()))?;
         // Two trainings of different length with one seed begin alike, and only one of them may be known.
         model.set_provenance(format!("untrained: {file}"));
         untrained.insert(model_key(&model)?);
@@ -120,12 +125,16 @@ pub fn plan(
     trainer: &dyn Trainer,
 ) -> Result<Vec<Planned>, ReproduceError> {
     let plan = Plan::default();
+    let progress = Progress::steps(chosen.len() as u64);
     for experiment in chosen {
+        progress.say(&format!("trainings of {}", experiment.id));
         let context = Context::new(experiment, mode, roster, cache, trainer);
         if context.has_runs()? {
             super::findings_of(&Context { plan: Some(&plan), ..context })?;
         }
+        progress.step();
     }
+    progress.finish();
     Ok(plan.all.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 

@@ -172,6 +172,18 @@ impl Protocol {
         })
     }
 
+    /// Returns what a file says about the figures of a mode: all of it but comments and what is of other modes.
+    pub(crate) fn fingerprint(id: &str, text: &str, mode: Mode) -> Result<String, ReproduceError> {
+        let mut table: toml::Table = toml::from_str(text).map_err(|error| invalid(id, &error))?;
+        for other in [Mode::Smallest, Mode::Quick, Mode::Full].into_iter().filter(|other| *other != mode) {
+            table.remove(other.name());
+        }
+        if mode != Mode::Full {
+            table.remove("full_readings");
+        }
+        Ok(table.to_string())
+    }
+
     /// Returns the readings of the paper that the experiment is carried out in.
     pub fn readings(&self, mode: Mode) -> Result<Vec<&'static Reading>, String> {
         let further = if mode == Mode::Full { &self.full_readings[..] } else { &[] };

@@ -24,10 +24,10 @@ pub struct Reproduce {
     /// Experiments to run, such as E1 E18, or all [default: list the experiments]
     #[arg(value_name = "ID")]
     experiments: Vec<String>,
-    /// Run few sets and seeds, and mark figures that are mere noise [default]
+    /// Run few sets and seeds, and mark figures that are mere noise; all take over an hour of one core [default]
     #[arg(long, conflicts_with_all = ["full", "smallest"])]
     quick: bool,
-    /// Run the full extent that is published, which takes over an hour
+    /// Run the full extent, which takes days of processor time; --plan says what it trains
     #[arg(long, conflicts_with = "smallest")]
     full: bool,
     /// Run the least possible, to test that everything works
@@ -52,6 +52,10 @@ pub struct Reproduce {
     /// Print the trainings that the experiments need, the most important first, and run nothing
     #[arg(long, conflicts_with_all = ["train", "report", "markdown"])]
     plan: bool,
+    /// Time a few updates of each kind of training on the device, and say how many hours the plan takes there, one
+    /// training at a time
+    #[arg(long, requires = "plan")]
+    hours: bool,
     /// Carry out the trainings of the plan that the cache does not have, and no experiment
     #[arg(long, conflicts_with_all = ["report", "markdown", "json"])]
     train: bool,
@@ -92,7 +96,11 @@ impl ExtraCommand for Reproduce {
         if self.plan || self.train {
             let chosen = crate::by_importance(chosen);
             return match self.plan {
-                true => print_plan(&crate::plan(&chosen, mode, &roster, &cache, &*trainer)?, self.json),
+                true => {
+                    let all = crate::plan(&chosen, mode, &roster, &cache, &*trainer)?;
+                    let hours = if self.hours { Some(crate::hours(&all, &*trainer)?) } else { None };
+                    print_plan(&all, hours.as_deref(), self.json)
+                }
                 false => {
                     let most = self.most.unwrap_or(usize::MAX);
                     let left = crate::train(&chosen, mode, &roster, &cache, &*trainer, most)?;
@@ -141,10 +149,16 @@ struct PlanRow {
     /// How many of them the cache has.
     done: usize,
     updates_left: u64,
+    /// Hours of one device for those that are left, where they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hours_left: Option<f64>,
 }
 
 impl PlanRow {
-    fn add(&mut self, planned: &Planned) {
+    fn add(&mut self, planned: &Planned, hours: Option<f64>) {
+        if let Some(hours) = hours {
+            *self.hours_left.get_or_insert(0.0) += if planned.is_done { 0.0 } else { hours };
+        }
         let updates = planned.updates();
         self.trainings += 1;
         self.updates += updates;
@@ -153,27 +167,30 @@ impl PlanRow {
     }
 
     fn cells(&self) -> Vec<String> {
-        let PlanRow { experiment, trainings, updates, done, updates_left } = self;
-        vec![
+        let PlanRow { experiment, trainings, updates, done, updates_left, hours_left } = self;
+        let mut cells = vec![
             experiment.to_string(),
             trainings.to_string(),
             updates.to_string(),
             done.to_string(),
             updates_left.to_string(),
-        ]
+        ];
+        cells.extend(hours_left.map(|hours| format!("{hours:.1}")));
+        cells
     }
 }
 
-fn print_plan(all: &[Planned], json: bool) -> Result<()> {
+fn print_plan(all: &[Planned], hours: Option<&[f64]>, json: bool) -> Result<()> {
     let mut rows: Vec<PlanRow> = Vec::new();
     let mut total = PlanRow { experiment: "all", ..PlanRow::default() };
-    for planned in all {
-        total.add(planned);
+    for (place, planned) in all.iter().enumerate() {
+        let hours = hours.and_then(|hours| hours.get(place)).copied();
+        total.add(planned, hours);
         match rows.iter_mut().find(|row| row.experiment == planned.experiment) {
-            Some(row) => row.add(planned),
+            Some(row) => row.add(planned, hours),
             None => {
                 let mut row = PlanRow { experiment: planned.experiment, ..PlanRow::default() };
-                row.add(planned);
+                row.add(planned, hours);
                 rows.push(row);
             }
         }
@@ -182,7 +199,9 @@ fn print_plan(all: &[Planned], json: bool) -> Result<()> {
         return output::print_json(&serde_json::json!({ "experiments": rows, "all": total }));
     }
     let cells: Vec<Vec<String>> = rows.iter().chain([&total]).map(PlanRow::cells).collect();
-    output::print(&table::render(&["experiment", "trainings", "updates", "done", "updates left"], &cells))
+    let mut header = vec!["experiment", "trainings", "updates", "done", "updates left"];
+    header.extend(hours.map(|_| "hours left"));
+    output::print(&table::render(&header, &cells))
 }
 
 fn trainer(device: &str) -> Result<Box<dyn Trainer>> {

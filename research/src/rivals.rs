@@ -14,8 +14,9 @@ use temponet_infer::file_checksum;
 use temponet_lab::stats::mean;
 use temponet_train::{DqnSettings, OfflineSettings, PpoSettings, Recipe, ReplaySettings, StageMethod};
 
-use super::ablation::Variant;
+use super::ablation::{Variant, convergence};
 use super::methods::{A2cSettings, HierarchicalSettings, PrioritySettings, RainbowSettings, SacSettings};
+use super::plots::Curve;
 use super::training::{Trained, Training};
 use super::{Context, Mode, ReproduceError};
 
@@ -102,6 +103,8 @@ pub struct Ready {
     pub seconds: Option<f64>,
     /// Learning rate that was chosen, if one was.
     pub rate: Option<f64>,
+    /// Validation score over the phases, where it was trained here.
+    pub curve: Curve,
 }
 
 /// Number of trainings of a rival in the full mode, of phases in each, and of decisions in a phase.
@@ -148,7 +151,7 @@ fn alike(mut recipe: Recipe, phases: u64) -> Recipe {
 }
 
 /// Returns the settings of acting and replay of a method, if it has a replay buffer.
-fn replay_of(method: &mut StageMethod) -> Option<&mut ReplaySettings> {
+pub(crate) fn replay_of(method: &mut StageMethod) -> Option<&mut ReplaySettings> {
     macro_rules! first_of {
         ($($settings:ty: $($field:ident).+),* $(,)?) => {
             $(if method.settings::<$settings>().is_some() {
@@ -173,6 +176,30 @@ struct Report {
     seconds: Option<f64>,
 }
 
+/// Returns a recipe with its learning rate times a factor.
+pub(crate) fn with_rate(recipe: &Recipe, factor: f64) -> Recipe {
+    let mut recipe = recipe.clone();
+    recipe.optimizer.rate *= factor;
+    recipe
+}
+
+impl Context<'_> {
+    /// Returns the factor on the rate of a short training whose validation is best.
+    pub(crate) fn best_rate(&self, name: &str, short: &Recipe) -> Result<f64, ReproduceError> {
+        let variants = RATES.map(|factor| {
+            let recipe = Recipe { seed: short.seed + SWEEP_SEED, ..with_rate(short, factor) };
+            Variant::new(format!("{name}, rate times {factor}"), recipe)
+        });
+        let swept = self.train_variants(&variants, 1)?;
+        let score = |trained: &[Trained]| {
+            let phases = trained.iter().flat_map(|trained| &trained.history.phases);
+            phases.map(|phase| phase.score).fold(0.0, f64::max)
+        };
+        let best = RATES.into_iter().zip(&swept).max_by(|a, b| score(a.1).total_cmp(&score(b.1)));
+        Ok(best.map_or(1.0, |(factor, _)| factor))
+    }
+}
+
 impl Rival {
     /// Returns the model of the rival; `None` if there is none, and this is no full run.
     pub fn ready(&self, context: &Context<'_>) -> Result<Option<Ready>, ReproduceError> {
@@ -190,6 +217,7 @@ impl Rival {
             seeds: Some(format!("seed {}", recipe.seed)),
             seconds: Some(history.seconds),
             rate: None,
+            curve: Curve::new(),
         }))
     }
 
@@ -197,29 +225,15 @@ impl Rival {
     /// best of three learning rates by a shorter training.
     fn trained_alike(&self, context: &Context<'_>) -> Result<Ready, ReproduceError> {
         let recipe = alike(self.recipe()?, PHASES);
-        let with_rate = |recipe: &Recipe, factor: f64| {
-            let mut recipe = recipe.clone();
-            recipe.optimizer.rate *= factor;
-            recipe
-        };
-        let short = alike(self.recipe()?, SWEEP_PHASES);
-        let variants = RATES.map(|factor| {
-            let recipe = Recipe { seed: short.seed + SWEEP_SEED, ..with_rate(&short, factor) };
-            Variant::new(format!("{}, rate times {factor}", self.name), recipe)
-        });
-        let swept = context.train_variants(&variants, 1)?;
-        let score = |trained: &[Trained]| {
-            let phases = trained.iter().flat_map(|trained| &trained.history.phases);
-            phases.map(|phase| phase.score).fold(0.0, f64::max)
-        };
-        let best = RATES.into_iter().zip(&swept).max_by(|a, b| score(a.1).total_cmp(&score(b.1)));
-        let recipe = with_rate(&recipe, best.map_or(1.0, |(factor, _)| factor));
+        let factor = context.best_rate(self.name, &alike(self.recipe()?, SWEEP_PHASES))?;
+        let recipe = with_rate(&recipe, factor);
         let trained = context.train_variants(&[Variant::new(self.name, recipe.clone())], SEEDS)?.remove(0);
         let seconds: Vec<f64> = trained.iter().map(|trained| trained.history.seconds).collect();
         Ok(Ready {
             seeds: Some(format!("seeds {} to {}", recipe.seed, recipe.seed + SEEDS - 1)),
             seconds: Some(mean(&seconds)),
             rate: Some(recipe.optimizer.rate),
+            curve: convergence(&trained),
             models: trained.into_iter().map(|trained| Arc::new(trained.model)).collect(),
         })
     }
@@ -252,7 +266,7 @@ impl Rival {
         let seed = report.as_ref().and_then(|report| report.seed).or_else(noted);
         let seeds = seed.map(|seed| format!("seed {seed}"));
         let seconds = report.and_then(|report| report.seconds);
-        Ok(Ready { seeds, seconds, rate: None, models: vec![Arc::new(model)] })
+        Ok(Ready { seeds, seconds, rate: None, curve: Curve::new(), models: vec![Arc::new(model)] })
     }
 
     fn recipe(&self) -> Result<Recipe, ReproduceError> {

@@ -170,12 +170,10 @@ impl Context<'_> {
 
     /// Returns the names of the cache files of a training on a kind of device: model, history and checkpoint.
     fn files(&self, training: &Training<'_>, kind: &str) -> Result<[String; 3], ReproduceError> {
-        let mut recipe = serde_json::to_string(training.recipe).map_err(|error| self.broken("recipe", &error))?;
-        if training.recipe.tokens == Tokens::Full {
-            // A recipe names these tokens without listing their features, of which a later version may have more.
-            recipe +=
-                &serde_json::to_string(&training.recipe.tokenizer()).map_err(|error| self.broken("recipe", &error))?;
-        }
+        // Tokens have several names in recipes. What counts is what they tell, of which a later version may have more.
+        let told = Tokens::Custom(Box::new(training.recipe.tokenizer()));
+        let recipe = Recipe { tokens: told, ..training.recipe.clone() };
+        let recipe = serde_json::to_string(&recipe).map_err(|error| self.broken("recipe", &error))?;
         let written = |set| temponet_formats::write(set, Format::Json).map_err(|error| self.broken("task set", &error));
         let set = training.set.map_or(Ok(String::new()), written)?;
         let begun = training.begin_with.map_or(Ok(String::new()), model_key)?;

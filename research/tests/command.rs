@@ -61,6 +61,9 @@ fn trainings_are_planned_and_carried_out_in_parts_and_the_experiment_finds_them(
     };
     let trainings = plan("trainings");
     assert!(trainings > 2 && plan("done") == 0 && plan("updates") == plan("updates_left"));
+    let timed: Value = folder.json(&[&call[..], &["--plan", "--hours", "--json"]].concat());
+    assert!(timed["all"]["hours_left"].as_f64().is_some_and(|hours| hours > 0.0), "{timed}");
+    assert!(folder.error(&[&call[..], &["--hours"]].concat()).contains("--plan"));
     // The model of eight cores comes first, since the others begin with it.
     let said = folder.stdout(&[&call[..], &["--train", "--most", "1"]].concat());
     assert_eq!((said, plan("done")), (format!("{} trainings left\n", trainings - 1), 1));
@@ -98,8 +101,8 @@ fn the_commands_of_temponet_are_there_too() {
 fn published_figures_are_those_of_this_program_and_others_are_named() {
     let folder = Folder::new("published_figures_are_those_of_this_program_and_others_are_named");
     let published = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/results/reproduction.md");
-    // Neither has figures of the network, which another processor may round otherwise.
-    let call = ["check", "bound", "theory", "--published"];
+    // None has figures of the network, which another processor may round otherwise, but for the counterexample's two jobs.
+    let call = ["check", "bound", "theory", "counterexample", "--published"];
     let text = folder.stdout(&[&call[..], &[published]].concat());
     assert!(text.ends_with("are as this program prints them\n"), "{text}");
     let tables = std::fs::read_to_string(published).unwrap();

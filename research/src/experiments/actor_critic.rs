@@ -39,7 +39,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         Variant::new("sac_actor", of("sac", true)?),
     ];
     let bed = protocol.test_bed("actor–critic", "sets", effort.test)?;
-    let ablation = context.ablation(&bed, &variants, effort.seeds)?;
+    let ablation = context.ablation(&bed, &variants, effort.seeds())?;
     ablation.add_shares(findings);
     for result in &ablation.results {
         findings.add(Line::lower(format!("seconds_{}", result.name), Unit::Seconds, result.seconds()));

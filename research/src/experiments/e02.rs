@@ -4,7 +4,7 @@ use crate::ablation::{Effort, Variant, VariantResult};
 use crate::contest::differences;
 use crate::ff_dqn;
 use crate::plots::{Curve, share_panel};
-use crate::{Contest, Context, Findings, Line, PAPER, ReproduceError, TestBed, Unit};
+use crate::{Contest, Context, Findings, Line, PAPER, RepeatedMean, ReproduceError, TestBed, Unit};
 use temponet_lab::roster::UNSHIELDED;
 use temponet_lab::stats::{self, percent};
 
@@ -31,7 +31,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let mut variants = vec![Variant::new(OWN, recipe.clone())];
     variants.extend(ff_dqn::variant(context, &recipe, TASKS, None));
     let bed = TestBed { label: ff_dqn::NAME.into(), ..bed };
-    let held = context.ablation(&bed, &variants, effort.seeds)?;
+    let held = context.ablation(&bed, &variants, effort.seeds())?;
     for result in &held.results {
         let shares: Vec<f64> = result.runs.iter().flat_map(|run| run.shares()).collect();
         let is_own = result.name == OWN;
@@ -42,7 +42,10 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let overload = context.in_overload(findings, &held, effort.test)?;
     for (prefix, held) in [("", &held), ("overload_", &overload)] {
         if let Some((own, ff_dqn)) = held.pair(OWN, ff_dqn::NAME) {
-            findings.add(Line::order(format!("{prefix}lead_over_ff_dqn"), differences(&by_set(own), &by_set(ff_dqn))));
+            // The lead differs from set to set and from training to training.
+            let by_set = RepeatedMean::of(&differences(&by_set(own), &by_set(ff_dqn)));
+            let lead = by_set.with_trainings(&differences(&own.shares(), &ff_dqn.shares()));
+            findings.add(Line::order(format!("{prefix}lead_over_ff_dqn"), lead));
         }
     }
     held.add_convergence(findings);

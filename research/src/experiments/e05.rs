@@ -5,11 +5,13 @@ use std::time::Instant;
 use serde::Deserialize;
 use temponet::Model;
 use temponet_infer::{Network, NetworkOptions, Rows};
-use temponet_train::NetworkShape;
+use temponet_train::{NetworkShape, Recipe};
 
 use crate::ablation::{Ablation, Effort, Variant, VariantResult};
+use crate::findings::words;
 use crate::learner;
 use crate::plots::{Curve, panel, share_range, share_span};
+use crate::rivals::with_rate;
 use crate::{Context, Findings, Line, ReproduceError, Unit};
 use temponet_lab::stats::{deviation, mean, percent, quantile};
 use temponet_page::plot::{Span, svg};
@@ -22,11 +24,17 @@ struct Settings {
     widths: Vec<usize>,
     /// Number of distinct jobs in the forward pass that is timed.
     latency_jobs: usize,
+    /// Phases of the short trainings that choose the rate of each width; none: the rate is inverse to the width.
+    rate_phases: Option<u64>,
     effort: Effort,
 }
 
 /// Number of forward passes that are timed.
 const PASSES: usize = 201;
+
+/// The paper claims that a second block and four heads matter: name of the gain, two shapes, and the paper's figure.
+const PAIRS: [(&str, &str, &str, f64); 2] =
+    [("gain_of_second_block", "layers_2", "layers_1", 0.088), ("gain_of_four_heads", "heads_4", "heads_2", 0.047)];
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
     let (protocol, settings) = &context.protocol::<Settings>()?;
@@ -37,14 +45,30 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let mut variants: Vec<Variant<'static>> = Vec::new();
     for (name, shape) in &shapes {
         if !variants.iter().any(|variant| variant.recipe.network == *shape) {
-            variants.push(Variant::new(name, learner::with_shape(&recipe, *shape)));
+            let own = learner::with_shape(&recipe, *shape);
+            let own = match settings.rate_phases.filter(|_| name.starts_with("width_")) {
+                Some(phases) => with_best_rate(context, findings, name, own, phases)?,
+                None => own,
+            };
+            variants.push(Variant::new(name, own));
         }
     }
+    let is_judged = |shape: NetworkShape| {
+        let named = shapes.iter().filter(|(_, known)| *known == shape);
+        named.into_iter().any(|(name, _)| PAIRS.iter().any(|(_, to, from, _)| name == to || name == from))
+    };
+    for variant in &mut variants {
+        variant.is_judged = is_judged(variant.recipe.network);
+    }
     let bed = protocol.test_bed("network shapes", "heterogeneous", effort.test)?;
-    let ablation = context.ablation(&bed, &variants, effort.seeds)?;
+    let ablation = context.ablation(&bed, &variants, effort.seeds())?;
+    if context.is_planning() {
+        return Ok(());
+    }
     let place_of = |name: &str| {
         let (_, shape) = shapes.iter().find(|(known, _)| known == name)?;
-        variants.iter().position(|variant| variant.recipe.network == *shape)
+        let variant = variants.iter().find(|variant| variant.recipe.network == *shape)?;
+        ablation.results.iter().position(|result| result.name == variant.name)
     };
     let result_of = |name: &str| ablation.results.get(place_of(name)?);
     let mut points: Vec<Point> = Vec::new();
@@ -59,17 +83,29 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     }
     draw(findings, &points);
     ablation.add_classical(findings);
-    // The paper claims that a second block and four heads matter.
-    let pairs =
-        [("gain_of_second_block", "layers_2", "layers_1", 0.088), ("gain_of_four_heads", "heads_4", "heads_2", 0.047)];
     let overload = context.in_overload(findings, &ablation, effort.test)?;
-    for (name, to, from, paper) in pairs {
+    for (name, to, from, paper) in PAIRS {
         let (Some(to), Some(from)) = (place_of(to), place_of(from)) else { continue };
         findings.add(ablation.results[to].gain_over(&ablation.results[from], name).claimed(paper).headline());
         findings.add(overload.results[to].gain_over(&overload.results[from], &format!("overload_{name}")));
     }
     conclude(findings, &ablation, &overload, recipe.network.width);
     Ok(())
+}
+
+/// Returns the recipe of a width with the rate that is best in a short training.
+fn with_best_rate(
+    context: &Context<'_>,
+    findings: &mut Findings,
+    name: &str,
+    recipe: Recipe,
+    phases: u64,
+) -> Result<Recipe, ReproduceError> {
+    let mut short = recipe.clone();
+    short.stage.iter_mut().for_each(|stage| stage.phases = phases);
+    let recipe = with_rate(&recipe, context.best_rate(name, &short)?);
+    findings.notes.push(format!("rate of {}: {}", words(name), recipe.optimizer.rate));
+    Ok(recipe)
 }
 
 /// Returns all network shapes by name. The width is reduced to a multiple of the number of heads.

@@ -38,7 +38,7 @@ const WORKLOADS: [(&str, &str); 2] = [("", "heterogeneous"), ("overload_", "over
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
     let (protocol, effort) = &context.protocol::<Effort>()?;
     let variants = variants(context, &effort.recipe(&protocol.recipe, findings))?;
-    let trained = context.train_variants(&variants, effort.seeds)?;
+    let trained = context.train_variants(&variants, effort.seeds())?;
     let mut sentences = Vec::new();
     for (prefix, workload) in WORKLOADS {
         let bed = protocol.test_bed(format!("slack as a number, {workload}"), workload, effort.test)?;
@@ -93,6 +93,10 @@ fn variants(context: &Context<'_>, recipe: &Recipe) -> Result<Vec<Variant<'stati
             let network = NetworkShape { body, ..recipe.network };
             variants.push(Variant::new(name, Recipe { tokens, network, ..recipe.clone() }));
         }
+    }
+    let is_judged = |name: &str| GAINS.iter().any(|(_, to, from)| name == *to || name == *from);
+    for variant in &mut variants {
+        variant.is_judged = is_judged(&variant.name);
     }
     Ok(variants)
 }

@@ -88,6 +88,12 @@ impl Settings {
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
     let (protocol, settings) = &context.protocol::<Settings>()?;
     let (paper, model) = (context.papers()?, vec![context.model()?.clone()]);
+    let ways = settings.ways(&protocol.recipe);
+    let variants: Vec<Variant<'_>> = ways.iter().map(|(name, recipe, _)| Variant::new(*name, recipe.clone())).collect();
+    let trained = context.train_variants(&variants, settings.seeds)?;
+    if context.is_planning() {
+        return Ok(());
+    }
     let bed = protocol.test_bed("mappings", "trace", settings.size)?.by_critical_jobs();
     let spreads = [spread(&paper[0], &bed.cases)?, spread(&model[0], &bed.cases)?];
     let [[sinkhorn, exact], [own_sinkhorn, own_exact]] = spreads.map(|spread| settings.matchings(spread as f32));
@@ -107,9 +113,6 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     entrants =
         entrants.into_iter().map(|one| if one.name.starts_with("temponet") { one.shared() } else { one }).collect();
     entrants.extend(context.entrants(bed.classical));
-    let ways = settings.ways(&protocol.recipe);
-    let variants: Vec<Variant<'_>> = ways.iter().map(|(name, recipe, _)| Variant::new(*name, recipe.clone())).collect();
-    let trained = context.train_variants(&variants, settings.seeds)?;
     for ((name, _, mapping), trained) in ways.iter().zip(&trained) {
         for (seed, trained) in trained.iter().enumerate() {
             entrants.push(entrant(&format!("{name} {seed}"), &[Arc::new(trained.model.clone())], *mapping).shared());

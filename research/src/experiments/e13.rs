@@ -108,7 +108,7 @@ fn adaptation<'a>(
     let scale = temponet::stages::Scale::of(&recipe.tokenizer(), &case.set.system);
     recipe.episode.length = case.horizon.0 as f64 / scale.unit;
     recipe.validation.runs = 1;
-    Variant { name: episodes.to_string(), recipe, set: Some(&case.set), begin_with: Some(base) }
+    Variant { set: Some(&case.set), begin_with: Some(base), ..Variant::new(episodes.to_string(), recipe) }
 }
 
 fn draw(findings: &mut Findings, counts: &[u64], shares: &[Vec<f64>], baselines: &Baselines) {

@@ -27,6 +27,11 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let effort = &settings.effort;
     let recipe = effort.recipe(&protocol.recipe, findings);
     let observed: Vec<f64> = context.observed(&recipe)?.iter().map(|[slack, _]| *slack).collect();
+    let (few, many) = (settings.bins.first().unwrap_or(&0), settings.bins.last().unwrap_or(&0));
+    let pairs = [
+        ("gain_of_more_bins", format!("uniform_{many}"), format!("uniform_{few}"), 0.035),
+        ("gain_of_fitted_bins", format!("fitted_{many}"), format!("uniform_{many}"), 0.003),
+    ];
     let mut variants = Vec::new();
     for bins in &settings.bins {
         let binnings = [
@@ -35,11 +40,13 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
             ("fitted", Binning::fit(&observed, *bins)),
         ];
         for (name, binning) in binnings {
-            variants.push(Variant::new(format!("{name}_{bins}"), with_bins(&recipe, *bins, binning)));
+            let name = format!("{name}_{bins}");
+            let is_judged = pairs.iter().any(|(_, to, from, _)| name == *to || name == *from);
+            variants.push(Variant::new(name, with_bins(&recipe, *bins, binning)).judged_if(is_judged));
         }
     }
     let bed = protocol.test_bed("slack bins", "heterogeneous", effort.test)?;
-    let ablation = context.ablation(&bed, &variants, effort.seeds)?;
+    let ablation = context.ablation(&bed, &variants, effort.seeds())?;
     ablation.add_shares(findings);
     findings.tables.push(FindingsTable::new(
         "Response times and spread",
@@ -48,11 +55,6 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     ));
     ablation.add_classical(findings);
     ablation.add_convergence(findings);
-    let (few, many) = (settings.bins.first().unwrap_or(&0), settings.bins.last().unwrap_or(&0));
-    let pairs = [
-        ("gain_of_more_bins", format!("uniform_{many}"), format!("uniform_{few}"), 0.035),
-        ("gain_of_fitted_bins", format!("fitted_{many}"), format!("uniform_{many}"), 0.003),
-    ];
     let overload = context.in_overload(findings, &ablation, effort.test)?;
     for (name, to, from, paper) in pairs {
         if let Some((to, from)) = ablation.pair(&to, &from) {

@@ -106,6 +106,9 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let mut all = entrants(context, &variants, bed.classical);
     let gnn = crate::rivals::named(GNN).map(|rival| rival.ready(context)).transpose()?.flatten();
     all.extend(gnn.map(|gnn| models_entrant(GNN, &gnn.models, Options::default(), false)));
+    if context.is_planning() {
+        return Ok(());
+    }
     let contest = context.contest_of(&bed, &all)?;
     if let Some(gnn) = contest.contender(GNN) {
         findings.add(Line::neither("compliance_gnn", Unit::Share, gnn.estimate(|run| run.in_time())));

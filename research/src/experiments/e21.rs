@@ -33,6 +33,9 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let many = protocol.cases_of("many", settings.many, settings.tasks)?;
     let one_core = protocol.cases("one_core", settings.one_core)?;
     let (paper, shipped) = (Inspected::paper(context)?, Inspected::shipped(context)?);
+    if context.is_planning() {
+        return Ok(());
+    }
     for (inspected, of, prefix, what, cases) in [
         (&paper, "", "", "eight cores", &many),
         (&paper, "", "one_core_", "one core", &one_core),

@@ -38,6 +38,7 @@ macro_rules! experiments {
     ($($id:literal $module:ident),* $(,)?) => {
         &[$(Experiment {
             id: $id,
+            module: stringify!($module),
             protocol: include_str!(concat!("../../experiments/", stringify!($module), ".toml")),
             run: $module::run,
         }),*]

@@ -31,7 +31,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         Variant::new("tasks", with(&recipe, &[Feature::Task], 0.0)),
     ];
     let bed = protocol.test_bed("several cores", "sets", effort.test)?;
-    let ablation = context.ablation(&bed, &variants, effort.seeds)?;
+    let ablation = context.ablation(&bed, &variants, effort.seeds())?;
     ablation.add_shares(findings);
     for result in &ablation.results {
         let name = format!("migrations_{}", result.name);

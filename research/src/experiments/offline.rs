@@ -36,7 +36,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
         Variant::new("cloning_iql_fine_tuned", of(&recipe, &[is_cloning, is_iql, is_acting], Some(settings.epsilon))),
     ];
     let bed = protocol.test_bed("offline pipeline", "sets", effort.test)?;
-    let ablation = context.ablation(&bed, &variants, effort.seeds)?;
+    let ablation = context.ablation(&bed, &variants, effort.seeds())?;
     ablation.add_shares(findings);
     for (name, to, from) in [
         ("gain_of_cql_pipeline", "cloning_cql_fine_tuned", "random"),
@@ -56,7 +56,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let gain = |name: &str| findings.line(name).map_or("–".into(), |line| line.shown());
     let sentence = format!(
         "the paper recommends the pipeline and gives no figure of it; cloning alone meets {}, with CQL {}, with IQL {}, and with fine-tuning {}, {} and {}; from random \
-         weights the same updates meet {} (CQL's pipeline {}, IQL's {}); {}",
+         weights the same updates meet {}, over which CQL's pipeline gains {} and IQL's {}; {}",
         share("cloning"),
         share("cloning_cql"),
         share("cloning_iql"),

@@ -8,6 +8,7 @@ use temponet_lab::roster::SHIELDED;
 
 use crate::cache::{model_key, options_key};
 use crate::contest::models_entrant;
+use crate::plots::Curve;
 use crate::rivals::{LEARNED, Ready, SEARCHING};
 use crate::{Context, Entrant, Mode, PAPER, READINGS, ReproduceError};
 
@@ -50,6 +51,8 @@ pub struct Competitor<'a> {
     pub parameters: Option<usize>,
     /// Seed and duration of the training, or why there is none.
     pub training: String,
+    /// Validation score over the phases of its training, where it was trained here.
+    pub curve: Curve,
 }
 
 impl Competitor<'_> {
@@ -76,6 +79,7 @@ impl Context<'_> {
                 key: String::new(),
                 parameters: None,
                 training: format!("not trained: run {}", rival.command()),
+                curve: Curve::new(),
             }));
         }
         field.extend(self.searching(evaluations));
@@ -88,6 +92,7 @@ impl Context<'_> {
                 entrant: Some(entrant),
                 parameters: None,
                 training: String::new(),
+                curve: Curve::new(),
             });
         }
         Ok(field)
@@ -107,6 +112,7 @@ impl Context<'_> {
                 key: spec,
                 parameters: None,
                 training: format!("none; {evaluations} evaluations"),
+                curve: Curve::new(),
             }
         };
         SEARCHING.iter().zip(evaluations).map(competitor).collect()
@@ -126,7 +132,7 @@ impl Context<'_> {
             }
         }
         let competitor = |(name, models, training): (String, Vec<Arc<Model>>, &str)| {
-            let ready = Ready { models, seeds: None, seconds: None, rate: None };
+            let ready = Ready { models, seeds: None, seconds: None, rate: None, curve: Curve::new() };
             let competitor = of_model(&name, CompetitorKind::TempoNet, "the paper", ready)?;
             Ok(Competitor { training: training.into(), ..competitor })
         };
@@ -144,6 +150,7 @@ impl Context<'_> {
             key: model_key(model)? + &options_key(&self.roster.options),
             parameters: Some(model.weights.architecture.parameters()),
             training: "docs/model-card.md".into(),
+            curve: Curve::new(),
         })
     }
 }
@@ -153,7 +160,7 @@ fn of_model(
     name: &str,
     kind: CompetitorKind,
     source: &'static str,
-    Ready { models, seeds, seconds, rate }: Ready,
+    Ready { models, seeds, seconds, rate, curve }: Ready,
 ) -> Result<Competitor<'static>, ReproduceError> {
     let known: Vec<String> =
         [seeds, rate.map(|rate| format!("rate {rate}")), seconds.map(|seconds| format!("{seconds:.0} s"))]
@@ -172,5 +179,6 @@ fn of_model(
         key,
         parameters: models.first().map(|model| model.weights.architecture.parameters()),
         training: if known.is_empty() { "unknown".into() } else { known.join(", ") },
+        curve,
     })
 }

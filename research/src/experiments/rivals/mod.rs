@@ -59,6 +59,9 @@ struct Scored {
 
 pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), ReproduceError> {
     let (protocol, settings) = &context.protocol::<Settings>()?;
+    if context.is_planning() {
+        return context.field(&[settings.evaluations; SEARCHING.len()], &[]).map(drop);
+    }
     let heats = Heat::all(protocol, settings)?;
     let evaluations = evaluations(context, settings, &heats)?;
     let field = context.field(&evaluations, &protocol.schedulers)?;
@@ -83,6 +86,7 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     let table = field_table(findings, &field, &heats, settings.timed_seconds)?;
     findings.tables.push(table);
     draw_curve(context, findings, settings, &field)?;
+    draw_trainings(findings, &field);
     add_notes(context, findings, &field);
     conclude(findings, &columns, &field);
     Ok(())
@@ -122,9 +126,13 @@ fn scored(context: &Context<'_>, heat: &Heat, field: &[Competitor<'_>]) -> Resul
     let bounds = context.bounds(heat)?;
     let scored = |column: &Column| {
         let estimate = |result: &Option<HeatResult>| match result {
-            Some(HeatResult::Runs(runs)) => {
-                let values: Vec<f64> = runs.iter().filter_map(column.of).collect();
-                if values.is_empty() { Err("no such jobs".into()) } else { Ok(RepeatedMean::of(&values)) }
+            Some(HeatResult::Runs { runs, trainings }) => {
+                let values = |runs: &[RunFigures]| runs.iter().filter_map(column.of).collect::<Vec<f64>>();
+                // The interval covers the trainings as well.
+                let by_training: Vec<f64> = trainings.iter().map(|runs| mean(&values(runs))).collect();
+                let values = values(runs);
+                let estimate = || RepeatedMean::of(&values).with_trainings(&by_training);
+                if values.is_empty() { Err("no such jobs".into()) } else { Ok(estimate()) }
             }
             Some(HeatResult::NotApplicable(why)) => Err(why.clone()),
             None => Err("not trained".into()),
@@ -291,7 +299,7 @@ fn draw_curve(
         columns: Vec::new(),
     };
     let share = |who: &Competitor<'_>| -> Result<Option<f64>, ReproduceError> {
-        let Some(HeatResult::Runs(runs)) = context.result(&heat, who)? else { return Ok(None) };
+        let Some(HeatResult::Runs { runs, .. }) = context.result(&heat, who)? else { return Ok(None) };
         Ok(Some(mean(&runs.iter().map(|run: &RunFigures| run.compliance).collect::<Vec<f64>>())))
     };
     let (mut names, mut curves): (Vec<String>, Vec<Curve>) = (Vec::new(), Vec::new());
@@ -329,6 +337,22 @@ fn draw_curve(
     Ok(())
 }
 
+/// Draws the validation scores of those that were trained here. Each is validated on sets like those that it learns on.
+fn draw_trainings(findings: &mut Findings, field: &[Competitor<'_>]) {
+    let trained = || field.iter().filter(|who| !who.curve.is_empty());
+    let names: Vec<String> = trained().map(|who| who.name.clone()).collect();
+    if names.is_empty() {
+        return;
+    }
+    let panel = share_panel(
+        "In time on validation jobs",
+        "phase of the training",
+        trained().map(|who| who.curve.clone()).collect(),
+    );
+    let caption = "Means over the seeds. Each learner is validated on sets like those that it learns on.";
+    findings.plot("Trainings", caption, panel, &names);
+}
+
 fn add_notes(context: &Context<'_>, findings: &mut Findings, field: &[Competitor<'_>]) {
     for who in field.iter().filter(|who| who.entrant.is_none()) {
         findings.notes.push(format!("{} is {}", who.name, who.training));
@@ -337,23 +361,28 @@ fn add_notes(context: &Context<'_>, findings: &mut Findings, field: &[Competitor
     context.note_clock(findings);
 }
 
+/// Difference between shares that counts as none.
+const SAME: f64 = 0.01;
+
 /// Concludes who leads where.
 fn conclude(findings: &mut Findings, columns: &[Scored], field: &[Competitor<'_>]) {
     let paper = field.iter().position(|who| who.name == PAPER);
     let mean = |scored: &Scored, at: usize| scored.estimates[at].as_ref().map_or(f64::NAN, |estimate| estimate.mean);
-    // Both ends of the lead of a rival, as far as there are intervals.
-    let is_clear = |scored: &Scored, paper: usize, rival: usize| {
+    // Lead of the paper's TempoNet over a rival, and half its interval.
+    let lead = |scored: &Scored, paper: usize, rival: usize| {
         let half =
             |at: usize| scored.estimates[at].as_ref().ok().and_then(|estimate| estimate.ci95).unwrap_or(f64::INFINITY);
-        mean(scored, rival) - mean(scored, paper) > half(paper).hypot(half(rival))
+        (mean(scored, paper) - mean(scored, rival), half(paper).hypot(half(rival)))
     };
-    let (mut led, mut lost, mut is_refuted) = (0, Vec::new(), false);
+    let (mut led, mut sure, mut lost, mut is_refuted) = (0, 0, Vec::new(), false);
     for scored in columns {
         let (Some(paper), Some(rival)) = (paper, best(scored, field, |who| who.kind.is_rival())) else { continue };
-        if mean(scored, paper) >= mean(scored, rival) {
+        let (lead, half) = lead(scored, paper, rival);
+        if lead >= 0.0 {
             led += 1;
+            sure += usize::from(lead - half >= -SAME);
         } else {
-            is_refuted |= is_clear(scored, paper, rival);
+            is_refuted |= -lead > half;
             let (ours, theirs) = (percent(mean(scored, paper)), percent(mean(scored, rival)));
             lost.push(format!("{} ({} {theirs} against {ours})", scored.column.title, field[rival].name));
         }
@@ -372,7 +401,8 @@ fn conclude(findings: &mut Findings, columns: &[Scored], field: &[Competitor<'_>
         wins.join(", ")
     );
     let verdict = match led == columns.len() {
-        true => Verdict::Reproduced,
+        true if sure == led => Verdict::Reproduced,
+        true => Verdict::Undecided,
         false if is_refuted => Verdict::Refuted,
         false => Verdict::Undecided,
     };

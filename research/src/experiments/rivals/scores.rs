@@ -8,8 +8,8 @@ use temponet_task::Aim;
 
 use super::field::Competitor;
 use super::{SCENARIOS, Settings};
-use crate::cache::{CODE, key};
-use crate::{Contest, Context, Protocol, ReproduceError, RunFigures, RunMetric, Size, TestBed};
+use crate::cache::{CODE, experiment_code, key};
+use crate::{Contender, Contest, Context, Protocol, ReproduceError, RunFigures, RunMetric, Size, TestBed};
 
 /// Runs that everyone makes.
 pub struct Heat {
@@ -120,7 +120,12 @@ pub fn scenario_cases(name: &str, size: Size) -> Result<Vec<Case>, ReproduceErro
 /// What a competitor made of a heat.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum HeatResult {
-    Runs(Vec<RunFigures>),
+    Runs {
+        /// Figures, run by run; of several trainings, their mean.
+        runs: Vec<RunFigures>,
+        /// Figures of each training, run by run, where there are several.
+        trainings: Vec<Vec<RunFigures>>,
+    },
     NotApplicable(String),
 }
 
@@ -137,7 +142,7 @@ impl Context<'_> {
             let bed = TestBed { label, cases: heat.cases.clone(), classical: &[], oracle: None };
             let Contest { mut contenders, mut skipped, .. } = self.contest_of(&bed, std::slice::from_ref(entrant))?;
             Ok(match (contenders.pop(), skipped.pop()) {
-                (Some(contender), _) => HeatResult::Runs(contender.runs),
+                (Some(Contender { runs, trainings, .. }), _) => HeatResult::Runs { runs, trainings },
                 (None, skipped) => HeatResult::NotApplicable(skipped.map(|(_, why)| why).unwrap_or_default()),
             })
         })?;
@@ -157,7 +162,7 @@ impl Context<'_> {
 
     /// Returns the name of the cache file of a part of the experiment.
     fn part(&self, of: &[&str]) -> String {
-        let common = [CODE, self.experiment.protocol, self.mode.name()];
+        let common = [CODE, experiment_code(self.experiment.module), self.experiment.protocol, self.mode.name()];
         format!("rivals-part-{}.json", key(&[&common, of].concat()))
     }
 
