@@ -64,10 +64,14 @@ fn a_training_leaves_a_model_its_logs_and_a_verdict() {
     assert!(picture.starts_with("<svg") && !picture.contains("NaN") && picture.contains("best so far"));
 
     let model = folder.bytes("m.safetensors");
-    let text = folder.stdout(&with(&["--plot", "p.html", "--force"]));
+    let text = folder.stdout(&with(&["--plot", "p.html", "--snapshots", "each", "--force"]));
     assert!(text.contains("clairvoyant, at most") && text.contains(sentence), "{text}");
     assert!(text.contains("1 run: nothing in this set is random"), "{text}");
     assert!(folder.bytes("m.safetensors") == model, "the same recipe, the same model");
+    for (stage, phase) in [(1, 1), (1, 2), (2, 1), (2, 2), (2, 3)] {
+        let name = format!("each/stage-{stage}-phase-{phase:03}.safetensors");
+        assert!(folder.stdout(&["model", "show", &name]).contains("standard-125"), "{name}");
+    }
     let page = folder.read("p.html");
     assert!(page.starts_with("<!doctype html>") && page.matches("<tr><td>").count() == phases.len(), "{page}");
 

@@ -504,7 +504,7 @@ class Training:
 
     @property
     def phases(self) -> list[dict[str, Any]]:
-        """Figures of the phases: stage, method, phase, updates, loss, norm, score, best, met, critical."""
+        """Figures of the phases: stage, method, phase, updates, loss, norm, score, best, met, critical, skipped."""
         return list(self._json["phases"])
 
     @property
