@@ -108,7 +108,7 @@ impl<'a, D: Device> Updates<'a, D> {
     }
 
     /// Reports a finished update. One that is not finite did not change the weights and is only counted. Fails if the
-    /// device failed, or if [`HOPELESS`] updates in a row were not finite.
+    /// device failed, or if ten updates in a row were not finite.
     pub fn report(&mut self, learner: &Learner<D>, figures: UpdateFigures) -> Result<(), TrainError> {
         if let Some(failure) = learner.failure() {
             return Err(TrainError::Device(failure));
