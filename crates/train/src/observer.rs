@@ -24,7 +24,7 @@ pub struct PhaseFigures {
     pub loss: f64,
     /// Mean norm of the phase's gradients before clipping.
     pub norm: f64,
-    /// Updates of the phase that were left out, because their loss or gradient was not finite.
+    /// Updates of the phase that were left out, because their loss or gradient was not finite; no phase ends with one.
     #[serde(default)]
     pub skipped: u64,
     /// Validation score of the phase, 0 to 1; see [`ValidationScores::score`].

@@ -205,7 +205,7 @@ impl<D: MethodDevice> TrainingRun<D> {
         };
         let algorithm = self.algorithm.as_mut().expect(UNDER_WAY);
         algorithm.phase(&mut self.learner, &mut phase)?;
-        Ok(phase.updates.means())
+        phase.updates.finish()
     }
 
     /// Validates the model that a phase proposes, and keeps it if it is the best so far or the last is kept.

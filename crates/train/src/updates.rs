@@ -46,7 +46,7 @@ impl UpdatePlan {
 }
 
 /// Updates that are not finite, one after the other, after which a training has diverged. A gradient that overflows
-/// leaves the weights as they are, and the next batch is another one; weights that are not finite stay so.
+/// leaves the weights as they are, and the next batch is another one; weights that went astray stay so.
 const HOPELESS: u64 = 10;
 
 /// What the updates of a phase were in the mean.
@@ -68,8 +68,8 @@ pub struct Updates<'a, D: Device> {
     reported: u64,
     /// Updates left out in this phase, because they were not finite.
     skipped: u64,
-    /// How many of these came last, one after the other.
-    skipped_in_a_row: u64,
+    /// How many of these came last, one after the other, and what was wrong with the last one.
+    astray: (u64, Option<TrainError>),
     loss_sum: f64,
     norm_sum: f64,
     pending: Option<PendingUpdate<D>>,
@@ -78,9 +78,9 @@ pub struct Updates<'a, D: Device> {
 impl<'a, D: Device> Updates<'a, D> {
     /// No updates so far.
     pub fn new(plan: UpdatePlan, observer: &'a mut dyn TrainingObserver) -> Updates<'a, D> {
-        let (skipped, skipped_in_a_row) = (0, 0);
-        let (requested, reported, loss_sum, norm_sum, pending) = (0, 0, 0.0, 0.0, None);
-        Updates { plan, observer, requested, reported, skipped, skipped_in_a_row, loss_sum, norm_sum, pending }
+        let (requested, reported, skipped, astray) = (0, 0, 0, (0, None));
+        let (loss_sum, norm_sum, pending) = (0.0, 0.0, None);
+        Updates { plan, observer, requested, reported, skipped, astray, loss_sum, norm_sum, pending }
     }
 
     /// Returns the step size of the next update.
@@ -107,8 +107,8 @@ impl<'a, D: Device> Updates<'a, D> {
         }
     }
 
-    /// Reports a finished update. One that is not finite did not change the weights and is only counted. Fails if the
-    /// device failed, or if ten updates in a row were not finite.
+    /// Reports a finished update. One whose loss or gradient is not finite is only counted; optimizers change nothing by
+    /// such a gradient. Fails if the device failed, or if ten updates in a row were not finite.
     pub fn report(&mut self, learner: &Learner<D>, figures: UpdateFigures) -> Result<(), TrainError> {
         if let Some(failure) = learner.failure() {
             return Err(TrainError::Device(failure));
@@ -117,13 +117,10 @@ impl<'a, D: Device> Updates<'a, D> {
         let parts = [("loss", figures.loss), ("gradient's norm", figures.norm)];
         if let Some((what, value)) = parts.into_iter().find(|(_, value)| !value.is_finite()) {
             self.skipped += 1;
-            self.skipped_in_a_row += 1;
-            return match self.skipped_in_a_row < HOPELESS {
-                true => Ok(()),
-                false => Err(TrainError::Diverged { stage, phase, what, value }),
-            };
+            self.astray = (self.astray.0 + 1, Some(TrainError::Diverged { stage, phase, what, value }));
+            return if self.astray.0 < HOPELESS { Ok(()) } else { self.astray.1.take().map_or(Ok(()), Err) };
         }
-        self.skipped_in_a_row = 0;
+        self.astray = (0, None);
         self.reported += 1;
         self.loss_sum += figures.loss;
         self.norm_sum += figures.norm;
@@ -131,12 +128,16 @@ impl<'a, D: Device> Updates<'a, D> {
         Ok(())
     }
 
-    /// Returns the mean loss and the mean gradient norm of the updates reported so far, zeros if there was none, and how
-    /// many were left out.
-    pub fn means(&self) -> PhaseMeans {
+    /// Ends the phase. Returns the mean loss and the mean gradient norm of its updates, zeros if there was none, and how
+    /// many were left out. Fails if its last update was not finite: nobody knows whether the weights that it leaves are
+    /// good, and a phase can have few updates.
+    pub fn finish(self) -> Result<PhaseMeans, TrainError> {
+        if let Some(error) = self.astray.1 {
+            return Err(error);
+        }
         let count = self.reported.max(1) as f64;
         let updates = UpdateFigures { loss: self.loss_sum / count, norm: self.norm_sum / count };
-        PhaseMeans { updates, skipped: self.skipped }
+        Ok(PhaseMeans { updates, skipped: self.skipped })
     }
 }
 
@@ -162,11 +163,18 @@ mod tests {
             (1..HOPELESS).for_each(|_| updates.report(&learner, bad).unwrap());
             updates.report(&learner, good).unwrap();
         }
-        let PhaseMeans { updates: means, skipped } = updates.means();
+        let PhaseMeans { updates: means, skipped } = updates.finish().unwrap();
         assert_eq!((means.loss, means.norm, skipped), (2.0, 4.0, 3 * (HOPELESS - 1)));
+        let plan = UpdatePlan::constant(StepSize { rate: 1e-3, clip: 1.0 });
+        let mut updates = Updates::new(plan, &mut observer);
         let infinite = UpdateFigures { loss: 1.0, norm: f64::INFINITY };
         (1..HOPELESS).for_each(|_| updates.report(&learner, infinite).unwrap());
         let error = updates.report(&learner, infinite).unwrap_err();
         assert!(matches!(error, TrainError::Diverged { what: "gradient's norm", .. }), "{error}");
+        // A phase of few updates does not end with one that is not finite.
+        let mut updates = Updates::new(plan, &mut observer);
+        updates.report(&learner, good).unwrap();
+        updates.report(&learner, bad).unwrap();
+        assert!(matches!(updates.finish(), Err(TrainError::Diverged { what: "loss", .. })));
     }
 }

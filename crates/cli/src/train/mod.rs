@@ -126,7 +126,7 @@ pub fn run(args: Args) -> Result<()> {
     let replace = if args.resume { Replace::Earlier } else { Replace::nothing_or(args.force) };
     let model_file = Output::claim(&output, Kind::Model, replace)?;
     let checkpoint_file = Output::claim(&checkpoint, Kind::Checkpoint, Replace::earlier_or(args.force || args.resume))?;
-    let mut watcher = Watcher::new(&args, checkpoint_file)?;
+    let mut watcher = Watcher::new(&args, &recipe, checkpoint_file)?;
     if args.force {
         let _ = std::fs::remove_file(&checkpoint);
     }

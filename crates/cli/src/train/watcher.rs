@@ -1,6 +1,7 @@
 //! Progress of a training on the terminal, and its checkpoint and logs.
 
-use std::path::{Path, PathBuf};
+use std::collections::HashMap;
+use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
@@ -8,7 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use temponet::Model;
 use temponet_lab::stats::percent;
 use temponet_school::curves::{self, About, Baseline};
-use temponet_train::{EventFile, PhaseFigures, TrainError, TrainingObserver, UpdateFigures, ValidationScores};
+use temponet_train::{EventFile, PhaseFigures, Recipe, TrainError, TrainingObserver, UpdateFigures, ValidationScores};
 
 use super::Args;
 use crate::paths::{Kind, Output, Replace};
@@ -28,9 +29,8 @@ pub struct Watcher {
     pub plot: Option<Output>,
     log: Option<Output>,
     tensorboard: Option<Output>,
-    /// Folder of the models of all phases.
-    snapshots: Option<PathBuf>,
-    is_forced: bool,
+    /// Files of the models of all phases, by stage and phase; empty unless the user asks for them.
+    snapshots: HashMap<(usize, u64), Output>,
     events: EventFile,
     /// Figures of the phases so far.
     pub phases: Vec<PhaseFigures>,
@@ -40,7 +40,7 @@ pub struct Watcher {
 
 impl Watcher {
     /// Claims the logs that the user asks for.
-    pub fn new(args: &Args, checkpoint: Output) -> Result<Watcher> {
+    pub fn new(args: &Args, recipe: &Recipe, checkpoint: Output) -> Result<Watcher> {
         let bar = ProgressBar::new(1);
         if let Ok(style) = ProgressStyle::with_template("{wide_bar} {percent}% · {msg} · {eta} left") {
             bar.set_style(style);
@@ -52,9 +52,8 @@ impl Watcher {
             let path = folder.join("events.out.tfevents.0.temponet");
             Output::claim(&path, Kind::Events, Replace::earlier_or(args.force))
         };
-        if let Some(folder) = &args.snapshots {
-            std::fs::create_dir_all(folder).with_context(|| format!("cannot write {}", folder.display()))?;
-        }
+        let snapshots = args.snapshots.as_deref().map(|folder| claimed_models(folder, recipe, args.force));
+        let snapshots = snapshots.transpose()?.unwrap_or_default();
         let tensorboard = args.tensorboard.as_deref().map(events).transpose()?;
         Ok(Watcher {
             bar,
@@ -64,8 +63,7 @@ impl Watcher {
             plot,
             log,
             tensorboard,
-            snapshots: args.snapshots.clone(),
-            is_forced: args.force,
+            snapshots,
             events: EventFile::default(),
             phases: Vec::new(),
             best: None,
@@ -126,11 +124,9 @@ impl TrainingObserver for Watcher {
     }
 
     fn kept(&mut self, figures: &PhaseFigures, model: &dyn Fn() -> Model) -> Result<(), TrainError> {
-        let Some(folder) = &self.snapshots else { return Ok(()) };
-        let path = folder.join(format!("stage-{}-phase-{:03}.safetensors", figures.stage, figures.phase));
-        let write =
-            || Output::claim(&path, Kind::Model, Replace::earlier_or(self.is_forced))?.write(model().to_bytes()?);
-        write().map_err(|error: anyhow::Error| TrainError::Stopped(format!("{error:#}")))
+        let Some(file) = self.snapshots.get(&(figures.stage, figures.phase)) else { return Ok(()) };
+        let written = model().to_bytes().map_err(anyhow::Error::from).and_then(|bytes| file.write(bytes));
+        written.map_err(stopped)
     }
 
     fn phase(
@@ -138,7 +134,6 @@ impl TrainingObserver for Watcher {
         figures: &PhaseFigures,
         checkpoint: &mut dyn FnMut() -> Result<Vec<u8>, TrainError>,
     ) -> Result<(), TrainError> {
-        let stopped = |error: anyhow::Error| TrainError::Stopped(format!("{error:#}"));
         let is_best = self.best.is_none_or(|best| figures.score > best);
         self.note(figures);
         let (stage, phase, method) = (figures.stage, figures.phase, &figures.method);
@@ -162,6 +157,23 @@ impl TrainingObserver for Watcher {
         }
         Ok(())
     }
+}
+
+/// Claims a file for the model of each phase of a recipe.
+fn claimed_models(folder: &Path, recipe: &Recipe, is_forced: bool) -> Result<HashMap<(usize, u64), Output>> {
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot write {}", folder.display()))?;
+    let stages = (1..).zip(&recipe.stage);
+    let places = stages.flat_map(|(number, stage)| (1..=stage.phases).map(move |phase| (number, phase)));
+    places
+        .map(|(stage, phase)| {
+            let path = folder.join(format!("stage-{stage}-phase-{phase:03}.safetensors"));
+            Ok(((stage, phase), Output::claim(&path, Kind::Model, Replace::earlier_or(is_forced))?))
+        })
+        .collect()
+}
+
+fn stopped(error: anyhow::Error) -> TrainError {
+    TrainError::Stopped(format!("{error:#}"))
 }
 
 /// Describes the results of a phase on unseen jobs: critical jobs first, then the score that the weights are chosen by
