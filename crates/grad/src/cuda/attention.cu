@@ -266,27 +266,27 @@ __device__ void backward_keys(Part part, int begin, int columns, int size, const
 
 // Kernels for heads of up to W columns: each width has its own, which takes only the registers that it needs. Each of `tiles` is a sample and the first of up
 // to 32 of its queries or keys.
-#define WIDE_HEADS(W)                                                                                                          \
-    extern "C" __global__ void __launch_bounds__(THREADS) attention_##W(                                                         \
-        int samples, const u32 *layout, const u32 *tiles, int heads, int columns, float scale, const float *q, const float *k,   \
-        const float *v, const float *bias, float *weights, float *out) {                                                         \
-        int size = columns / heads, begin = tiles[2 * blockIdx.x + 1];                                                           \
-        Part part = part_of(tiles[2 * blockIdx.x], blockIdx.y, samples, layout, heads, size);                                    \
-        forward<W>(part, begin, columns, size, scale, q, k, v, bias, weights, out);                                              \
-    }                                                                                                                            \
-    extern "C" __global__ void __launch_bounds__(THREADS) attention_backward_queries_##W(                                        \
-        int samples, const u32 *layout, const u32 *tiles, int heads, int columns, float scale, const float *k, const float *v,   \
-        const float *weights, const float *dy, float *dlogits, float *dq) {                                                      \
-        int size = columns / heads, begin = tiles[2 * blockIdx.x + 1];                                                           \
-        Part part = part_of(tiles[2 * blockIdx.x], blockIdx.y, samples, layout, heads, size);                                    \
-        backward_queries<W>(part, begin, columns, size, scale, k, v, weights, dy, dlogits, dq);                                  \
-    }                                                                                                                            \
-    extern "C" __global__ void __launch_bounds__(THREADS) attention_backward_keys_##W(                                           \
-        int samples, const u32 *layout, const u32 *tiles, int heads, int columns, const float *q, const float *weights,          \
-        const float *dy, const float *dlogits, float *dk, float *dv) {                                                           \
-        int size = columns / heads, begin = tiles[2 * blockIdx.x + 1];                                                           \
-        Part part = part_of(tiles[2 * blockIdx.x], blockIdx.y, samples, layout, heads, size);                                    \
-        backward_keys<W>(part, begin, columns, size, q, weights, dy, dlogits, dk, dv);                                           \
+#define WIDE_HEADS(W)                                                                                                         \
+    BOUNDED(THREADS) attention_##W(                                                                                           \
+        int samples, const u32 *layout, const u32 *tiles, int heads, int columns, float scale, const float *q, const float *k, \
+        const float *v, const float *bias, float *weights, float *out) {                                                      \
+        int size = columns / heads, begin = tiles[2 * blockIdx.x + 1];                                                        \
+        Part part = part_of(tiles[2 * blockIdx.x], blockIdx.y, samples, layout, heads, size);                                 \
+        forward<W>(part, begin, columns, size, scale, q, k, v, bias, weights, out);                                           \
+    }                                                                                                                         \
+    BOUNDED(THREADS) attention_backward_queries_##W(                                                                          \
+        int samples, const u32 *layout, const u32 *tiles, int heads, int columns, float scale, const float *k, const float *v, \
+        const float *weights, const float *dy, float *dlogits, float *dq) {                                                   \
+        int size = columns / heads, begin = tiles[2 * blockIdx.x + 1];                                                        \
+        Part part = part_of(tiles[2 * blockIdx.x], blockIdx.y, samples, layout, heads, size);                                 \
+        backward_queries<W>(part, begin, columns, size, scale, k, v, weights, dy, dlogits, dq);                               \
+    }                                                                                                                         \
+    BOUNDED(THREADS) attention_backward_keys_##W(                                                                             \
+        int samples, const u32 *layout, const u32 *tiles, int heads, int columns, const float *q, const float *weights,       \
+        const float *dy, const float *dlogits, float *dk, float *dv) {                                                        \
+        int size = columns / heads, begin = tiles[2 * blockIdx.x + 1];                                                        \
+        Part part = part_of(tiles[2 * blockIdx.x], blockIdx.y, samples, layout, heads, size);                                 \
+        backward_keys<W>(part, begin, columns, size, q, weights, dy, dlogits, dk, dv);                                        \
     }
 
 WIDE_HEADS(64)
@@ -458,29 +458,29 @@ __device__ void attend_back_to_keys(Own own, int heads, int columns, int size, f
 }
 
 // Kernels for heads of up to W columns.
-#define NARROW_HEADS(W)                                                                                                          \
-    extern "C" __global__ void __launch_bounds__(128) attention_##W(                                                             \
-        int samples, const u32 *layout, const u32 *tiles, int count, int heads, int columns, float scale, const float *q,        \
-        const float *k, const float *v, const float *bias, float *logs, float *out) {                                            \
-        Own own;                                                                                                                 \
-        if (!find(&own, samples, layout, tiles, count, heads, columns, false)) return;                                           \
-        attend<W>(own, heads, columns, columns / heads, scale, q, k, v, bias, logs, out);                                        \
-    }                                                                                                                            \
-    extern "C" __global__ void __launch_bounds__(128) attention_backward_queries_##W(                                            \
-        int samples, const u32 *layout, const u32 *tiles, int count, int heads, int columns, float scale, const float *q,        \
-        const float *k, const float *v, const float *bias, const float *logs, const float *out, const float *dy,                 \
-        float *products, float *dq) {                                                                                            \
-        Own own;                                                                                                                 \
-        if (!find(&own, samples, layout, tiles, count, heads, columns, false)) return;                                           \
-        attend_back_to_queries<W>(own, heads, columns, columns / heads, scale, q, k, v, bias, logs, out, dy, products, dq);      \
-    }                                                                                                                            \
-    extern "C" __global__ void __launch_bounds__(128) attention_backward_keys_##W(                                               \
-        int samples, const u32 *layout, const u32 *tiles, int count, int heads, int columns, float scale, const float *q,        \
+#define NARROW_HEADS(W)                                                                                                       \
+    BOUNDED(128) attention_##W(                                                                                               \
+        int samples, const u32 *layout, const u32 *tiles, int count, int heads, int columns, float scale, const float *q,     \
+        const float *k, const float *v, const float *bias, float *logs, float *out) {                                         \
+        Own own;                                                                                                              \
+        if (!find(&own, samples, layout, tiles, count, heads, columns, false)) return;                                        \
+        attend<W>(own, heads, columns, columns / heads, scale, q, k, v, bias, logs, out);                                     \
+    }                                                                                                                         \
+    BOUNDED(128) attention_backward_queries_##W(                                                                              \
+        int samples, const u32 *layout, const u32 *tiles, int count, int heads, int columns, float scale, const float *q,     \
+        const float *k, const float *v, const float *bias, const float *logs, const float *out, const float *dy,              \
+        float *products, float *dq) {                                                                                         \
+        Own own;                                                                                                              \
+        if (!find(&own, samples, layout, tiles, count, heads, columns, false)) return;                                        \
+        attend_back_to_queries<W>(own, heads, columns, columns / heads, scale, q, k, v, bias, logs, out, dy, products, dq);   \
+    }                                                                                                                         \
+    BOUNDED(128) attention_backward_keys_##W(                                                                                 \
+        int samples, const u32 *layout, const u32 *tiles, int count, int heads, int columns, float scale, const float *q,     \
         const float *k, const float *v, const float *bias, const float *logs, const float *dy, const float *products, float *dk, \
-        float *dv) {                                                                                                             \
-        Own own;                                                                                                                 \
-        if (!find(&own, samples, layout, tiles, count, heads, columns, true)) return;                                            \
-        attend_back_to_keys<W>(own, heads, columns, columns / heads, scale, q, k, v, bias, logs, dy, products, dk, dv);          \
+        float *dv) {                                                                                                          \
+        Own own;                                                                                                              \
+        if (!find(&own, samples, layout, tiles, count, heads, columns, true)) return;                                         \
+        attend_back_to_keys<W>(own, heads, columns, columns / heads, scale, q, k, v, bias, logs, dy, products, dk, dv);       \
     }
 
 NARROW_HEADS(16)

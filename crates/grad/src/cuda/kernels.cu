@@ -3,6 +3,17 @@
 
 typedef unsigned int u32;
 
+// How kernels begin. In a gang (gang.cu) they are functions, called by kernels that work on the calls of many devices.
+#ifdef GANG
+#define KERNEL static __device__ __forceinline__ void
+#define BOUNDED(threads) KERNEL
+#define TABLE_ARGUMENT const Table &
+#else
+#define KERNEL extern "C" __global__ void
+#define BOUNDED(threads) extern "C" __global__ void __launch_bounds__(threads)
+#define TABLE_ARGUMENT const __grid_constant__ Table
+#endif
+
 __device__ __forceinline__ int here() { return blockIdx.x * blockDim.x + threadIdx.x; }
 
 __device__ __forceinline__ float warp_sum(float value) {
@@ -30,22 +41,22 @@ __device__ __forceinline__ float sigmoid(float x) { return 1.0f / (1.0f + expf(-
 
 // ---- Elementwise operations.
 
-extern "C" __global__ void add(int n, const float *from, float *out) {
+KERNEL add(int n, const float *from, float *out) {
     int k = here();
     if (k < n) out[k] += from[k];
 }
 
-extern "C" __global__ void add_row(int n, int columns, const float *row, float *out) {
+KERNEL add_row(int n, int columns, const float *row, float *out) {
     int k = here();
     if (k < n) out[k] += row[k % columns];
 }
 
-extern "C" __global__ void relu(int n, const float *x, float *out) {
+KERNEL relu(int n, const float *x, float *out) {
     int k = here();
     if (k < n) out[k] = fmaxf(x[k], 0.0f);
 }
 
-extern "C" __global__ void relu_backward(int n, const float *x, float *gradient) {
+KERNEL relu_backward(int n, const float *x, float *gradient) {
     int k = here();
     if (k < n && !(x[k] > 0.0f)) gradient[k] = 0.0f;
 }
@@ -76,19 +87,19 @@ __device__ __forceinline__ Chunk chunk_of(const Table &table) {
     return chunk;
 }
 
-extern "C" __global__ void clear_all(const __grid_constant__ Table table) {
+KERNEL clear_all(TABLE_ARGUMENT table) {
     Chunk chunk = chunk_of(table);
     float *out = table.at[0][chunk.list];
     for (int k = chunk.begin + threadIdx.x; k < chunk.end; k += blockDim.x) out[k] = 0.0f;
 }
 
-extern "C" __global__ void scale_all(const __grid_constant__ Table table, float factor) {
+KERNEL scale_all(TABLE_ARGUMENT table, float factor) {
     Chunk chunk = chunk_of(table);
     float *out = table.at[0][chunk.list];
     for (int k = chunk.begin + threadIdx.x; k < chunk.end; k += blockDim.x) out[k] *= factor;
 }
 
-extern "C" __global__ void blend_all(const __grid_constant__ Table table, float share) {
+KERNEL blend_all(TABLE_ARGUMENT table, float share) {
     Chunk chunk = chunk_of(table);
     const float *from = table.at[0][chunk.list];
     float *out = table.at[1][chunk.list];
@@ -96,7 +107,7 @@ extern "C" __global__ void blend_all(const __grid_constant__ Table table, float 
 }
 
 // Writes the sum of each block to `parts`.
-extern "C" __global__ void square_sum_of_all(const __grid_constant__ Table table, double *parts) {
+KERNEL square_sum_of_all(TABLE_ARGUMENT table, double *parts) {
     Chunk chunk = chunk_of(table);
     const float *x = table.at[0][chunk.list];
     double sum = 0.0;
@@ -106,7 +117,7 @@ extern "C" __global__ void square_sum_of_all(const __grid_constant__ Table table
 }
 
 // If a norm is given, gradients are scaled down to the norm `most` if theirs is greater, and nothing changes if it is not finite.
-extern "C" __global__ void adam_all(const __grid_constant__ Table table, float beta1, float beta2, float step, float correction,
+KERNEL adam_all(TABLE_ARGUMENT table, float beta1, float beta2, float step, float correction,
                                     float epsilon, float decay, float most, const double *norm) {
     float factor = 1.0f;
     if (norm) {
@@ -129,7 +140,7 @@ extern "C" __global__ void adam_all(const __grid_constant__ Table table, float b
 // ---- Sums.
 
 // Sum or its square root, by one block.
-extern "C" __global__ void sum_of_parts(int n, int is_root, const double *parts, double *total) {
+KERNEL sum_of_parts(int n, int is_root, const double *parts, double *total) {
     double sum = 0.0;
     for (int k = threadIdx.x; k < n; k += blockDim.x) sum += parts[k];
     sum = block_sum(sum);
@@ -137,7 +148,7 @@ extern "C" __global__ void sum_of_parts(int n, int is_root, const double *parts,
 }
 
 // Sums over slices of the rows of x and, if y is given, of x∘y. A block has 32 columns of one slice; `parts` gets one row per slice.
-extern "C" __global__ void sum_of_rows(int rows, int columns, int slice, const float *x, const float *y, float *parts) {
+KERNEL sum_of_rows(int rows, int columns, int slice, const float *x, const float *y, float *parts) {
     __shared__ float plain_sums[8][33], product_sums[8][33];
     int column = blockIdx.x * 32 + threadIdx.x;
     int end = min(rows, (blockIdx.y + 1) * slice);
@@ -163,7 +174,7 @@ extern "C" __global__ void sum_of_rows(int rows, int columns, int slice, const f
 }
 
 // Adds the sums of all slices to the result, and those of the products if there are any.
-extern "C" __global__ void add_slices(int slices, int columns, const float *parts, float *plain, float *product) {
+KERNEL add_slices(int slices, int columns, const float *parts, float *plain, float *product) {
     int place = here(), width = product ? 2 * columns : columns;
     if (place >= width) return;
     float sum = 0.0f;
@@ -175,7 +186,7 @@ extern "C" __global__ void add_slices(int slices, int columns, const float *part
 // ---- Adding rows to rows.
 
 // Adds row from[k] of x to row to[k] of out. No two numbers in `to` may be equal. A missing list stands for row k.
-extern "C" __global__ void add_rows(int n, int columns, const float *x, const u32 *from, float *out, const u32 *to) {
+KERNEL add_rows(int n, int columns, const float *x, const u32 *from, float *out, const u32 *to) {
     int place = here();
     if (place >= n) return;
     int k = place / columns, column = place % columns;
@@ -185,7 +196,7 @@ extern "C" __global__ void add_rows(int n, int columns, const float *x, const u3
 
 // The same where several rows are added to one: a block adds all rows of group g, order[starts[g]] up to order[starts[g + 1]], to its target. Without
 // targets it writes their sum to row g of `out`.
-extern "C" __global__ void add_groups(int columns, const float *x, const u32 *from, float *out, const u32 *order,
+KERNEL add_groups(int columns, const float *x, const u32 *from, float *out, const u32 *order,
                                       const u32 *starts, const u32 *targets) {
     __shared__ float sums[512];
     int group = blockIdx.x, column = blockIdx.y * blockDim.x + threadIdx.x;
@@ -210,7 +221,7 @@ extern "C" __global__ void add_groups(int columns, const float *x, const u32 *fr
 
 // ---- Layer norm: one warp per row.
 
-extern "C" __global__ void layer_norm(int rows, int columns, const float *x, const float *change, const float *weight,
+KERNEL layer_norm(int rows, int columns, const float *x, const float *change, const float *weight,
                                       const float *bias, float *normals, float *scales, float *out) {
     int row = here() / 32, lane = threadIdx.x % 32;
     if (row >= rows) return;
@@ -234,7 +245,7 @@ extern "C" __global__ void layer_norm(int rows, int columns, const float *x, con
     if (lane == 0) scales[row] = scale;
 }
 
-extern "C" __global__ void layer_norm_backward(int rows, int columns, const float *normal, const float *scales,
+KERNEL layer_norm_backward(int rows, int columns, const float *normal, const float *scales,
                                                const float *weight, const float *dy, float *dx) {
     int row = here() / 32, lane = threadIdx.x % 32;
     if (row >= rows) return;

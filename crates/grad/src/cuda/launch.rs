@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use cudarc::driver::sys::CUdeviceptr;
-use cudarc::driver::{CudaContext, CudaFunction, result};
+use cudarc::driver::{CudaContext, CudaFunction, CudaModule, result};
 use cudarc::nvrtc::{CompileOptions, compile_ptx_with_opts};
 
 use super::CudaError;
@@ -13,26 +13,58 @@ use super::table::Table;
 
 /// Source code of all kernels.
 const SOURCE: &str = concat!(include_str!("kernels.cu"), include_str!("attention.cu"), include_str!("losses.cu"));
+/// The same for a gang.
+const GANG_SOURCE: &str = concat!(
+    include_str!("gang_head.cu"),
+    include_str!("kernels.cu"),
+    include_str!("attention.cu"),
+    include_str!("losses.cu"),
+    include_str!("gang_tail.cu")
+);
+
+/// A kernel. In a gang it works on the calls of many devices.
+pub type Kernel = CudaFunction;
+
+/// What only a gang has.
+#[derive(Clone)]
+pub struct GangKernels {
+    pub product: Kernel,
+    pub fill_zero: Kernel,
+    pub copy_words: Kernel,
+}
 
 macro_rules! kernels {
     ($($name:ident),* $(,)?) => {
         /// All kernels by name.
         #[derive(Clone)]
         pub struct Kernels {
-            $(pub $name: CudaFunction,)*
+            $(pub $name: Kernel,)*
         }
 
         impl Kernels {
             /// Compiles the kernels for the GPU of a context.
             pub fn compile(context: &Arc<CudaContext>) -> Result<Kernels, CudaError> {
-                let (major, minor) = context.compute_capability()?;
-                let options = vec![format!("--gpu-architecture=compute_{major}{minor}")];
-                let compiled = compile_ptx_with_opts(SOURCE, CompileOptions { options, ..CompileOptions::default() })?;
-                let module = context.load_module(compiled)?;
+                let module = compile(context, SOURCE)?;
                 Ok(Kernels { $($name: module.load_function(stringify!($name))?,)* })
+            }
+
+            /// Compiles the kernels of a gang.
+            pub fn compile_for_gang(context: &Arc<CudaContext>) -> Result<(Kernels, GangKernels), CudaError> {
+                let module = compile(context, GANG_SOURCE)?;
+                let load = |name: &str| module.load_function(&format!("gang_{name}"));
+                let kernels = Kernels { $($name: load(stringify!($name))?,)* };
+                let (product, fill_zero, copy_words) = (load("product")?, load("fill_zero")?, load("copy_words")?);
+                Ok((kernels, GangKernels { product, fill_zero, copy_words }))
             }
         }
     };
+}
+
+fn compile(context: &Arc<CudaContext>, source: &str) -> Result<Arc<CudaModule>, CudaError> {
+    let (major, minor) = context.compute_capability()?;
+    let options = vec![format!("--gpu-architecture=compute_{major}{minor}")];
+    let compiled = compile_ptx_with_opts(source, CompileOptions { options, ..CompileOptions::default() })?;
+    Ok(context.load_module(compiled)?)
 }
 
 kernels!(
@@ -75,9 +107,9 @@ kernels!(
 pub struct AttentionKernels<'a> {
     /// Columns that a head is padded to.
     pub width: usize,
-    pub forward: &'a CudaFunction,
-    pub backward_queries: &'a CudaFunction,
-    pub backward_keys: &'a CudaFunction,
+    pub forward: &'a Kernel,
+    pub backward_queries: &'a Kernel,
+    pub backward_keys: &'a Kernel,
 }
 
 impl Kernels {
@@ -163,6 +195,11 @@ impl Grid {
         Grid { blocks: (groups, columns.div_ceil(wide)), threads: (wide, deep), shared: 0 }
     }
 
+    /// One block for each 64 × 64 numbers of a matrix product.
+    pub fn squares(rows: usize, columns: usize) -> Grid {
+        Grid { blocks: (columns.div_ceil(64), rows.div_ceil(64)), threads: (THREADS, 1), shared: 0 }
+    }
+
     /// `count` blocks of the default number of threads.
     pub fn blocks(count: usize) -> Grid {
         Grid { blocks: (count, 1), threads: (THREADS, 1), shared: 0 }
@@ -185,6 +222,20 @@ pub enum Argument<'a> {
     Many(&'a Table),
 }
 
+impl Argument<'_> {
+    /// The argument in the 8 bytes that a call of a gang has for it.
+    fn word(&self, pool: &Arc<Pool>) -> u64 {
+        match self {
+            Argument::Int(value) => *value as u64,
+            Argument::Float(value) => u64::from(value.to_bits()),
+            Argument::At(memory) => memory.pointer(pool),
+            Argument::From(memory, first) => memory.pointer(pool) + 4 * *first as CUdeviceptr,
+            Argument::Maybe(memory) => memory.map_or(0, |memory| memory.pointer(pool)),
+            Argument::Many(_) => unreachable!("in a gang, tables are in the GPU's memory"),
+        }
+    }
+}
+
 /// Storage of a kernel parameter during the launch.
 #[repr(C)]
 union Parameter {
@@ -196,13 +247,16 @@ union Parameter {
 /// Starts a kernel, unless the grid is empty. The caller must pass the arguments that the kernel takes, and buffers
 /// that are large enough for what it reads and writes.
 #[allow(unsafe_code)]
-pub fn launch(pool: &Arc<Pool>, kernel: &CudaFunction, grid: Grid, arguments: &[Argument<'_>]) {
+pub fn launch(pool: &Arc<Pool>, kernel: &Kernel, grid: Grid, arguments: &[Argument<'_>]) {
     let Grid { blocks, threads, shared } = grid;
     if blocks.0 == 0 || blocks.1 == 0 {
         return;
     }
     if blocks.0 > i32::MAX as usize || blocks.1 > 65_535 {
         return pool.fail(format_args!("{blocks:?} blocks are too many for it; smaller batches have fewer"));
+    }
+    if let Some(seat) = pool.seat() {
+        return seat.call(kernel, grid, arguments.iter().map(|argument| argument.word(pool)));
     }
     let mut parameters: Vec<Parameter> = arguments
         .iter()

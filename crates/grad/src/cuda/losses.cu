@@ -9,7 +9,7 @@ __device__ __forceinline__ float huber(float bound, float error, float &slope) {
 }
 
 // Writes the sum of each block to `parts`.
-extern "C" __global__ void regression(int n, float delta, const float *x, const float *target, const float *weights, float *out,
+KERNEL regression(int n, float delta, const float *x, const float *target, const float *weights, float *out,
                                       double *parts) {
     double sum = 0.0;
     for (int k = here(); k < n; k += gridDim.x * blockDim.x) {
@@ -110,7 +110,7 @@ struct PolicySample {
 };
 
 // Writes the loss of each sample to `losses`.
-extern "C" __global__ void policy_loss(int samples, int picks, const u32 *lists, const PolicySample *made, float clip, float entropy_weight,
+KERNEL policy_loss(int samples, int picks, const u32 *lists, const PolicySample *made, float clip, float entropy_weight,
                                        float value_weight, float share, const float *q, const float *value, float *by_q,
                                        float *by_value, double *losses) {
     int sample = here() / 32, lane = threadIdx.x % 32;
@@ -142,7 +142,7 @@ struct Exchange {
 
 // Cross-entropy of the picked rows and logistic loss of the exchanges; sample s has the exchanges from starts[s] on. Writes the loss of each sample to
 // `losses`.
-extern "C" __global__ void imitation_loss(int samples, int picks, const u32 *lists, const u32 *starts, const Exchange *exchanges,
+KERNEL imitation_loss(int samples, int picks, const u32 *lists, const u32 *starts, const Exchange *exchanges,
                                           float share, float gain_share, const float *q, float *by_q, double *losses) {
     int sample = here() / 32, lane = threadIdx.x % 32;
     if (sample >= samples) return;
@@ -196,7 +196,7 @@ __device__ __forceinline__ unsigned long long order_of(float value, int row) {
 
 // `lists` holds the first row of each sample and the counts of all rows but each sample's first. Picks the best rows by `chooser` one after the other, and
 // writes the reward plus their discounted Q-value, by `q` and `value`, to `out`.
-extern "C" __global__ void bootstrap_targets(int samples, const u32 *lists, const NStepReturn *ways, int is_dueling, int may_idle,
+KERNEL bootstrap_targets(int samples, const u32 *lists, const NStepReturn *ways, int is_dueling, int may_idle,
                                        const float *chooser, const float *q, const float *value, float *out) {
     int sample = here() / 32, lane = threadIdx.x % 32;
     if (sample >= samples) return;
@@ -229,7 +229,7 @@ extern "C" __global__ void bootstrap_targets(int samples, const u32 *lists, cons
 }
 
 // Writes the loss of each sample's Q-value against its target to `losses`, and its temporal-difference error to `errors`.
-extern "C" __global__ void q_value_loss(int samples, int picks, const u32 *lists, const float *weights, int is_dueling, float bound,
+KERNEL q_value_loss(int samples, int picks, const u32 *lists, const float *weights, int is_dueling, float bound,
                                       float likelihood_weight, const float *q, const float *value, const float *target,
                                       float *by_q, float *by_value, float *errors, double *losses) {
     int sample = here() / 32, lane = threadIdx.x % 32;

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use cudarc::driver::sys::CUdeviceptr;
 use cudarc::driver::{CudaSlice, CudaStream, DevicePtr, DeviceRepr, DriverError, result};
 
+use super::gang::Seat;
 use super::staging::Staging;
 
 /// Greatest number of values in a buffer: kernels count with 32-bit integers and may step beyond the end by less than
@@ -26,6 +27,8 @@ pub struct Pool {
     /// Bytes allocated from the driver.
     taken: AtomicUsize,
     staging: Mutex<Staging>,
+    /// Place in a gang, which then does all work of the pool.
+    seat: Option<Seat>,
     failure: Failure,
 }
 
@@ -43,9 +46,14 @@ pub struct Memory {
 
 #[allow(unsafe_code)]
 impl Pool {
-    pub fn new(stream: Arc<CudaStream>, failure: Failure) -> Arc<Pool> {
+    pub fn new(stream: Arc<CudaStream>, seat: Option<Seat>, failure: Failure) -> Arc<Pool> {
         let free = Mutex::new((0..64).map(|_| Vec::new()).collect());
-        Arc::new(Pool { stream, free, taken: AtomicUsize::new(0), staging: Mutex::default(), failure })
+        Arc::new(Pool { stream, free, taken: AtomicUsize::new(0), staging: Mutex::default(), seat, failure })
+    }
+
+    /// Place in a gang; `None` for a device by itself.
+    pub fn seat(&self) -> Option<&Seat> {
+        self.seat.as_ref()
     }
 
     /// Bytes allocated from the driver. They are released when the pool is dropped, or when the driver has no other
@@ -88,6 +96,9 @@ impl Pool {
 
     /// Waits until all queued work is done.
     pub fn settle(&self) {
+        if let Some(seat) = &self.seat {
+            return seat.settle();
+        }
         self.ask(|| {
             self.stream.synchronize()?;
             self.staging.lock().unwrap_or_else(PoisonError::into_inner).begin_anew();
@@ -133,6 +144,10 @@ impl Pool {
 
     /// Releases all free buffers to the driver.
     fn give_back_all(&self) {
+        if let Some(seat) = &self.seat {
+            // What is noted may still use them.
+            seat.settle();
+        }
         for class in self.free.lock().unwrap_or_else(PoisonError::into_inner).iter_mut() {
             self.taken.fetch_sub(class.iter().map(CudaSlice::len).sum(), Ordering::Relaxed);
             class.clear();
@@ -154,6 +169,9 @@ impl Pool {
                 fill(unsafe { std::slice::from_raw_parts_mut(staged.as_mut_ptr().cast::<T>(), len) });
             };
             self.ask(|| {
+                if let Some(seat) = &self.seat {
+                    return seat.upload(memory.pointer, memory.bytes, &mut fill);
+                }
                 let mut staging = self.staging.lock().unwrap_or_else(PoisonError::into_inner);
                 staging.upload(&self.stream, memory.bytes, memory.pointer, &mut fill)
             });
@@ -181,6 +199,11 @@ impl Memory {
             assert_eq!(size_of_val(values.as_slice()), self.bytes);
             let stream = &self.pool.stream;
             self.pool.ask(|| {
+                if let Some(seat) = &self.pool.seat {
+                    // SAFETY: any bytes are valid numbers.
+                    let bytes = unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), self.bytes) };
+                    return seat.download(self.pointer, bytes);
+                }
                 // A copy to memory that is not pinned spins until the work before it is done.
                 stream.synchronize()?;
                 // SAFETY: both sides have the same number of bytes, and the values outlive the copy, which is waited
@@ -195,8 +218,14 @@ impl Memory {
     pub fn clear(&mut self) {
         if self.len > 0 {
             let stream = self.pool.stream.cu_stream();
-            // SAFETY: the buffer holds `bytes` bytes.
-            self.pool.ask(|| unsafe { result::memset_d8_async(self.pointer, 0, self.bytes, stream) });
+            self.pool.ask(|| match &self.pool.seat {
+                Some(seat) => {
+                    seat.fill_zero(self.pointer, self.bytes);
+                    Ok(())
+                }
+                // SAFETY: the buffer holds `bytes` bytes.
+                None => unsafe { result::memset_d8_async(self.pointer, 0, self.bytes, stream) },
+            });
         }
     }
 
@@ -204,8 +233,14 @@ impl Memory {
         assert_eq!(self.bytes, from.bytes);
         if self.len > 0 {
             let (from, stream) = (from.pointer(&self.pool), self.pool.stream.cu_stream());
-            // SAFETY: both buffers hold `bytes` bytes and do not overlap.
-            self.pool.ask(|| unsafe { result::memcpy_dtod_async(self.pointer, from, self.bytes, stream) });
+            self.pool.ask(|| match &self.pool.seat {
+                Some(seat) => {
+                    seat.copy(from, self.pointer, self.bytes);
+                    Ok(())
+                }
+                // SAFETY: both buffers hold `bytes` bytes and do not overlap.
+                None => unsafe { result::memcpy_dtod_async(self.pointer, from, self.bytes, stream) },
+            });
         }
     }
 }

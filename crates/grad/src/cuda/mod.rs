@@ -6,6 +6,7 @@
 //! an operation takes a few microseconds, so small batches are faster on the CPU.
 
 mod error;
+mod gang;
 mod index;
 mod launch;
 mod layout;
@@ -17,19 +18,20 @@ mod recorder;
 mod staging;
 mod table;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use cudarc::cublas::{CudaBlas, sys as blas_sys};
-use cudarc::driver::{CudaContext, CudaFunction};
+use cudarc::driver::CudaContext;
 
 pub use self::error::CudaError;
+use self::gang::{Gang, Seat};
 use self::launch::Argument::{At, Float, From, Int, Many, Maybe};
-use self::launch::{Argument, AttentionKernels, Grid, Kernels, launch};
+use self::launch::{Argument, AttentionKernels, GangKernels, Grid, Kernel, Kernels, launch};
 use self::layout::Layouts;
 use self::lender::Lender;
 use self::memory::{Failure, Memory, Pool};
 pub use self::recorder::Recorder;
-use self::table::{LISTS, Table};
+use self::table::{LISTS, Table, Tables};
 use crate::{AdamRates, AttentionShape};
 
 /// Least number of rows that one block sums, and greatest number of such slices.
@@ -47,6 +49,14 @@ pub struct Cuda {
     pool: Arc<Pool>,
     lender: Arc<Lender>,
     layouts: Layouts,
+    /// What a device of a gang has besides.
+    gang: Option<OfGang>,
+}
+
+/// What only a device of a gang has.
+struct OfGang {
+    kernels: GangKernels,
+    tables: Mutex<Tables>,
 }
 
 /// Scalar in double precision in the GPU's memory.
@@ -79,8 +89,35 @@ impl Cuda {
     fn on(context: Arc<CudaContext>, kernels: Kernels, priority: i32, failure: Failure) -> Result<Cuda, CudaError> {
         let stream = context.new_stream_with_priority(priority)?;
         let blas = Arc::new(CudaBlas::new(stream.clone())?);
-        let (pool, lender, layouts) = (Pool::new(stream, failure), Lender::new(context.clone()), Layouts::default());
-        Ok(Cuda { context, blas, kernels, priority, tf32: false, pool, lender, layouts })
+        let pool = Pool::new(stream, None, failure);
+        let (lender, layouts) = (Lender::new(context.clone()), Layouts::default());
+        Ok(Cuda { context, blas, kernels, priority, tf32: false, pool, lender, layouts, gang: None })
+    }
+
+    /// A device of a new gang. Further devices made of it belong to the gang, too: they compute together, each with
+    /// memory of its own, which is faster for many small networks at once. Matrix products never round their factors
+    /// there.
+    pub fn gang(&self) -> Result<Cuda, CudaError> {
+        let (kernels, own) = Kernels::compile_for_gang(&self.context)?;
+        let stream = self.context.new_stream()?;
+        let gang = Gang::new(stream, self.pool.failure().clone(), own.fill_zero.clone(), own.copy_words.clone());
+        Ok(self.seated(kernels, own, &gang))
+    }
+
+    /// A device in a gang.
+    fn seated(&self, kernels: Kernels, own: GangKernels, gang: &Arc<Gang>) -> Cuda {
+        let seat = Seat::new(gang.clone());
+        Cuda {
+            context: self.context.clone(),
+            blas: self.blas.clone(),
+            kernels,
+            priority: self.priority,
+            tf32: false,
+            pool: Pool::new(gang.stream().clone(), Some(seat), self.pool.failure().clone()),
+            lender: self.lender.clone(),
+            layouts: Layouts::default(),
+            gang: Some(OfGang { kernels: own, tables: Mutex::default() }),
+        }
     }
 
     /// Name of the GPU.
@@ -91,6 +128,9 @@ impl Cuda {
     /// Allows or forbids TF32: matrix products then round their factors to 10 bits of mantissa, which the GPU
     /// multiplies several times faster. Forbidden by default; further devices made of this one do the same.
     pub fn allow_tf32(&mut self, is_allowed: bool) {
+        if self.gang.is_some() {
+            return;
+        }
         self.tf32 = is_allowed;
         let mode = match is_allowed {
             true => blas_sys::cublasMath_t::CUBLAS_TF32_TENSOR_OP_MATH,
@@ -115,7 +155,18 @@ impl Cuda {
         self.pool.taken()
     }
 
-    fn launch(&self, kernel: impl Fn(&Kernels) -> &CudaFunction, grid: Grid, arguments: &[Argument<'_>]) {
+    /// Hands a table to kernels, as an argument of theirs.
+    fn with_table<T>(&self, table: &Table, work: impl FnOnce(Argument<'_>) -> T) -> T {
+        match &self.gang {
+            Some(own) => {
+                let mut tables = own.tables.lock().unwrap_or_else(PoisonError::into_inner);
+                work(At(tables.of(&self.pool, table)))
+            }
+            None => work(Many(table)),
+        }
+    }
+
+    fn launch(&self, kernel: impl Fn(&Kernels) -> &Kernel, grid: Grid, arguments: &[Argument<'_>]) {
         launch(&self.pool, kernel(&self.kernels), grid, arguments);
     }
 
@@ -123,14 +174,15 @@ impl Cuda {
     /// the same length.
     fn for_all<const N: usize>(
         &self,
-        kernel: impl Fn(&Kernels) -> &CudaFunction,
+        kernel: impl Fn(&Kernels) -> &Kernel,
         rows: [&[Memory]; N],
         arguments: &[Argument<'_>],
     ) {
         for first in (0..rows[0].len()).step_by(LISTS) {
             let table = Table::new(&self.pool, &rows.map(|row| &row[first..row.len().min(first + LISTS)]));
-            let arguments = [&[Many(&table)][..], arguments].concat();
-            self.launch(&kernel, Grid::blocks(table.blocks()), &arguments);
+            self.with_table(&table, |at| {
+                self.launch(&kernel, Grid::blocks(table.blocks()), &[&[at][..], arguments].concat());
+            });
         }
     }
 
@@ -169,7 +221,7 @@ impl Cuda {
             // Offsets count 4-byte numbers.
             let place = From(&parts, 2 * first);
             let grid = Grid::blocks(table.blocks());
-            self.launch(|kernels| &kernels.square_sum_of_all, grid, &[Many(table), place]);
+            self.with_table(table, |at| self.launch(|kernels| &kernels.square_sum_of_all, grid, &[at, place]));
             first += table.blocks();
         }
         self.sum_of_parts(&parts, is_root)

@@ -23,13 +23,26 @@ impl Device for Cuda {
     /// The new device's stream has a higher priority: it is meant for acting or evaluating, whose results are waited
     /// for, while this device works off a queue.
     fn another(&self) -> Self {
+        if let (Some(own), Some(seat)) = (&self.gang, self.pool.seat()) {
+            return self.seated(self.kernels.clone(), own.kernels.clone(), seat.gang());
+        }
         let (context, kernels, priority) = (self.context.clone(), self.kernels.clone(), self.priority - 1);
         let failure = self.pool.failure().clone();
         let mut another = Cuda::on(context.clone(), kernels.clone(), priority, failure).unwrap_or_else(|error| {
             // A failed device ignores all work, so it can share this device's stream.
             self.pool.fail(error);
             let (blas, pool, lender) = (self.blas.clone(), self.pool.clone(), self.lender.clone());
-            Cuda { context, blas, kernels, priority, tf32: self.tf32, pool, lender, layouts: Layouts::default() }
+            Cuda {
+                context,
+                blas,
+                kernels,
+                priority,
+                tf32: self.tf32,
+                pool,
+                lender,
+                layouts: Layouts::default(),
+                gang: None,
+            }
         });
         another.allow_tf32(self.tf32);
         another
@@ -66,6 +79,9 @@ impl Device for Cuda {
     }
 
     fn stager(&self) -> Option<Stager> {
+        if self.gang.is_some() {
+            return None;
+        }
         let lender = self.lender.clone();
         Some(Arc::new(move |len| lender.lend(len)))
     }
@@ -169,6 +185,11 @@ impl Device for Cuda {
         }
         if m == 0 || n == 0 || k == 0 {
             return;
+        }
+        if let Some(own) = &self.gang {
+            let flags = [left_transposed, right_transposed, accumulate].map(|flag| Int(usize::from(flag)));
+            let arguments = [&[Int(m), Int(n), Int(k)], &flags[..], &[At(left), At(right), At(out)]].concat();
+            return launch(&self.pool, &own.kernels.product, Grid::squares(m, n), &arguments);
         }
         let operation = |is_transposed| match is_transposed {
             true => blas_sys::cublasOperation_t::CUBLAS_OP_T,
