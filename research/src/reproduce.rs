@@ -205,7 +205,8 @@ fn print_plan(all: &[Planned], hours: Option<&[f64]>, json: bool) -> Result<()> 
 }
 
 fn trainer(device: &str) -> Result<Box<dyn Trainer>> {
-    let opened = TrainingDevice::open(device).map_err(|why| anyhow!("--device {device}: {why}"))?;
+    let opened = TrainingDevice::open(device).and_then(TrainingDevice::in_gang);
+    let opened = opened.map_err(|why| anyhow!("--device {device}: {why}"))?;
     Ok(Box::new(DeviceTrainer::new(opened.name(), opened)))
 }
 

@@ -57,6 +57,11 @@ pub trait Trainer: Sync {
     /// Returns the kind of the device. Different kinds round differently, so the cache tells their models apart.
     fn kind(&self) -> &'static str;
 
+    /// Returns how many trainings are best carried out at once.
+    fn at_once(&self) -> usize {
+        rayon::current_num_threads()
+    }
+
     /// Trains a model, continuing from a checkpoint of the same training if there is one. Returns the model and the
     /// figures of its phases.
     fn train(
@@ -70,13 +75,18 @@ pub trait Trainer: Sync {
 /// A trainer that gives every training its own device, all of one kind.
 pub struct DeviceTrainer {
     kind: &'static str,
+    at_once: usize,
     first: Mutex<TrainingDevice>,
 }
+
+/// Trainings at once for each thread of the machine, on a GPU: while it computes for some, the threads simulate for others.
+const ON_GPU: usize = 8;
 
 impl DeviceTrainer {
     /// Trains on devices like `device`.
     pub fn new(kind: &'static str, device: TrainingDevice) -> DeviceTrainer {
-        DeviceTrainer { kind, first: Mutex::new(device) }
+        let each = if device.name() == "cpu" { 1 } else { ON_GPU };
+        DeviceTrainer { kind, at_once: each * rayon::current_num_threads(), first: Mutex::new(device) }
     }
 
     /// Trains on the CPU.
@@ -88,6 +98,10 @@ impl DeviceTrainer {
 impl Trainer for DeviceTrainer {
     fn kind(&self) -> &'static str {
         self.kind
+    }
+
+    fn at_once(&self) -> usize {
+        self.at_once
     }
 
     fn train(
@@ -124,10 +138,10 @@ impl Context<'_> {
         trained
     }
 
-    /// Returns the models of many trainings. Each training runs on one thread, and as many run at once as there are
-    /// threads. The models do not depend on the number of threads.
+    /// Returns the models of many trainings. Each training runs on one thread, and as many run at once as the trainer
+    /// says. The models do not depend on their number.
     pub fn trained_all(&self, trainings: &[Training<'_>]) -> Result<Vec<Trained>, ReproduceError> {
-        let threads = rayon::current_num_threads().min(trainings.len());
+        let threads = self.trainer.at_once().min(trainings.len());
         if threads < 2 {
             return trainings.iter().map(|training| self.trained(training)).collect();
         }

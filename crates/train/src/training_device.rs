@@ -49,6 +49,19 @@ impl TrainingDevice {
         }
     }
 
+    /// A device of the same kind for many trainings of small networks at once, each on [another](TrainingDevice::another)
+    /// made of it. On a GPU these devices compute together; the CPU remains as it is.
+    pub fn in_gang(self) -> Result<TrainingDevice, String> {
+        match self {
+            TrainingDevice::Cpu(device) => Ok(TrainingDevice::Cpu(device)),
+            #[cfg(feature = "cuda")]
+            TrainingDevice::Cuda(device) => {
+                let gang = device.gang().map_err(|error| error.to_string())?;
+                Ok(TrainingDevice::Cuda(Box::new(gang)))
+            }
+        }
+    }
+
     /// A training that has not begun; see [`TrainingRun::new`].
     pub fn session(
         self,
