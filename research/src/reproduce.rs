@@ -45,6 +45,9 @@ pub struct Reproduce {
     /// Device for training: cpu (the fastest for networks this small), cuda, or auto for a GPU if there is one
     #[arg(long, value_name = "DEVICE", default_value = "cpu", value_parser = ["auto", "cpu", "cuda"])]
     device: String,
+    /// Train many networks at once on the GPU, eight for each core, which compute together
+    #[arg(long)]
+    together: bool,
     /// Run experiments again even if their findings are cached, and replace any existing report; trained models are
     /// kept
     #[arg(long)]
@@ -92,7 +95,7 @@ impl ExtraCommand for Reproduce {
         let roster = self.model.roster()?;
         let cache =
             Cache::open(&self.cache.clone().unwrap_or_else(Cache::default_folder))?.with_models(self.models.clone());
-        let trainer = trainer(&self.device)?;
+        let trainer = trainer(&self.device, self.together)?;
         if self.plan || self.train {
             let chosen = crate::by_importance(chosen);
             return match self.plan {
@@ -204,10 +207,16 @@ fn print_plan(all: &[Planned], hours: Option<&[f64]>, json: bool) -> Result<()> 
     output::print(&table::render(&header, &cells))
 }
 
-fn trainer(device: &str) -> Result<Box<dyn Trainer>> {
-    let opened = TrainingDevice::open(device).and_then(TrainingDevice::in_gang);
-    let opened = opened.map_err(|why| anyhow!("--device {device}: {why}"))?;
-    Ok(Box::new(DeviceTrainer::new(opened.name(), opened)))
+fn trainer(device: &str, is_together: bool) -> Result<Box<dyn Trainer>> {
+    let opened = TrainingDevice::open(device).map_err(|why| anyhow!("--device {device}: {why}"))?;
+    let trainer = match (is_together, opened.name()) {
+        (false, kind) => DeviceTrainer::new(kind, opened),
+        (true, "cpu") => {
+            bail!("--together: --device {device} is the processor here, and trainings compute together on a GPU")
+        }
+        (true, kind) => DeviceTrainer::together(kind, opened.in_gang().map_err(|why| anyhow!("--together: {why}"))?),
+    };
+    Ok(Box::new(trainer))
 }
 
 /// Returns the experiments asked for, without duplicates, in the order of the list.

@@ -79,14 +79,19 @@ pub struct DeviceTrainer {
     first: Mutex<TrainingDevice>,
 }
 
-/// Trainings at once for each thread of the machine, on a GPU: while it computes for some, the threads simulate for others.
-const ON_GPU: usize = 8;
+/// Trainings at once for each thread of the machine, in a gang: while the GPU computes for some, the threads simulate for
+/// others.
+const TOGETHER: usize = 8;
 
 impl DeviceTrainer {
     /// Trains on devices like `device`.
     pub fn new(kind: &'static str, device: TrainingDevice) -> DeviceTrainer {
-        let each = if device.name() == "cpu" { 1 } else { ON_GPU };
-        DeviceTrainer { kind, at_once: each * rayon::current_num_threads(), first: Mutex::new(device) }
+        DeviceTrainer { kind, at_once: rayon::current_num_threads(), first: Mutex::new(device) }
+    }
+
+    /// Trains on devices like this one of a gang, on more of them than there are threads.
+    pub fn together(kind: &'static str, device: TrainingDevice) -> DeviceTrainer {
+        DeviceTrainer { at_once: TOGETHER * rayon::current_num_threads(), ..DeviceTrainer::new(kind, device) }
     }
 
     /// Trains on the CPU.

@@ -90,6 +90,13 @@ fn an_unknown_experiment_is_an_error_that_lists_them() {
 }
 
 #[test]
+fn trainings_do_not_compute_together_on_the_processor() {
+    let folder = Folder::new("trainings_do_not_compute_together_on_the_processor");
+    let error = folder.error(&["reproduce", "E1", "--smallest", "--together", "--cache", "kept"]);
+    assert!(error.contains("--together: --device cpu is the processor"), "{error}");
+}
+
+#[test]
 fn the_commands_of_temponet_are_there_too() {
     let folder = Folder::new("the_commands_of_temponet_are_there_too");
     assert!(folder.stdout(&["compare", "rosace", "--schedulers", "edf", "--no-oracle"]).contains("edf"));

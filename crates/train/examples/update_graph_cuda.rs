@@ -1,11 +1,12 @@
 //! Measures a whole update of Q-learning on a GPU in two ways: with each kernel launched by itself, and recorded once
-//! as a CUDA graph and replayed. The network is the paper's (d = 128, two layers, four heads, feed-forward 512), and
-//! all batches have one shape. Prints JSON.
+//! as a CUDA graph and replayed; and how many updates a second many learners make beside each other, each on a queue of
+//! its own and as a gang. The network is the paper's (d = 128, two layers, four heads, feed-forward 512), and all
+//! batches have one shape. Prints JSON.
 //!
 //!     cargo run --release -p temponet-train --features cuda --example update_graph_cuda [-- BATCH TOKENS]
 
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
 use rand::{RngExt, SeedableRng};
@@ -23,6 +24,8 @@ const UPDATES: usize = 200;
 const FEW: usize = 3;
 /// Rounds, of which the median counts.
 const ROUNDS: usize = 5;
+/// Learners beside each other.
+const BESIDE: usize = 64;
 /// Step size of every update.
 const SIZE: StepSize = StepSize { rate: 1e-4, clip: 10.0 };
 
@@ -88,6 +91,24 @@ impl Learning {
     }
 }
 
+/// Updates a second of many learners beside each other, on devices made of this one.
+fn beside(gpu: &Cuda, batch: usize, tokens: usize) -> f64 {
+    let ready = Barrier::new(BESIDE + 1);
+    std::thread::scope(|scope| {
+        let learn = || {
+            let mut learning = Learning::new(gpu, batch, tokens);
+            ready.wait();
+            // As in a training, the figures of an update are read while the next one is queued.
+            (0..UPDATES / FEW).for_each(|_| _ = learning.launched(FEW));
+        };
+        let threads: Vec<_> = (0..BESIDE).map(|_| scope.spawn(learn)).collect();
+        ready.wait();
+        let begin = Instant::now();
+        threads.into_iter().for_each(|thread| assert!(thread.join().is_ok(), "a learner failed"));
+        (BESIDE * (UPDATES / FEW) * FEW) as f64 / begin.elapsed().as_secs_f64()
+    })
+}
+
 /// Returns the microseconds per repetition.
 fn each(time: Duration, count: usize) -> f64 {
     time.as_secs_f64() * 1e6 / count as f64
@@ -116,8 +137,8 @@ fn main() -> ExitCode {
         eprintln!("error: BATCH from 1 to 4096 and TOKENS from 2 to 2000 are wanted, not {arguments:?}");
         return ExitCode::from(2);
     };
-    let gpu = match Cuda::new() {
-        Ok(gpu) => gpu,
+    let (gpu, gang) = match Cuda::new().and_then(|gpu| gpu.gang().map(|gang| (gpu, gang))) {
+        Ok(opened) => opened,
         Err(error) => {
             eprintln!("error: {error}");
             return ExitCode::from(2);
@@ -130,13 +151,16 @@ fn main() -> ExitCode {
     let queueing = median(|| learning.launched(FEW).0);
     let recording = median(|| each(learning.repeated(0), 1));
     let replayed = median(|| (each(learning.repeated(UPDATES), 1) - recording) / UPDATES as f64);
+    let by_themselves = beside(&gpu, batch, tokens);
+    let as_gang = beside(&gang, batch, tokens);
     if let Some(failure) = gpu.failure() {
         eprintln!("error: {failure}");
         return ExitCode::from(2);
     }
     println!(
         "{{ \"card\": \"{}\", \"batch\": {batch}, \"tokens\": {tokens}, \"launched_us\": {launched:.1}, \"queueing_us\": {queueing:.1}, \
-         \"recording_us\": {recording:.1}, \"replayed_us\": {replayed:.1}, \"same_weights\": {is_the_same} }}",
+         \"recording_us\": {recording:.1}, \"replayed_us\": {replayed:.1}, \"same_weights\": {is_the_same}, \"beside\": {BESIDE}, \"by_themselves_per_s\": {by_themselves:.0}, \
+         \"as_gang_per_s\": {as_gang:.0} }}",
         gpu.name()
     );
     if is_the_same { ExitCode::SUCCESS } else { ExitCode::FAILURE }
