@@ -164,10 +164,12 @@ impl<T> State<T> {
         })
     }
 
-    pub fn stats(&self) -> Stats {
+    /// Returns the counts, with those that leave by the same call, which are not settled yet.
+    pub fn stats(&self, effects: &Effects<T>) -> Stats {
         let mut stats = self.stats;
         stats.queued = self.queue.len() as u64;
         stats.running = self.running.len() as u64;
+        effects.leaving.iter().for_each(|(_, reason)| stats.count(Outcome::Shed(*reason)));
         stats
     }
 
