@@ -13,6 +13,8 @@ mod clock;
 mod dispatcher;
 #[path = "../src/estimator.rs"]
 mod estimator;
+#[path = "../src/expiry.rs"]
+mod expiry;
 #[path = "../src/gate.rs"]
 mod gate;
 #[path = "../src/guard.rs"]
