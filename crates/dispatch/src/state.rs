@@ -213,13 +213,14 @@ impl<T> State<T> {
         self.next_seq += 1;
         self.stats.submitted += 1;
         let value = if value.is_finite() && value > 0.0 { value.min(1e100) } else { 1.0 };
-        let spread = self.ninth_decile.map_or(0.0, |at| self.lengths.spread(&facts, at));
+        // The median, the quantiles of the rules, most of which are the same, and the ninth decile.
+        let mut quantiles = [Length::Unknown; MOST_CANDIDATES + 2];
+        for (at, length) in quantiles[..self.quantiles].iter_mut().enumerate() {
+            *length = self.lengths.length(&facts, at);
+        }
+        let spread_at = |at: usize| self.lengths.spread_between(&facts, at, [quantiles[0], quantiles[at]]);
+        let spread = self.ninth_decile.map_or(0.0, spread_at);
         if let Some(guard) = &mut self.guard {
-            // The median, the quantiles of the rules, most of which are the same, and the ninth decile.
-            let mut quantiles = [Length::Unknown; MOST_CANDIDATES + 2];
-            for (at, length) in quantiles[..self.quantiles].iter_mut().enumerate() {
-                *length = self.lengths.length(&facts, at);
-            }
             let mut lengths = [Length::Unknown; MOST_CANDIDATES];
             for (length, (_, at)) in lengths.iter_mut().zip(&self.rules) {
                 *length = quantiles[*at];
@@ -232,8 +233,7 @@ impl<T> State<T> {
                 self.follow(place);
             }
         }
-        let at = self.rules[self.followed].1;
-        let length = self.lengths.length(&facts, at);
+        let length = quantiles[self.rules[self.followed].1];
         let content = Entry { payload, facts, notice: Arc::new(Notice::default()) };
         let mut waiting = Waiting { seq, arrival: now, due, value, length, spread, score: Score::default(), content };
         self.queue.observe(&mut waiting);
@@ -382,7 +382,9 @@ impl<T> State<T> {
         if self.is_drained() {
             effects.wake.extend(self.drained.take());
         }
-        effects.retry_after = Duration::from_nanos(self.queue.time_to_serve(self.now));
+        if !effects.leaving.is_empty() {
+            effects.retry_after = Duration::from_nanos(self.queue.time_to_serve(self.now));
+        }
         let due = self.dues.first().map(|(due, _)| *due);
         effects.alarm = self.queue.next_expiry().into_iter().chain(due).min();
     }
