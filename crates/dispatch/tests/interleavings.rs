@@ -318,7 +318,14 @@ fn submitters_race_with_shutdown() {
                 .collect();
             let worker = thread::spawn({
                 let dispatcher = dispatcher.clone();
-                move || std::iter::from_fn(|| dispatcher.next_blocking()).map(|(_, running)| running.finish()).count()
+                move || {
+                    let mut served = 0;
+                    while let Some((_, running)) = dispatcher.next_blocking() {
+                        running.finish();
+                        served += 1;
+                    }
+                    served
+                }
             });
             dispatcher.shutdown();
             dispatcher.wait_drained();
