@@ -23,7 +23,10 @@ impl Body for Frames {
     type Data = &'static [u8];
     type Error = Infallible;
 
-    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<http_body::Frame<Self::Data>, Infallible>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<http_body::Frame<Self::Data>, Infallible>>> {
         let left = self.0.checked_sub(1);
         self.0 = left.unwrap_or(0);
         Poll::Ready(left.map(|_| Ok(http_body::Frame::data(b"xx".as_slice()))))
