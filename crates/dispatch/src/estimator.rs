@@ -119,6 +119,14 @@ impl Lengths {
         Lengths { kind, quantiles, classes: HashMap::new(), all: Class::new(), regressor }
     }
 
+    /// Number of features that are read of a request.
+    pub fn features(&self) -> usize {
+        match self.kind {
+            Estimator::Regressor { features } => features,
+            Estimator::Given | Estimator::Class => 0,
+        }
+    }
+
     /// Returns the length of a request at the quantile with this place.
     pub fn length(&mut self, facts: &Facts, quantile: usize) -> Length {
         let median = facts.estimate.map(|(median, _)| median);

@@ -207,7 +207,12 @@ impl<T> State<T> {
 
     /// Takes a request in. If it is refused it is among those that leave.
     pub fn submit(&mut self, request: Request, due: u64, payload: T, effects: &mut Effects<T>) -> (u64, Option<Place>) {
-        let Request { estimate, value, class, features, .. } = request;
+        let Request { estimate, value, class, mut features, .. } = request;
+        if features.len() > self.lengths.features() {
+            // Nobody reads the others, and the request may wait for long.
+            features.truncate(self.lengths.features());
+            features.shrink_to_fit();
+        }
         let facts = Facts { class, estimate: estimate.and_then(Estimate::parameters), features };
         let (seq, now) = (self.next_seq, self.now);
         self.next_seq += 1;

@@ -70,7 +70,7 @@ pub fn run(requests: u64) -> Report {
 }
 
 /// Resident bytes of this process.
-fn resident() -> Option<u64> {
+pub fn resident() -> Option<u64> {
     let pages = std::fs::read_to_string("/proc/self/statm").ok()?.split(' ').nth(1)?.parse::<u64>().ok()?;
     Some(pages * 4096)
 }
