@@ -43,9 +43,11 @@ impl SimulatedClock {
         SimulatedClock { start: Instant::now(), elapsed: Arc::default() }
     }
 
-    /// Moves the clock forward.
+    /// Moves the clock forward, at most to five centuries after its start.
     pub fn advance(&self, by: Duration) {
-        self.elapsed.fetch_add(by.as_nanos() as u64, Ordering::SeqCst);
+        let by = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
+        // A clock that wrapped would go back. There is always a next value, so this never fails.
+        _ = self.elapsed.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |elapsed| Some(elapsed.saturating_add(by)));
     }
 }
 

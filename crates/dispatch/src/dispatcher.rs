@@ -157,7 +157,7 @@ impl<T: Send + 'static> Dispatcher<T> {
 
     /// Returns the counts so far.
     pub fn stats(&self) -> Stats {
-        self.shared.with(|state, _| state.stats())
+        self.shared.with(|state, effects| state.stats(effects))
     }
 
     /// Returns the rule that is followed now.

@@ -102,8 +102,7 @@ impl Class {
 
     fn quantile(&mut self, at: usize, quantiles: &[(f64, f64)]) -> Option<u64> {
         if self.quantiles.is_empty() || self.unread * FRESH > self.sketch.total() {
-            self.quantiles.clear();
-            self.quantiles.extend(quantiles.iter().map(|(share, _)| self.sketch.quantile(*share)));
+            self.sketch.quantiles(quantiles.iter().map(|(share, _)| *share), &mut self.quantiles);
             self.unread = 0.0;
         }
         self.quantiles[at]
@@ -118,6 +117,14 @@ impl Lengths {
         };
         let quantiles = shares.iter().map(|share| (*share, LogNormal::deviations_at(*share))).collect();
         Lengths { kind, quantiles, classes: HashMap::new(), all: Class::new(), regressor }
+    }
+
+    /// Number of features that are read of a request.
+    pub fn features(&self) -> usize {
+        match self.kind {
+            Estimator::Regressor { features } => features,
+            Estimator::Given | Estimator::Class => 0,
+        }
     }
 
     /// Returns the length of a request at the quantile with this place.
@@ -154,13 +161,18 @@ impl Lengths {
     /// Returns the standard deviation of the logarithm of a length; `ninth_decile` is the place of that quantile, and
     /// the first one is the median.
     pub fn spread(&mut self, facts: &Facts, ninth_decile: usize) -> f64 {
+        let lengths = [0, ninth_decile].map(|at| self.length(facts, at));
+        self.spread_between(facts, ninth_decile, lengths)
+    }
+
+    /// The same, of a length whose median and ninth decile are these.
+    pub fn spread_between(&self, facts: &Facts, ninth_decile: usize, lengths: [Length; 2]) -> f64 {
         if let (Estimator::Given, Some((_, spread))) = (self.kind, facts.estimate) {
             return spread;
         }
-        let [median, high] = [0, ninth_decile].map(|at| self.length(facts, at).nanoseconds());
-        match median {
-            0 => 0.0,
-            median => (high as f64 / median as f64).ln().max(0.0) / self.quantiles[ninth_decile].1,
+        match lengths.map(Length::nanoseconds) {
+            [0, _] => 0.0,
+            [median, high] => (high as f64 / median as f64).ln().max(0.0) / self.quantiles[ninth_decile].1,
         }
     }
 

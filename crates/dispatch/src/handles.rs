@@ -56,6 +56,10 @@ impl Notice {
 
     pub fn tell_cancelled(&self, reason: Reason) {
         let mut state = self.lock();
+        // Whoever found it running may come here after it has finished.
+        if state.outcome.is_some() {
+            return;
+        }
         state.cancelled.get_or_insert(reason);
         let waiters = state.waiters.take();
         drop(state);

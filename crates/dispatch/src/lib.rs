@@ -43,6 +43,7 @@ mod builder;
 mod clock;
 mod dispatcher;
 mod estimator;
+mod expiry;
 mod gate;
 mod guard;
 mod handles;

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use temponet_task::{IndexedRequest, RequestIndex, Score};
 
 use crate::estimator::Length;
+use crate::expiry::Expiry;
 use crate::plan::Plan;
 use crate::{Policy, Reason};
 
@@ -58,8 +59,7 @@ pub(crate) struct Queue<P> {
     slots: Vec<Option<Waiting<P>>>,
     free: Vec<u32>,
     order: Order,
-    /// Time from which on a request may not begin any more, its number and its slot.
-    expiry: BTreeSet<(u64, u64, u32)>,
+    expiry: Expiry,
     /// Sum of the lengths.
     work: u128,
 }
@@ -86,7 +86,7 @@ impl<P> Queue<P> {
     /// Creates an empty queue for at most this many requests, and for this many workers.
     pub fn new(rule: Policy, capacity: usize, workers: usize, index: Option<RequestIndex>) -> Queue<P> {
         let order = Order::of(&rule, workers);
-        let (slots, free, expiry) = (Vec::new(), Vec::new(), BTreeSet::new());
+        let (slots, free, expiry) = (Vec::new(), Vec::new(), Expiry::default());
         Queue { rule, capacity, workers, index, slots, free, order, expiry, work: 0 }
     }
 
@@ -95,28 +95,13 @@ impl<P> Queue<P> {
         if let Some(index) = &mut self.index {
             index.observe(&new.indexed());
         }
-        self.score(new);
+        score(&self.rule, &self.index, self.len(), new);
     }
 
     /// Learns from a request that has left after it was served this long.
     pub fn learn(&mut self, request: &IndexedRequest, executed: u64, is_complete: bool) {
         if let Some(index) = &mut self.index {
             index.learn(request, executed, is_complete);
-        }
-    }
-
-    fn score(&self, waiting: &mut Waiting<P>) {
-        if let (Policy::Learned(_), Some(index)) = (&self.rule, &self.index) {
-            waiting.score = index.score(&waiting.indexed(), self.len());
-        }
-    }
-
-    /// Length that is planned for a request, in nanoseconds.
-    fn planned(&self, waiting: &Waiting<P>) -> u64 {
-        let length = waiting.length.nanoseconds();
-        match self.rule {
-            Policy::Learned(_) => waiting.score.planned(length),
-            _ => length,
         }
     }
 
@@ -129,10 +114,10 @@ impl<P> Queue<P> {
     }
 
     /// Time in which all that wait can be served, or have left because of their due times, in nanoseconds.
-    pub fn time_to_serve(&self, now: u64) -> u64 {
+    pub fn time_to_serve(&mut self, now: u64) -> u64 {
         let served = u64::try_from(self.work / self.workers as u128).unwrap_or(u64::MAX);
         match self.expiry.last() {
-            Some((last, ..)) if self.expiry.len() == self.len() => served.min(last.saturating_sub(now)),
+            Some(last) if self.expiry.len() == self.len() => served.min(last.saturating_sub(now)),
             _ => served,
         }
     }
@@ -161,7 +146,7 @@ impl<P> Queue<P> {
 
     /// Removes what is late, or would be. `current` says what the length of a request is by now.
     pub fn expire(&mut self, now: u64, mut current: impl FnMut(&Waiting<P>) -> Length, leaving: &mut Leaving<P>) {
-        while let Some((expires, _, slot)) = self.expiry.first().copied()
+        while let Some((expires, slot)) = self.expiry.next()
             && expires <= now
         {
             let Some(mut waiting) = self.take(slot) else { continue };
@@ -199,7 +184,7 @@ impl<P> Queue<P> {
 
     /// Returns the earliest time at which a request expires.
     pub fn next_expiry(&self) -> Option<u64> {
-        self.expiry.first().map(|(expires, ..)| *expires)
+        self.expiry.next().map(|(expires, _)| expires)
     }
 
     /// Removes a request, if it still waits.
@@ -217,7 +202,7 @@ impl<P> Queue<P> {
     pub fn change(&mut self, place: Place, change: impl FnOnce(&mut Waiting<P>)) {
         if let Some(mut waiting) = self.remove(place) {
             change(&mut waiting);
-            self.score(&mut waiting);
+            score(&self.rule, &self.index, self.len(), &mut waiting);
             self.insert(waiting);
         }
     }
@@ -239,12 +224,25 @@ impl<P> Queue<P> {
         self.order = Order::of(&self.rule, self.workers);
         self.expiry.clear();
         self.work = 0;
-        for slot in 0..self.slots.len() {
-            if let Some(mut waiting) = self.slots[slot].take() {
-                waiting.length = current(&waiting);
-                self.score(&mut waiting);
-                self.place(slot as u32, waiting);
+        // Sorted at one time, thousands take a fifth of the time that it takes to insert them one by one.
+        let mut keys = Vec::new();
+        let count = self.len();
+        let Queue { rule, index, slots, order, expiry, work, .. } = self;
+        for (waiting, slot) in slots.iter_mut().zip(0..) {
+            let Some(waiting) = waiting else { continue };
+            waiting.length = current(waiting);
+            score(rule, index, count, waiting);
+            match &mut *order {
+                Order::Sorted(_) => keys.push((key(rule, waiting), waiting.seq, slot)),
+                order => order.insert(rule, waiting, slot),
             }
+            if let Some(expires) = expires(rule, waiting) {
+                expiry.insert(expires, waiting.seq, slot);
+            }
+            *work += u128::from(waiting.length.nanoseconds());
+        }
+        if let Order::Sorted(order) = &mut self.order {
+            *order = keys.into_iter().collect();
         }
     }
 
@@ -253,14 +251,8 @@ impl<P> Queue<P> {
         if waiting.due <= now {
             return Some(Reason::Late);
         }
-        let would_be_late = self.rule.sheds() && now.saturating_add(self.planned(waiting)) > waiting.due;
+        let would_be_late = self.rule.sheds() && now.saturating_add(planned(&self.rule, waiting)) > waiting.due;
         would_be_late.then_some(Reason::PredictedLate)
-    }
-
-    /// Time from which on a request may not begin any more; none if it always may.
-    fn expires(&self, waiting: &Waiting<P>) -> Option<u64> {
-        let length = if self.rule.sheds() { self.planned(waiting).max(1) } else { 1 };
-        (waiting.due != NEVER).then(|| (waiting.due + 1).saturating_sub(length))
     }
 
     fn insert(&mut self, waiting: Waiting<P>) -> Place {
@@ -275,8 +267,8 @@ impl<P> Queue<P> {
 
     fn place(&mut self, slot: u32, waiting: Waiting<P>) {
         self.order.insert(&self.rule, &waiting, slot);
-        if let Some(expires) = self.expires(&waiting) {
-            self.expiry.insert((expires, waiting.seq, slot));
+        if let Some(expires) = expires(&self.rule, &waiting) {
+            self.expiry.insert(expires, waiting.seq, slot);
         }
         self.work += u128::from(waiting.length.nanoseconds());
         self.slots[slot as usize] = Some(waiting);
@@ -285,9 +277,7 @@ impl<P> Queue<P> {
     fn take(&mut self, slot: u32) -> Option<Waiting<P>> {
         let waiting = self.slots[slot as usize].take()?;
         self.order.remove(&self.rule, &waiting, slot);
-        if let Some(expires) = self.expires(&waiting) {
-            self.expiry.remove(&(expires, waiting.seq, slot));
-        }
+        self.expiry.remove(slot);
         self.work -= u128::from(waiting.length.nanoseconds());
         self.free.push(slot);
         Some(waiting)
@@ -362,6 +352,28 @@ impl Order {
             Order::ByRatio(classes) => classes.clear(),
         }
     }
+}
+
+/// Scores a request while this many wait, where the learned rule is followed.
+fn score<P>(rule: &Policy, index: &Option<RequestIndex>, count: usize, waiting: &mut Waiting<P>) {
+    if let (Policy::Learned(_), Some(index)) = (rule, index) {
+        waiting.score = index.score(&waiting.indexed(), count);
+    }
+}
+
+/// Length that is planned for a request, in nanoseconds.
+fn planned<P>(rule: &Policy, waiting: &Waiting<P>) -> u64 {
+    let length = waiting.length.nanoseconds();
+    match rule {
+        Policy::Learned(_) => waiting.score.planned(length),
+        _ => length,
+    }
+}
+
+/// Time from which on a request may not begin any more; none if it always may.
+fn expires<P>(rule: &Policy, waiting: &Waiting<P>) -> Option<u64> {
+    let length = if rule.sheds() { planned(rule, waiting).max(1) } else { 1 };
+    (waiting.due != NEVER).then(|| (waiting.due + 1).saturating_sub(length))
 }
 
 /// Key by which requests are sorted; the least is next.

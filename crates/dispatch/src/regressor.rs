@@ -106,7 +106,8 @@ impl Regressor {
         self.read(features, estimate, true);
         let median = self.lines[0].value(&self.inputs);
         let ratio = |logarithm: f64| (UNIT * (logarithm - median).clamp(-20.0, 20.0).exp()) as u64;
-        let beyond = self.ratios.share_beyond(ratio(logarithm));
+        // Of those that were complete nothing is beyond what is known.
+        let beyond = if is_complete { 0.0 } else { self.ratios.share_beyond(ratio(logarithm)) };
         for line in &mut self.lines {
             let predicted = line.value(&self.inputs);
             // Share of lengths like this one that the prediction covers.

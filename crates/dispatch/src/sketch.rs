@@ -14,6 +14,8 @@ pub(crate) const UNIT: f64 = (1u64 << 22) as f64;
 const PER_DOUBLING: f64 = 16.0;
 /// Number of classes: up to 2^44 ns, about five hours.
 const CLASSES: usize = 44 * 16;
+/// Error of a share that is no difference.
+const ROUNDING: f64 = 1e-9;
 /// Total of counts at which they are halved.
 const MOST: f64 = 4096.0;
 
@@ -69,17 +71,45 @@ impl Sketch {
     pub fn share_beyond(&self, length: u64) -> f64 {
         let end = (class_of(length) + 1).saturating_sub(self.first).min(self.classes.len());
         let mut limit = ProductLimit::of(self.total);
-        let passed = self.classes[..end].iter().map(|counts| limit.pass(counts.0.into(), counts.1.into()));
+        // Empty classes change nothing.
+        let passed = self.classes[..end].iter().filter(|counts| counts.0 + counts.1 > 0.0);
+        let passed = passed.map(|counts| limit.pass(counts.0.into(), counts.1.into()));
         passed.last().unwrap_or(1.0).max(0.0)
     }
 
-    /// Returns the length that this share does not exceed; of those beyond all completed ones, the greatest seen. None
-    /// if nothing has completed.
-    pub fn quantile(&self, share: f64) -> Option<u64> {
-        self.quantile_beyond(0, share)
+    /// Finds the lengths that these shares do not exceed, each as [`Sketch::quantile_beyond`] does, in one pass.
+    pub fn quantiles(&self, shares: impl Iterator<Item = f64> + Clone, found: &mut Vec<Option<u64>>) {
+        found.clear();
+        found.extend(shares.clone().map(|_| None));
+        if self.completed <= 0.0 {
+            return;
+        }
+        let mut limit = ProductLimit::of(self.total);
+        let mut missing = found.len();
+        for (place, (completed, cut_off)) in self.classes.iter().enumerate() {
+            // Most classes are empty, and those change nothing.
+            if *completed == 0.0 && *cut_off == 0.0 {
+                continue;
+            }
+            let longer = limit.pass((*completed).into(), (*cut_off).into());
+            if *completed > 0.0 {
+                for (share, found) in shares.clone().zip(found.iter_mut()) {
+                    if found.is_none() && longer <= 1.0 - share + ROUNDING {
+                        *found = Some(middle_of(self.first + place));
+                        missing -= 1;
+                    }
+                }
+                if missing == 0 {
+                    return;
+                }
+            }
+        }
+        let greatest = middle_of(self.first + self.classes.len() - 1);
+        found.iter_mut().for_each(|found| _ = found.get_or_insert(greatest));
     }
 
-    /// The same among lengths greater than `beyond`, which is also the least that is returned.
+    /// Returns the length that this share does not exceed, among lengths greater than `beyond`, which is also the least
+    /// that is returned; of those beyond all completed ones, the greatest seen. None if nothing has completed.
     pub fn quantile_beyond(&self, beyond: u64, share: f64) -> Option<u64> {
         if self.completed <= 0.0 {
             return None;
@@ -90,8 +120,12 @@ impl Sketch {
         let short: f64 = before.iter().map(|(completed, cut_off)| f64::from(completed + cut_off)).sum();
         let mut limit = ProductLimit::of(self.total - short);
         for (place, (completed, cut_off)) in after.iter().enumerate() {
+            // Most classes are empty, and those change nothing.
+            if *completed == 0.0 && *cut_off == 0.0 {
+                continue;
+            }
             let longer = limit.pass((*completed).into(), (*cut_off).into());
-            if *completed > 0.0 && longer <= 1.0 - share + 1e-9 {
+            if *completed > 0.0 && longer <= 1.0 - share + ROUNDING {
                 return Some(middle_of(self.first + before.len() + place).max(beyond));
             }
         }
@@ -111,6 +145,12 @@ fn middle_of(class: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Sketch {
+        fn quantile(&self, share: f64) -> Option<u64> {
+            self.quantile_beyond(0, share)
+        }
+    }
 
     fn is_close(found: Option<u64>, expected: f64) -> bool {
         found.is_some_and(|found| (found as f64 / expected).ln().abs() < 0.045)
@@ -149,6 +189,21 @@ mod tests {
         only_cut.add(9_000_000, false);
         only_cut.add(9_000_000, false);
         assert!(is_close(only_cut.quantile(0.9), 9e6), "the greatest seen");
+    }
+
+    #[test]
+    fn quantiles_at_one_time_are_those_one_by_one() {
+        let mut sketch = Sketch::new();
+        let (mut state, mut found) = (1u64, Vec::new());
+        let shares = [0.5, 0.9, 0.01, 0.5, 0.999];
+        for count in 0..6_000 {
+            sketch.quantiles(shares.into_iter(), &mut found);
+            assert_eq!(found, shares.map(|share| sketch.quantile(share)), "after {count}");
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            // The first ones and the longest ones are cut off.
+            let length = 1 + (state >> 33) % 1_000_000;
+            sketch.add(length.min(700_000), count > 3 && length < 700_000);
+        }
     }
 
     #[test]

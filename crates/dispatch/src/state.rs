@@ -164,10 +164,12 @@ impl<T> State<T> {
         })
     }
 
-    pub fn stats(&self) -> Stats {
+    /// Returns the counts, with those that leave by the same call, which are not settled yet.
+    pub fn stats(&self, effects: &Effects<T>) -> Stats {
         let mut stats = self.stats;
         stats.queued = self.queue.len() as u64;
         stats.running = self.running.len() as u64;
+        effects.leaving.iter().for_each(|(_, reason)| stats.count(Outcome::Shed(*reason)));
         stats
     }
 
@@ -205,19 +207,25 @@ impl<T> State<T> {
 
     /// Takes a request in. If it is refused it is among those that leave.
     pub fn submit(&mut self, request: Request, due: u64, payload: T, effects: &mut Effects<T>) -> (u64, Option<Place>) {
-        let Request { estimate, value, class, features, .. } = request;
+        let Request { estimate, value, class, mut features, .. } = request;
+        if features.len() > self.lengths.features() {
+            // Nobody reads the others, and the request may wait for long.
+            features.truncate(self.lengths.features());
+            features.shrink_to_fit();
+        }
         let facts = Facts { class, estimate: estimate.and_then(Estimate::parameters), features };
         let (seq, now) = (self.next_seq, self.now);
         self.next_seq += 1;
         self.stats.submitted += 1;
         let value = if value.is_finite() && value > 0.0 { value.min(1e100) } else { 1.0 };
-        let spread = self.ninth_decile.map_or(0.0, |at| self.lengths.spread(&facts, at));
+        // The median, the quantiles of the rules, most of which are the same, and the ninth decile.
+        let mut quantiles = [Length::Unknown; MOST_CANDIDATES + 2];
+        for (at, length) in quantiles[..self.quantiles].iter_mut().enumerate() {
+            *length = self.lengths.length(&facts, at);
+        }
+        let spread_at = |at: usize| self.lengths.spread_between(&facts, at, [quantiles[0], quantiles[at]]);
+        let spread = self.ninth_decile.map_or(0.0, spread_at);
         if let Some(guard) = &mut self.guard {
-            // The median, the quantiles of the rules, most of which are the same, and the ninth decile.
-            let mut quantiles = [Length::Unknown; MOST_CANDIDATES + 2];
-            for (at, length) in quantiles[..self.quantiles].iter_mut().enumerate() {
-                *length = self.lengths.length(&facts, at);
-            }
             let mut lengths = [Length::Unknown; MOST_CANDIDATES];
             for (length, (_, at)) in lengths.iter_mut().zip(&self.rules) {
                 *length = quantiles[*at];
@@ -230,8 +238,7 @@ impl<T> State<T> {
                 self.follow(place);
             }
         }
-        let at = self.rules[self.followed].1;
-        let length = self.lengths.length(&facts, at);
+        let length = quantiles[self.rules[self.followed].1];
         let content = Entry { payload, facts, notice: Arc::new(Notice::default()) };
         let mut waiting = Waiting { seq, arrival: now, due, value, length, spread, score: Score::default(), content };
         self.queue.observe(&mut waiting);
@@ -380,7 +387,9 @@ impl<T> State<T> {
         if self.is_drained() {
             effects.wake.extend(self.drained.take());
         }
-        effects.retry_after = Duration::from_nanos(self.queue.time_to_serve(self.now));
+        if !effects.leaving.is_empty() {
+            effects.retry_after = Duration::from_nanos(self.queue.time_to_serve(self.now));
+        }
         let due = self.dues.first().map(|(due, _)| *due);
         effects.alarm = self.queue.next_expiry().into_iter().chain(due).min();
     }

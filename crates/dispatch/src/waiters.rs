@@ -17,8 +17,8 @@ pub(crate) struct Waiters {
 impl Waiters {
     /// Adds a waker, or replaces the one with this number. Returns one to drop once no lock is held.
     pub fn register(&mut self, id: &mut Option<u64>, waker: Waker) -> Option<Waker> {
-        if let Some(entry) = id.and_then(|id| self.list.iter_mut().find(|entry| entry.0 == id)) {
-            return Some(std::mem::replace(&mut entry.1, waker));
+        if let Some(place) = self.place(*id) {
+            return Some(std::mem::replace(&mut self.list[place].1, waker));
         }
         *id = Some(self.next);
         self.list.push_back((self.next, waker));
@@ -28,8 +28,13 @@ impl Waiters {
 
     /// Removes a waker, if it has not been taken.
     pub fn remove(&mut self, id: Option<u64>) -> Option<Waker> {
-        let place = self.list.iter().position(|entry| Some(entry.0) == id)?;
+        let place = self.place(id)?;
         self.list.remove(place).map(|(_, waker)| waker)
+    }
+
+    /// Place of the waker with this number. Numbers go up, so the place of one among thousands is found in a few steps.
+    fn place(&self, id: Option<u64>) -> Option<usize> {
+        self.list.binary_search_by_key(&id?, |entry| entry.0).ok()
     }
 
     /// Takes the first waker.

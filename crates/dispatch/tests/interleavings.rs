@@ -13,6 +13,8 @@ mod clock;
 mod dispatcher;
 #[path = "../src/estimator.rs"]
 mod estimator;
+#[path = "../src/expiry.rs"]
+mod expiry;
 #[path = "../src/gate.rs"]
 mod gate;
 #[path = "../src/guard.rs"]
@@ -189,6 +191,151 @@ fn cancellation_shutdown_and_due_times_race_with_workers() {
             assert_eq!(outcomes.len(), shed + served);
             let stats = dispatcher.stats();
             assert_eq!(stats.submitted, stats.met + stats.late + stats.cancelled + stats.all_shed());
+        },
+        INTERLEAVINGS,
+    );
+}
+
+/// Whoever withdraws a request finds it running, and tells the token after it has finished.
+#[test]
+fn the_token_of_a_finished_request_does_not_fire_any_more() {
+    shuttle::check_random(
+        || {
+            let (dispatcher, clock) = dispatcher(1, 2);
+            let ticket = dispatcher.submit(Request::new().due(clock.now() + Duration::from_millis(5)), 7).unwrap();
+            let (_, running) = dispatcher.try_next().unwrap();
+            let token = running.token().clone();
+            let others = [
+                thread::spawn(move || ticket.cancel()),
+                thread::spawn(move || {
+                    clock.advance(Duration::from_millis(5));
+                    dispatcher.tick();
+                }),
+            ];
+            running.finish();
+            let then = token.reason();
+            others.into_iter().for_each(|other| other.join().unwrap());
+            assert_eq!(token.reason(), then);
+        },
+        INTERLEAVINGS,
+    );
+}
+
+/// A request is withdrawn while a worker takes it: it is begun or shed, and never both.
+#[test]
+fn a_request_that_is_withdrawn_while_it_begins_has_one_outcome() {
+    shuttle::check_random(
+        || {
+            let (dispatcher, _) = dispatcher(1, 2);
+            let ticket = Arc::new(dispatcher.submit(Request::new(), 7).unwrap());
+            let withdraw = || {
+                let ticket = ticket.clone();
+                thread::spawn(move || ticket.cancel())
+            };
+            let withdrawals = [withdraw(), withdraw()];
+            let begun = dispatcher.try_next().map(|(payload, running)| {
+                assert_eq!(payload, 7);
+                if running.token().is_cancelled() {
+                    running.give_up();
+                    return Outcome::Cancelled;
+                }
+                running.finish()
+            });
+            withdrawals.into_iter().for_each(|thread| thread.join().unwrap());
+            let expected = begun.unwrap_or(Outcome::Shed(Reason::Cancelled));
+            assert_eq!(ticket.outcome(), Some(expected));
+            let stats = dispatcher.stats();
+            assert_eq!((stats.submitted, stats.queued, stats.running), (1, 0, 0));
+            assert_eq!(stats.met + stats.cancelled + stats.all_shed(), 1);
+            assert!(dispatcher.try_next().is_none());
+        },
+        INTERLEAVINGS,
+    );
+}
+
+/// Lengths are said anew while requests wait, begin, run, finish, and the dispatcher shuts down.
+#[test]
+fn estimates_that_change_race_with_workers_and_shutdown() {
+    shuttle::check_random(
+        || {
+            let clock = SimulatedClock::new();
+            let settings = Dispatcher::builder().policy(Policy::EdfShed { q: 0.5 }).clock(clock.clone());
+            let dispatcher = settings.build().unwrap();
+            let due = clock.now() + Duration::from_millis(5);
+            let submit = |payload: usize| dispatcher.submit(Request::new().due(due), payload).unwrap();
+            let tickets = Arc::new([submit(0), submit(1)]);
+            let says = |milliseconds: u64| {
+                let tickets = tickets.clone();
+                let estimate = Estimate::from(Duration::from_millis(milliseconds));
+                thread::spawn(move || tickets.iter().for_each(|ticket| ticket.update_estimate(estimate)))
+            };
+            let says = [says(9), says(2)];
+            let worker = thread::spawn({
+                let dispatcher = dispatcher.clone();
+                move || {
+                    let mut ended = 0;
+                    while let Some((_, running)) = dispatcher.next_blocking() {
+                        running.update_estimate(Estimate::from(Duration::from_millis(3)));
+                        match running.token().reason() {
+                            Some(Reason::PredictedLate) => running.give_up(),
+                            reason => assert_eq!((reason, running.finish()), (None, Outcome::Met)),
+                        }
+                        ended += 1;
+                    }
+                    ended
+                }
+            });
+            says.into_iter().for_each(|thread| thread.join().unwrap());
+            dispatcher.shutdown();
+            dispatcher.wait_drained();
+            let ended = worker.join().unwrap();
+            let outcomes = tickets.each_ref().map(|ticket| ticket.outcome().unwrap());
+            assert_eq!(outcomes.iter().filter(|outcome| !matches!(outcome, Outcome::Shed(_))).count(), ended);
+            let stats = dispatcher.stats();
+            assert_eq!(stats.submitted, stats.met + stats.cancelled + stats.all_shed());
+        },
+        INTERLEAVINGS,
+    );
+}
+
+/// Whoever submits while the dispatcher shuts down is told one thing, and nobody waits for ever.
+#[test]
+fn submitters_race_with_shutdown() {
+    shuttle::check_random(
+        || {
+            let (dispatcher, _) = dispatcher(1, 1);
+            let submitters: Vec<_> = (0..2)
+                .map(|payload| {
+                    let dispatcher = dispatcher.clone();
+                    thread::spawn(move || match dispatcher.submit(Request::new(), payload) {
+                        Ok(ticket) => ticket.wait(),
+                        Err(shed) => {
+                            assert_eq!(shed.payload, payload);
+                            Outcome::Shed(shed.reason)
+                        }
+                    })
+                })
+                .collect();
+            let worker = thread::spawn({
+                let dispatcher = dispatcher.clone();
+                move || {
+                    let mut served = 0;
+                    while let Some((_, running)) = dispatcher.next_blocking() {
+                        running.finish();
+                        served += 1;
+                    }
+                    served
+                }
+            });
+            dispatcher.shutdown();
+            dispatcher.wait_drained();
+            let served = worker.join().unwrap();
+            let outcomes: Vec<Outcome> = submitters.into_iter().map(|thread| thread.join().unwrap()).collect();
+            assert_eq!(outcomes.iter().filter(|outcome| **outcome == Outcome::Met).count(), served);
+            let shed = |outcome: &Outcome| matches!(outcome, Outcome::Shed(Reason::Shutdown | Reason::Full));
+            assert_eq!(outcomes.iter().filter(|outcome| shed(outcome)).count(), 2 - served);
+            let stats = dispatcher.stats();
+            assert_eq!((stats.submitted, stats.met + stats.all_shed()), (2, 2));
         },
         INTERLEAVINGS,
     );

@@ -444,3 +444,32 @@ fn the_time_to_come_back_is_at_most_until_the_last_due_time() {
     (0..20).for_each(|_| _ = dispatcher.submit(Request::new().estimate(century), 0).unwrap());
     assert_eq!(retry_after(Request::new()), Duration::from_nanos(u64::MAX), "as long as can be said");
 }
+
+/// What is late leaves by the very call that asks for the counts.
+#[test]
+fn counts_add_up_also_when_asking_for_them_sheds_requests() {
+    let (builder, clock) = simulated(Policy::Fcfs);
+    let dispatcher = builder.build().unwrap();
+    (0..3).for_each(|payload| _ = dispatcher.submit(due(&clock, 10), payload).unwrap());
+    clock.advance(10 * MS);
+    let stats = dispatcher.stats();
+    assert_eq!((stats.submitted, stats.queued, stats.shed(Reason::Late)), (3, 0, 3));
+    assert_eq!(dispatcher.stats(), stats, "they are counted once");
+}
+
+#[test]
+fn a_simulated_clock_does_not_go_back_however_far_it_is_moved() {
+    let (builder, clock) = simulated(Policy::Edf);
+    let dispatcher = builder.build().unwrap();
+    let ticket = dispatcher.submit(due(&clock, 10), 0).unwrap();
+    let mut before = clock.now();
+    // Two times four centuries are more nanoseconds than 64 bits hold, and the last step is more by itself.
+    let four_centuries = Duration::from_secs(400 * 365 * 24 * 3600);
+    for step in [four_centuries, four_centuries, Duration::MAX] {
+        clock.advance(step);
+        assert!(clock.now() >= before, "{step:?}");
+        before = clock.now();
+        dispatcher.tick();
+        assert_eq!(ticket.outcome(), Some(Outcome::Shed(Reason::Late)));
+    }
+}

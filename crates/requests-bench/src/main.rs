@@ -35,6 +35,9 @@ struct Arguments {
     /// Runs of each server; the order of the servers changes from run to run.
     #[arg(long, default_value_t = 3)]
     runs: u64,
+    /// Servers to measure, by their names in the table, "temponet" left out or not; all by default.
+    #[arg(long, value_delimiter = ',')]
+    servers: Vec<String>,
     /// How handlers take their time.
     #[arg(long, value_enum, default_value = "sleep")]
     work: Work,
@@ -57,7 +60,7 @@ fn main() -> ExitCode {
 }
 
 fn measure(arguments: &Arguments) -> Result<(), String> {
-    let Arguments { trace: path, requests, loads, workers, scale, runs, work, known, json } = arguments;
+    let Arguments { trace: path, requests, loads, workers, scale, runs, servers, work, known, json } = arguments;
     let positive = [("--scale", *scale)].into_iter().chain(loads.iter().map(|load| ("--loads", *load)));
     for (name, value) in positive {
         if !(value > 0.0 && value.is_finite()) {
@@ -67,9 +70,9 @@ fn measure(arguments: &Arguments) -> Result<(), String> {
     if *workers == 0 || *runs == 0 || *requests < 2 {
         return Err("--workers and --runs are at least 1, --requests at least 2".into());
     }
+    let stacks = Stack::named(servers)?;
     let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let runtime = tokio::runtime::Runtime::new().map_err(|error| format!("no runtime: {error}"))?;
-    let stacks = Stack::all();
     for load in loads {
         let mut found: Vec<Vec<Outcomes>> = vec![Vec::new(); stacks.len()];
         let mut bound = 0.0;
@@ -202,6 +205,19 @@ mod tests {
         let asked = trace::read(&text(100), 100, 4, 2.0, 0.01, 1).unwrap();
         assert!((50.0..100.0).contains(&trace::bound(&asked, 4)), "{}", trace::bound(&asked, 4));
         assert_eq!(trace::bound(&asked, 100), 100.0);
+    }
+
+    #[test]
+    fn servers_are_chosen_by_name() {
+        let names = |servers: &[&str]| {
+            let servers: Vec<String> = servers.iter().map(|name| name.to_string()).collect();
+            Stack::named(&servers).map(|stacks| stacks.iter().map(Stack::name).collect::<Vec<String>>())
+        };
+        assert_eq!(names(&[]).unwrap().len(), Stack::all().len());
+        let chosen = names(&["guarded", "semaphore + timeout", "temponet fcfs"]).unwrap();
+        assert_eq!(chosen, ["temponet guarded", "semaphore + timeout", "temponet fcfs"]);
+        let error = names(&["fcfs", "semaphor"]).unwrap_err();
+        assert!(error.contains("\"semaphor\"") && error.contains("little-loadshedder"), "{error}");
     }
 
     #[test]

@@ -59,6 +59,23 @@ impl Stack {
             .collect()
     }
 
+    /// Returns the servers with these names; all if there are none.
+    pub fn named(names: &[String]) -> Result<Vec<Stack>, String> {
+        let all = Stack::all();
+        if names.is_empty() {
+            return Ok(all);
+        }
+        let find = |name: &String| {
+            let is_meant =
+                |stack: &&Stack| stack.name() == *name || stack.name().strip_prefix("temponet ") == Some(name);
+            all.iter().find(is_meant).cloned().ok_or_else(|| {
+                let known: Vec<String> = all.iter().map(Stack::name).collect();
+                format!("{name:?} is none of the servers: {}", known.join(", "))
+            })
+        };
+        names.iter().map(find).collect()
+    }
+
     pub fn name(&self) -> String {
         match self {
             Stack::Tower => "tower limit + shed + timeout".into(),

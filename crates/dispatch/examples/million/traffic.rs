@@ -11,8 +11,8 @@ pub struct Report {
     pub stats: Stats,
     /// Requests that were answered, each counted by whoever answers it.
     pub answers: u64,
-    /// Resident bytes after a fifth of the requests and at the end, where that is known.
-    pub memory: Option<[u64; 2]>,
+    /// Resident bytes after each fifth of the requests; empty where that is not known.
+    pub memory: Vec<u64>,
 }
 
 /// Submits this many requests to four workers, through a queue of 1 000 under the guard.
@@ -49,7 +49,7 @@ pub fn run(requests: u64) -> Report {
             })
         })
         .collect();
-    let mut early = None;
+    let mut memory = Vec::new();
     for number in 0..requests {
         let due = Instant::now() + Duration::from_micros(50 + number * 7_919 % 2_000);
         let estimate = Estimate::seconds(if number % 5 == 0 { f64::NAN } else { 1e-6 });
@@ -59,20 +59,18 @@ pub fn run(requests: u64) -> Report {
             Ok(_) => {}
             Err(_) => answer(),
         }
-        if number == requests / 5 {
-            early = resident();
+        if (number + 1) % (requests / 5) == 0 {
+            memory.extend(resident());
         }
     }
-    let end = resident();
     dispatcher.shutdown();
     dispatcher.wait_drained();
     workers.into_iter().for_each(|worker| worker.join().expect("no worker panics"));
-    let memory = early.zip(end).map(|(early, end)| [early, end]);
     Report { stats: dispatcher.stats(), answers: answers.load(Ordering::Relaxed), memory }
 }
 
 /// Resident bytes of this process.
-fn resident() -> Option<u64> {
+pub fn resident() -> Option<u64> {
     let pages = std::fs::read_to_string("/proc/self/statm").ok()?.split(' ').nth(1)?.parse::<u64>().ok()?;
     Some(pages * 4096)
 }
