@@ -8,6 +8,7 @@
 pub mod attention;
 mod commands;
 pub mod decision;
+pub mod environments;
 mod rounds;
 pub mod scene;
 pub mod shield;
@@ -58,7 +59,17 @@ pub fn control() -> f64 {
 
 /// Returns the greatest memory that this process ever held, in MiB (Linux only).
 pub fn peak_rss_mb() -> Option<f64> {
+    status_kb("VmHWM:").map(|kb| kb / 1024.0)
+}
+
+/// Returns the memory that this process holds now, in bytes (Linux only).
+fn rss_bytes() -> Option<f64> {
+    status_kb("VmRSS:").map(|kb| kb * 1024.0)
+}
+
+/// Reads a line of the process's status, in KiB.
+fn status_kb(name: &str) -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<f64>().ok().map(|kb| kb / 1024.0)
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+    line.trim().strip_suffix("kB")?.trim().parse().ok()
 }

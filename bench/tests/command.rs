@@ -56,3 +56,29 @@ fn decisions_of_the_built_in_model_are_timed_part_by_part() {
     assert!(folder.stdout(&["bench", "infer", "--decisions", "--quick"]).contains("decision"));
     folder.error(&["bench", "infer", "--decisions", "--kernel", "scalar"]);
 }
+
+#[test]
+fn environments_are_timed_without_a_network_and_show_the_same_every_time() {
+    let folder = Folder::new("environments_are_timed");
+    let call = |stage: &str| {
+        folder.json(&["bench", "train", "--environments", "--stage", stage, "--quick", "--rounds", "1", "--json"])
+    };
+    let figures = [call("1"), call("1"), call("2")];
+    let digests = figures.each_ref().map(|figures| figures["digest"].as_str().unwrap().to_string());
+    assert_eq!(digests[0], digests[1]);
+    assert_ne!(digests[0], digests[2], "another workload");
+    for figures in &figures {
+        let sizes: Vec<u64> =
+            figures["cases"].as_array().unwrap().iter().map(|case| case["environments"].as_u64().unwrap()).collect();
+        assert_eq!(sizes, [1, 64]);
+        for case in figures["cases"].as_array().unwrap() {
+            let [alone, whole] =
+                ["us_per_choice", "us_per_choice_with_episodes"].map(|name| case[name].as_f64().unwrap());
+            assert!(0.0 < alone && alone <= whole, "{case}");
+        }
+        assert!(figures["rows_per_choice"].as_f64().unwrap() > 1.0);
+    }
+    let text = folder.stdout(&["bench", "train", "--environments", "--quick", "--rounds", "1"]);
+    assert!(text.contains("environments in turn") && text.contains("digest"), "{text}");
+    assert!(folder.error(&["bench", "train", "--environments", "--stage", "3"]).contains("the recipe has 2"));
+}

@@ -25,9 +25,14 @@ const STEP: f64 = 1e-9;
 /// Survival function of a task's execution time X: P(X > t), and the mean of X given X > t.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Survival {
+    /// Least, mean and greatest execution time in nanoseconds. Most jobs that are asked about have not begun and have
+    /// time enough, and these three answer for them without the table.
+    least: f64,
+    mean: f64,
+    most: f64,
     /// Times of the points in nanoseconds, ascending. A time with a positive probability of its own occurs twice.
-    times: Vec<f64>,
-    points: Vec<Point>,
+    times: Box<[f64]>,
+    points: Box<[Point]>,
 }
 
 /// Values at one of the times.
@@ -57,22 +62,24 @@ impl Survival {
             next = Some((time, beyond));
         }
         points.reverse();
-        Survival { times: curve.into_iter().map(|(time, _)| time).collect(), points }
+        let times: Box<[f64]> = curve.iter().map(|(time, _)| *time).collect();
+        let (least, mean, most) = (times[0], points[0].work, times[times.len() - 1]);
+        Survival { least, mean, most, times, points: points.into() }
     }
 
     /// Returns the least execution time in nanoseconds.
     pub fn least(&self) -> f64 {
-        self.times[0]
+        self.least
     }
 
     /// Returns the greatest execution time in nanoseconds.
     pub fn most(&self) -> f64 {
-        self.times[self.times.len() - 1]
+        self.most
     }
 
     /// Returns the mean execution time in nanoseconds.
     pub fn mean(&self) -> f64 {
-        self.points[0].work
+        self.mean
     }
 
     /// Returns the probability that a job takes longer than `time` nanoseconds.

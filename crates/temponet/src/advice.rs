@@ -7,7 +7,7 @@
 use std::fmt;
 
 use temponet_sched::Panel;
-use temponet_sched::advice::{Advisor, FutureArrivals, Planner};
+use temponet_sched::advice::{Advisor, FutureArrivals, NextArrivals, Planner};
 use temponet_task::{Assignment, JobId, System, SystemView, TaskId};
 
 use crate::scale::Scale;
@@ -37,7 +37,8 @@ pub struct JobAdvice {
 #[derive(Default)]
 pub(crate) struct Advice {
     panel: Panel,
-    /// Advice by job id.
+    arrivals: NextArrivals,
+    /// Advice by job id; empty if nobody is asked.
     by_job: Vec<JobAdvice>,
     /// Placement of the jobs that an advisor would run, where tasks are bound to cores.
     placed: Assignment,
@@ -69,16 +70,24 @@ impl Advice {
         self.panel.start(system);
     }
 
+    /// Forgets the order of the ready jobs, for a decision about others.
+    pub(crate) fn forget(&mut self) {
+        self.panel.forget();
+    }
+
     /// Sorts the ready jobs by deadline, then asks the advisors if `ask_advisors` is set and the planners if
     /// `ask_planners` is set.
     pub(crate) fn ask(&mut self, view: &SystemView<'_>, scale: &Scale, ask_advisors: bool, ask_planners: bool) {
+        self.by_job.clear();
+        if !ask_advisors && !ask_planners {
+            return self.panel.look(view, false);
+        }
         if self.by_job.capacity() < view.jobs.len() {
             // Twice as many, because ids of jobs that have just left are not free yet.
             self.by_job.reserve(2 * view.system.tasks().len().max(view.jobs.len()));
             // The panel may lack room for this many jobs too; it reserves room when it starts.
             self.start(view.system);
         }
-        self.by_job.clear();
         self.by_job.resize(view.jobs.len(), JobAdvice { pressure: f64::INFINITY, ..JobAdvice::default() });
         self.panel.look(view, ask_planners);
         for advisor in Advisor::ALL.into_iter().filter(|_| ask_advisors) {
@@ -101,17 +110,19 @@ impl Advice {
         }
     }
 
-    /// Next arrivals of the tasks whose arrivals can be foreseen. Call [`Advice::ask`] before; `has_planners` tells
-    /// whether it asked the planners.
+    /// Calls `take` with the tasks whose arrivals can be foreseen and their next ones. Call [`Advice::ask`] before;
+    /// `has_planners` tells whether it asked the planners.
     pub(crate) fn arrivals(
         &mut self,
         view: &SystemView<'_>,
+        scale: &Scale,
         has_planners: bool,
-    ) -> impl Iterator<Item = (TaskId, FutureArrivals)> {
-        if !has_planners {
-            self.panel.foresee(view);
+        mut take: impl FnMut(TaskId, FutureArrivals),
+    ) {
+        match has_planners {
+            true => self.panel.arrivals().for_each(|(task, arrivals)| take(task, arrivals)),
+            false => self.arrivals.find(view, scale.flows.iter().map(|flow| flow.rule), take),
         }
-        self.panel.arrivals()
     }
 
     /// Ready jobs in deadline order, as of the last call of [`Advice::ask`].

@@ -51,8 +51,8 @@ impl LastOutcomes {
 }
 
 /// Outcomes of all tasks with an (m,k) constraint, and what follows for their next jobs.
-#[derive(Debug, Default)]
-pub(crate) struct FirmHistory {
+#[derive(Clone, Debug, Default)]
+pub struct FirmHistory {
     /// Outcomes of each task; empty if no task has a constraint.
     tasks: Vec<Option<LastOutcomes>>,
     /// [`FirmHistory::about`] of each task.

@@ -112,6 +112,7 @@ mod shown;
 mod speed;
 mod stage_latencies;
 mod staying;
+mod task_row;
 mod tokenizer;
 mod tokenizer_error;
 pub mod tuning;
@@ -143,7 +144,7 @@ pub mod stages {
     pub use crate::binning::Binning;
     pub use crate::continuous::Continuous;
     pub use crate::feature::{Feature, IdleFeature};
-    pub use crate::firm::LastOutcomes;
+    pub use crate::firm::{FirmHistory, LastOutcomes};
     pub use crate::learned::{Learned, is_overloaded};
     pub use crate::mapping::Mapper;
     pub use crate::model::provenance;

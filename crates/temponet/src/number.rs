@@ -215,6 +215,122 @@ impl RowFacts {
     }
 }
 
+/// What the numbers of a row are computed from that changes from moment to moment, where the others are those of its task.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    /// As in [`RowFacts`].
+    pub start: f64,
+    pub span: f64,
+    pub gap: f64,
+    pub capacity: f64,
+    pub work: [f64; 5],
+    pub firm: (f32, f32),
+    /// Compressed numbers of the jobs of [`RowFacts::jobs`] per core.
+    pub jobs: [f32; 4],
+}
+
+/// What the numbers of a ready job are computed from that depends on how far it has got.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Progress {
+    /// As in [`RowFacts`].
+    pub remaining: [f64; 3],
+    pub executed: f64,
+    pub chance: f64,
+    pub cost: f64,
+    pub is_running: bool,
+    pub has_run: bool,
+}
+
+impl Moment {
+    /// Sets the numbers of the row of a job that comes, which are those of its task.
+    pub fn set_coming(&self, numbers: &mut [f32; Number::ALL.len()]) {
+        let due = self.start + self.span;
+        let [due, next_due, start, _] = compressed([due, due + self.gap, self.start, 0.0]);
+        numbers[Number::Due as usize] = due;
+        numbers[Number::NextDue as usize] = next_due;
+        numbers[Number::Start as usize] = start;
+        self.set_others(numbers);
+    }
+
+    /// Sets the numbers of the row of a ready job, which are those of its task.
+    pub fn set_ready(&self, progress: &Progress, numbers: &mut [f32; Number::ALL.len()]) {
+        let (due, span, [most, expected, least]) = (self.start + self.span, self.span, progress.remaining);
+        let times = [due, due + self.gap, most, expected, least, span - most, span - expected, span - least];
+        let of = [
+            Number::Due,
+            Number::NextDue,
+            Number::Remaining,
+            Number::Expected,
+            Number::Least,
+            Number::Slack,
+            Number::ExpectedSlack,
+            Number::LeastSlack,
+        ];
+        for (number, value) in of.into_iter().zip(compressed(times)) {
+            numbers[number as usize] = value;
+        }
+        if progress.cost >= LEAST_COST {
+            numbers[Number::Cost as usize] = compressed_time(progress.cost as f32);
+        } else {
+            numbers[Number::Cost as usize] = compressed_time(0.0);
+        }
+        numbers[Number::Executed as usize] = progress.executed.min(4.0) as f32;
+        numbers[Number::Chance as usize] = progress.chance as f32;
+        numbers[Number::Running as usize] = f32::from(u8::from(progress.is_running));
+        numbers[Number::HasRun as usize] = f32::from(u8::from(progress.has_run));
+        self.set_others(numbers);
+    }
+
+    fn set_others(&self, numbers: &mut [f32; Number::ALL.len()]) {
+        let share_of_time = 1.0 / (self.capacity * (self.start + self.span)).max(f64::MIN_POSITIVE);
+        let work = self.work.map(|work| (work * share_of_time).min(4.0) as f32);
+        let of =
+            [Number::WorkBefore, Number::ExpectedBefore, Number::ComingBefore, Number::Inflow, Number::LevelBefore];
+        of.into_iter().zip(work).for_each(|(number, value)| numbers[number as usize] = value);
+        let of = [Number::Earlier, Number::Shorter, Number::Ready, Number::Denser];
+        of.into_iter().zip(self.jobs).for_each(|(number, value)| numbers[number as usize] = value);
+        numbers[Number::AtStake as usize] = self.firm.0;
+        numbers[Number::Closeness as usize] = self.firm.1;
+    }
+}
+
+/// Compressed numbers of jobs per core, by the number of jobs, for each capacity that was met last. They are the same at
+/// every decision of a system.
+#[derive(Debug, Default)]
+pub(crate) struct JobsPerCore {
+    tables: Vec<(f64, Vec<f32>)>,
+    /// Table of the present decision.
+    current: usize,
+}
+
+/// Capacities whose tables are kept.
+const MOST_TABLES: usize = 16;
+
+impl JobsPerCore {
+    /// Prepares for a decision with this capacity and at most this many jobs.
+    pub fn prepare(&mut self, capacity: f64, most: usize) {
+        let same = |(known, _): &(f64, Vec<f32>)| known.to_bits() == capacity.to_bits();
+        self.current = self.tables.iter().position(same).unwrap_or_else(|| {
+            if self.tables.len() == MOST_TABLES {
+                self.tables.clear();
+            }
+            self.tables.push((capacity, Vec::new()));
+            self.tables.len() - 1
+        });
+        let table = &mut self.tables[self.current].1;
+        while table.len() <= most {
+            let jobs: [f64; 16] = std::array::from_fn(|place| (table.len() + place) as f64 / capacity);
+            table.extend(compressed(jobs));
+        }
+    }
+
+    /// Returns the number of a number of jobs.
+    #[inline]
+    pub fn of(&self, jobs: usize) -> f32 {
+        self.tables[self.current].1[jobs]
+    }
+}
+
 /// Logarithm of a relative worth to base 16.
 fn compressed_worth(worth: f64) -> f32 {
     (worth.max(f64::MIN_POSITIVE).log2().clamp(-16.0, 16.0) / 4.0) as f32
@@ -227,7 +343,7 @@ const LEAST_COST: f64 = 1.0 / 1024.0;
 const LIMIT: f32 = 1e6;
 
 /// Compresses times. All at once, in a number that fills the processor's wide registers.
-fn compressed(times: [f64; 16]) -> [f32; 16] {
+fn compressed<const N: usize>(times: [f64; N]) -> [f32; N] {
     times.map(|time| time as f32).map(compressed_time)
 }
 

@@ -7,10 +7,11 @@ use temponet_infer::{Rows, Sparsity};
 use temponet_task::{Job, JobId, System, SystemView, Time};
 
 use crate::advice::{Advice, JobAdvice};
-use crate::feature::{Feature, RowKind};
+use crate::feature::RowKind;
 use crate::firm::FirmHistory;
 use crate::number::Number;
-use crate::outlook::Outlook;
+use crate::outlook::{Known, Outlook};
+use crate::prediction::Prediction;
 use crate::scale::Scale;
 use crate::shown::{RowLimits, Shown};
 use crate::tokenizer::{RowJob, Tokenizer};
@@ -77,6 +78,34 @@ impl Observation {
     /// deadline order, as sparse attention needs it; only jobs with the same deadline and token share one. This has no
     /// effect where some jobs have no rows or coming ones have some ([`Tokenizer::leaves_out`]).
     pub fn read(&mut self, tokenizer: &Tokenizer, scale: &Scale, view: &SystemView<'_>, by_job: bool) {
+        let history = std::mem::take(&mut self.firm);
+        self.read_with(&history, tokenizer, scale, view, by_job);
+        self.firm = history;
+    }
+
+    /// Reads the ready jobs of a view as [`Observation::read`] does, of a run whose history is kept elsewhere. Nothing
+    /// else of what an observation keeps changes what it reads, so one can serve any number of runs and stays in the
+    /// processor's cache where theirs would not.
+    pub fn read_after(
+        &mut self,
+        history: &FirmHistory,
+        tokenizer: &Tokenizer,
+        scale: &Scale,
+        view: &SystemView<'_>,
+        by_job: bool,
+    ) {
+        self.advice.forget();
+        self.read_with(history, tokenizer, scale, view, by_job);
+    }
+
+    fn read_with(
+        &mut self,
+        history: &FirmHistory,
+        tokenizer: &Tokenizer,
+        scale: &Scale,
+        view: &SystemView<'_>,
+        by_job: bool,
+    ) {
         let by_job = (by_job || tokenizer.sparse) && !tokenizer.leaves_out();
         self.idle.clone_from(&scale.idle);
         self.tokens.clear();
@@ -90,7 +119,7 @@ impl Observation {
         self.reserve(tokenizer, self.capacity);
         let urgent = match tokenizer.is_slack_alone() && !by_job {
             true => self.read_slacks(tokenizer, scale, view),
-            false => self.read_tokens(tokenizer, scale, view, by_job),
+            false => self.read_tokens(history, tokenizer, scale, view, by_job),
         };
         let seen = self.jobs.iter().filter(|(_, row)| *row > 0).count();
         self.urgent = urgent as f32 / seen.max(1) as f32;
@@ -129,9 +158,15 @@ impl Observation {
     }
 
     /// Reads rows with any tokens. Returns the number of urgent jobs.
-    fn read_tokens(&mut self, tokenizer: &Tokenizer, scale: &Scale, view: &SystemView<'_>, by_job: bool) -> usize {
-        let ask_advisors = tokenizer.features.contains(&Feature::Advice);
-        let ask_planners = tokenizer.features.iter().any(|name| matches!(name, Feature::Plan | Feature::Pressure));
+    fn read_tokens(
+        &mut self,
+        history: &FirmHistory,
+        tokenizer: &Tokenizer,
+        scale: &Scale,
+        view: &SystemView<'_>,
+        by_job: bool,
+    ) -> usize {
+        let (ask_advisors, ask_planners) = (tokenizer.asks_advisors(), tokenizer.asks_planners());
         self.advice.ask(view, scale, ask_advisors, ask_planners);
         // Deadline order, whatever the order of the view: sums over rows in another order may round differently and
         // change Q-values.
@@ -144,11 +179,12 @@ impl Observation {
         if tokenizer.needs_outlook() {
             let Observation { advice, outlook, jobs, .. } = self;
             let ready = jobs.iter().map(|(id, _)| *id);
-            outlook.read(view, scale, ready, advice.arrivals(view, ask_planners));
+            outlook.read(view, scale, ready, |take| advice.arrivals(view, scale, ask_planners, take));
         }
         let limits = RowLimits::of(tokenizer.most_rows, view.cores());
         if tokenizer.most_rows.is_some() {
-            self.shown.choose(view, &self.jobs, self.outlook.densities(), limits);
+            let densities = self.outlook.known().iter().map(|known| known.map(|known| known.density));
+            self.shown.choose(view, &self.jobs, densities, limits);
         }
         let mut urgent = 0;
         for place in 0..self.jobs.len() {
@@ -159,7 +195,7 @@ impl Observation {
                 continue;
             }
             // The token is appended as a new row, and removed again if an equal row exists.
-            self.push_ready_row(tokenizer, scale, view, place);
+            self.push_ready_row(history, tokenizer, scale, view, place);
             let row = self.counts.len() as u32 + 1;
             urgent += usize::from(tokenizer.is_urgent(tokenizer.bin(self.token(row), self.real(row), scale)));
             self.jobs[place].1 = if by_job { row } else { self.first_equal_row(row) };
@@ -176,47 +212,86 @@ impl Observation {
         }
         self.ready_rows = self.counts.len();
         if tokenizer.coming {
-            self.push_coming_rows(tokenizer, scale, view, limits.coming);
+            self.push_coming_rows(history, tokenizer, scale, view, limits.coming);
         }
         urgent
     }
 
     /// Appends the row of the ready job at a place of the deadline order.
-    fn push_ready_row(&mut self, tokenizer: &Tokenizer, scale: &Scale, view: &SystemView<'_>, place: usize) {
+    fn push_ready_row(
+        &mut self,
+        history: &FirmHistory,
+        tokenizer: &Tokenizer,
+        scale: &Scale,
+        view: &SystemView<'_>,
+        place: usize,
+    ) {
         let id = self.jobs[place].0;
         let (job, at) = (view.job(id), view.now);
-        let prediction = match tokenizer.needs_outlook() {
-            true => self.outlook.prediction(place),
-            false => scale.prediction(job, at),
+        let known = if tokenizer.needs_outlook() { self.outlook.known()[place] } else { None };
+        let prediction = match (known, tokenizer.needs_outlook()) {
+            (Some(known), _) => known.prediction,
+            (None, true) => Prediction::default(),
+            (None, false) => scale.prediction(job, at),
         };
         let row = RowJob { job, at, kind: RowKind::of(job, at), advice: self.advice.about(id), prediction };
-        self.push_row(tokenizer, scale, view, &row);
+        self.push_row(history, tokenizer, scale, view, (&row, known));
     }
 
     /// Appends a row for the next job of each task that comes before the last ready deadline. A row stands for all jobs
     /// that come together, and no job refers to it. The first ones have rows, at most `limit`.
-    fn push_coming_rows(&mut self, tokenizer: &Tokenizer, scale: &Scale, view: &SystemView<'_>, limit: usize) {
-        for place in 0..self.outlook.coming().len().min(limit) {
-            let (id, arrivals) = self.outlook.coming()[place];
-            let (task, at) = (&view.system.tasks()[id], arrivals.first);
+    fn push_coming_rows(
+        &mut self,
+        history: &FirmHistory,
+        tokenizer: &Tokenizer,
+        scale: &Scale,
+        view: &SystemView<'_>,
+        limit: usize,
+    ) {
+        for place in 0..self.outlook.coming().min(limit) {
+            let (id, arrivals) = self.outlook.coming_at(place);
+            self.counts.push(u32::try_from(arrivals.jobs).unwrap_or(u32::MAX).max(1));
+            let at = arrivals.first;
+            if tokenizer.is_kind_alone()
+                && let Some(numbers) = self.outlook.numbers_of_coming(id, at, scale, history.about(id))
+            {
+                self.tokens.push(RowKind::Coming as u16);
+                self.push_numbers(tokenizer, &numbers);
+                continue;
+            }
+            let task = &view.system.tasks()[id];
             let job = Job::first(id, task)
                 .with_release(at)
                 .with_deadline(Time(at.0.saturating_add(task.deadline.0)))
                 .with_fastest(view.system.machine().fastest(id));
             let (kind, advice, prediction) = (RowKind::Coming, JobAdvice::default(), scale.prediction_at_release(id));
-            self.push_row(tokenizer, scale, view, &RowJob { job: &job, at, kind, advice, prediction });
-            self.counts.push(u32::try_from(arrivals.jobs).unwrap_or(u32::MAX).max(1));
+            let row = RowJob { job: &job, at, kind, advice, prediction };
+            self.push_row(history, tokenizer, scale, view, (&row, None));
         }
     }
 
-    fn push_row(&mut self, tokenizer: &Tokenizer, scale: &Scale, view: &SystemView<'_>, row: &RowJob<'_>) {
-        tokenizer.row(row, view, scale, &mut self.tokens, &mut self.numbers);
+    fn push_row(
+        &mut self,
+        history: &FirmHistory,
+        tokenizer: &Tokenizer,
+        scale: &Scale,
+        view: &SystemView<'_>,
+        (row, known): (&RowJob<'_>, Option<Known>),
+    ) {
+        match tokenizer.is_kind_alone() {
+            true => self.tokens.push(row.kind as u16),
+            false => tokenizer.row(row, view, scale, &mut self.tokens, &mut self.numbers),
+        }
         if !tokenizer.numbers.is_empty() {
-            let numbers = self.outlook.facts(row, view, scale, self.firm.about(row.job.task)).numbers();
-            match tokenizer.numbers == Number::ALL {
-                true => self.numbers.extend_from_slice(&numbers),
-                false => self.numbers.extend(tokenizer.numbers.iter().map(|number| numbers[*number as usize])),
-            }
+            let numbers = self.outlook.numbers(row, known, view, scale, history.about(row.job.task));
+            self.push_numbers(tokenizer, &numbers);
+        }
+    }
+
+    fn push_numbers(&mut self, tokenizer: &Tokenizer, numbers: &[f32; Number::ALL.len()]) {
+        match tokenizer.numbers == Number::ALL {
+            true => self.numbers.extend_from_slice(numbers),
+            false => self.numbers.extend(tokenizer.numbers.iter().map(|number| numbers[*number as usize])),
         }
     }
 
@@ -413,7 +488,7 @@ mod tests {
                 other.tokens.clear();
                 other.counts.clear();
                 other.jobs.clear();
-                let urgent = other.read_tokens(&tokenizer, &scale, &view, false);
+                let urgent = other.read_tokens(&FirmHistory::default(), &tokenizer, &scale, &view, false);
                 assert_eq!(seen(&one), seen(&other));
                 assert!(one.tokens.is_sorted_by(|a, b| a < b), "each once: {:?}", one.tokens);
                 assert_eq!(one.urgent, urgent as f32 / jobs.max(1) as f32);

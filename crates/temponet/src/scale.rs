@@ -1,5 +1,6 @@
 //! Properties of a whole task set that tokens are relative to.
 
+use temponet_sched::advice::ArrivalRule;
 use temponet_task::{CoreId, DueDates, Job, Measure, OnMiss, System, SystemView, Task, TaskId, Time, Worths};
 
 use crate::bins::Bins;
@@ -8,6 +9,7 @@ use crate::feature::{
 };
 use crate::number::Number;
 use crate::prediction::{Prediction, Predictions};
+use crate::task_row::TaskRow;
 use crate::tokenizer::Tokenizer;
 
 /// Properties of a whole task set that tokens are relative to, computed once when a scheduler starts.
@@ -19,7 +21,7 @@ pub struct Scale {
     pub value: f64,
     /// Token of the idle row.
     pub idle: Vec<u16>,
-    /// Slack bins, with edges in nanoseconds.
+    /// Slack bins, with edges in nanoseconds; a single one if the tokenizer has numbers in their place.
     pub(crate) bins: Bins,
     /// Whether tasks differ in value or criticality.
     pub(crate) differs: bool,
@@ -38,11 +40,25 @@ pub struct Scale {
     costs: [(f64, u16); 2],
     /// Dates by which jobs with successors have to complete.
     due_dates: DueDates,
-    /// Mean execution time of each task in nanoseconds, and the mean time between its releases; empty if the tokenizer
-    /// does not ask for them.
-    flows: Vec<(f64, f64)>,
+    /// How the jobs of each task come; empty if the tokenizer does not ask for it.
+    pub(crate) flows: Vec<Flow>,
     /// What is expected of a job of each task at its release; empty if the tokenizer does not ask for it.
     at_release: Vec<Prediction>,
+    /// What the rows of the jobs of each task have in common; empty if the tokenizer has no numbers.
+    pub(crate) rows: Vec<TaskRow>,
+}
+
+/// How the jobs of a task come: all that is needed of each task at every decision, apart from tasks, which are large.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Flow {
+    /// Rule of the arrivals; `None` if they cannot be foreseen.
+    pub rule: Option<ArrivalRule>,
+    /// Mean execution time in nanoseconds.
+    pub mean_execution: f64,
+    /// Mean time between releases in nanoseconds; infinite for a list of jobs with none.
+    pub gap: f64,
+    /// Time from an arrival to the date by which the job has to complete.
+    pub due: Time,
 }
 
 impl Scale {
@@ -53,7 +69,9 @@ impl Scale {
         let value = (total / system.tasks().len().max(1) as f64).max(f64::MIN_POSITIVE);
         let loads = system.mean_utilizations();
         let load = loads.iter().sum::<f64>() / system.capacity();
-        let edges = tokenizer.binning.edges(tokenizer.bins).iter().map(|edge| edge * unit).collect();
+        // The table of the bins takes kilobytes and more time than all the rest.
+        let edges = if tokenizer.has_bins() { tokenizer.binning.edges(tokenizer.bins) } else { Vec::new() };
+        let edges = edges.iter().map(|edge| edge * unit).collect();
         let importance = |task: &Task| (task.value, task.criticality);
         let differs = system.tasks().windows(2).any(|pair| importance(&pair[0]) != importance(&pair[1]));
         let asks = |wanted: fn(Feature) -> bool| tokenizer.features.iter().any(|feature| wanted(*feature));
@@ -74,7 +92,9 @@ impl Scale {
             };
             system.task_ids().zip(system.tasks()).map(about).collect()
         };
-        Scale {
+        let due_dates = DueDates::of(system);
+        let flows = if tokenizer.needs_outlook() { flows(system, &loads, &due_dates) } else { Vec::new() };
+        let mut scale = Scale {
             unit,
             value,
             idle: tokenizer.idle.iter().map(|feature| idle_value(*feature, system, load)).collect(),
@@ -87,9 +107,14 @@ impl Scale {
             at_release: predictions.as_ref().filter(|_| tokenizer.coming).map_or_else(Vec::new, first),
             predictions,
             costs: [switch, switch + migration].map(|cost| (cost, cost_bin(cost))),
-            due_dates: DueDates::of(system),
-            flows: if tokenizer.needs_outlook() { flows(system, &loads) } else { Vec::new() },
+            due_dates,
+            flows,
+            rows: Vec::new(),
+        };
+        if !tokenizer.numbers.is_empty() {
+            scale.rows = system.task_ids().map(|id| TaskRow::of(id, system, &scale)).collect();
         }
+        scale
     }
 
     /// Returns what is expected of a job that can begin at a date; nothing if the tokenizer does not ask for it.
@@ -102,14 +127,9 @@ impl Scale {
         self.at_release.get(task.index()).copied().unwrap_or_default()
     }
 
-    /// Mean execution time of the jobs of a task, in nanoseconds.
-    pub(crate) fn mean_execution(&self, task: TaskId) -> f64 {
-        self.flows.get(task.index()).map_or(0.0, |flow| flow.0)
-    }
-
     /// Mean time between the releases of a task, in nanoseconds; infinite for a list of jobs with none.
     pub(crate) fn gap(&self, task: TaskId) -> f64 {
-        self.flows.get(task.index()).map_or(f64::INFINITY, |flow| flow.1)
+        self.flows.get(task.index()).map_or(f64::INFINITY, |flow| flow.gap)
     }
 
     /// Returns the slack of a job in nanoseconds, by the work to expect, to the date by which it has to complete so
@@ -122,11 +142,6 @@ impl Scale {
     /// Returns the date by which a job has to complete.
     pub(crate) fn due(&self, job: &Job) -> Time {
         self.due_dates.due(job)
-    }
-
-    /// Returns the time from the release of a task's jobs to the date by which they have to complete.
-    pub(crate) fn relative_due(&self, task: TaskId, system: &System) -> Time {
-        system.tasks()[task].deadline.saturating_sub(self.due_dates.lead(task))
     }
 
     /// Returns the [`Feature::Worth`] of a job.
@@ -153,6 +168,11 @@ impl Scale {
     /// Returns the [`Feature::Level`] of a job.
     pub(crate) fn level(&self, job: &Job) -> u16 {
         self.levels.get(usize::from(job.criticality)).copied().unwrap_or(0)
+    }
+
+    /// Returns the cost of running a job that has not begun, in units.
+    pub(crate) fn cost_of_starting(&self) -> f64 {
+        self.costs[0].0
     }
 
     /// Returns the cost of running a job now in units, and its [`Feature::Cost`].
@@ -200,11 +220,13 @@ fn ranks(system: &System, loads: &[f64]) -> Vec<f64> {
     ranks
 }
 
-/// Computes the mean execution time and the mean time between the releases of each task, where `loads` are the tasks'
-/// mean utilizations.
-fn flows(system: &System, loads: &[f64]) -> Vec<(f64, f64)> {
-    let flow = |(task, load): (&Task, &f64)| (task.mean_execution(), task.mean_execution() / load);
-    system.tasks().iter().zip(loads).map(flow).collect()
+/// Computes how the jobs of each task come, where `loads` are the tasks' mean utilizations.
+fn flows(system: &System, loads: &[f64], due_dates: &DueDates) -> Vec<Flow> {
+    let flow = |((id, task), load): ((TaskId, &Task), &f64)| {
+        let (rule, mean_execution) = (ArrivalRule::of(task), task.mean_execution());
+        Flow { rule, mean_execution, gap: mean_execution / load, due: task.deadline.saturating_sub(due_dates.lead(id)) }
+    };
+    system.task_ids().zip(system.tasks()).zip(loads).map(flow).collect()
 }
 
 /// Computes the [`Feature::Level`] of each criticality up to the highest one in the goal.

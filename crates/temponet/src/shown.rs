@@ -38,12 +38,12 @@ impl Shown {
         &mut self,
         view: &SystemView<'_>,
         jobs: &[(JobId, u32)],
-        densities: &[Option<f64>],
+        densities: impl Iterator<Item = Option<f64>> + Clone,
         limits: RowLimits,
     ) {
         let Shown { is_shown, others } = self;
         is_shown.clear();
-        is_shown.extend(densities.iter().map(Option::is_some));
+        is_shown.extend(densities.clone().map(|density| density.is_some()));
         others.clear();
         others.reserve(jobs.len());
         let possible = is_shown.iter().filter(|is_shown| **is_shown).count();
@@ -52,12 +52,12 @@ impl Shown {
         }
         let mut left = limits.ready;
         let mut first = limits.ready / 2;
-        for (place, density) in densities.iter().enumerate() {
+        for (place, density) in densities.enumerate() {
             let Some(density) = density else { continue };
             is_shown[place] = first > 0 || view.job(jobs[place].0).running;
             match is_shown[place] {
                 true => left = left.saturating_sub(1),
-                false => others.push((*density, place)),
+                false => others.push((density, place)),
             }
             first = first.saturating_sub(1);
         }
@@ -91,7 +91,7 @@ mod tests {
         let densities = [1.0, 1.0, 1.0, 7.0, 2.0, 9.0, 1.0, 7.0, 9.0].map(Some);
         let mut shown = Shown::default();
         let mut choose = |most: Option<usize>, densities: &[Option<f64>]| -> Vec<usize> {
-            shown.choose(&view, &jobs, densities, RowLimits::of(most, 1));
+            shown.choose(&view, &jobs, densities.iter().copied(), RowLimits::of(most, 1));
             (0..9).filter(|place| shown.is_shown(*place)).collect()
         };
         assert_eq!(choose(Some(9), &densities), [0, 1, 2, 5, 6, 8], "six of nine rows are for ready jobs");

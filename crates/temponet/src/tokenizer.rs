@@ -153,6 +153,11 @@ impl Tokenizer {
         is_bin && self.numbers.is_empty() && !self.coming && !self.skips_impossible
     }
 
+    /// Whether a token is the kind of the row and nothing else.
+    pub(crate) fn is_kind_alone(&self) -> bool {
+        self.features == [Feature::Kind] && self.slots.is_none() && self.continuous.is_none() && !self.has_slack_bin()
+    }
+
     /// Number of values of a token.
     pub(crate) fn width(&self) -> usize {
         usize::from(self.has_slack_bin()) + self.features.len() + usize::from(self.slots.is_some())
@@ -187,6 +192,28 @@ impl Tokenizer {
     /// Whether some ready jobs have no rows, or jobs have rows that are not ready. Attention is dense then.
     pub fn leaves_out(&self) -> bool {
         self.coming || self.skips_impossible || self.most_rows.is_some()
+    }
+
+    /// Whether simple schedulers are asked for advice about each job. They know the system that an observation was
+    /// started with, and no other.
+    pub fn asks_for_advice(&self) -> bool {
+        self.asks_advisors() || self.asks_planners()
+    }
+
+    /// Whether advisors are asked.
+    pub(crate) fn asks_advisors(&self) -> bool {
+        self.features.contains(&Feature::Advice)
+    }
+
+    /// Whether planners are asked.
+    pub(crate) fn asks_planners(&self) -> bool {
+        self.features.iter().any(|name| matches!(name, Feature::Plan | Feature::Pressure))
+    }
+
+    /// Whether any value is a slack bin.
+    pub(crate) fn has_bins(&self) -> bool {
+        let is_binned = |feature: &Feature| matches!(feature, Feature::Due | Feature::Expected);
+        self.numbers.is_empty() || self.features.iter().any(is_binned)
     }
 
     /// Whether what surrounds a row is needed.

@@ -4,14 +4,17 @@
 //! ready job runs, and there is nothing to learn. If speeds are chosen too, every decision point with a ready job is a
 //! choice.
 
-use std::sync::Arc;
+use std::cell::Cell;
+use std::sync::{Arc, OnceLock};
 
 use temponet::planner::{Plan, Planner, PlannerSettings};
-use temponet::stages::{Observation, Scale, Tokenizer, core_speed};
+use temponet::stages::{FirmHistory, Observation, Scale, Tokenizer, core_speed};
 use temponet_sched::SpecError;
 use temponet_sim::generate::GenerateError;
 use temponet_sim::{SimError, is_for_evaluation, mixed_seed};
-use temponet_task::{Arrival, Assignment, JobId, ListedJob, NotApplicable, Scheduler, Task, TaskSet, Time};
+use temponet_task::{
+    Arrival, Assignment, JobId, ListedJob, NotApplicable, Scheduler, System, SystemView, Task, TaskSet, Time,
+};
 
 use crate::base_scheduler::best_base_scheduler;
 use crate::environment::{Ending, Environment, EnvironmentSettings};
@@ -101,12 +104,15 @@ pub struct ChoiceOutcome {
 
 /// One member of the fleet: an environment, what the network sees of it, and the schedulers that accompany it. It runs
 /// one episode after the other.
+///
+/// Thousands of members take turns, and whatever one of them owns has left the processor's cache when its turn comes. So
+/// it owns only what it needs from one choice to the next.
 pub struct FleetMember {
     environment: Environment,
     /// Discount per unit of the set's scale.
     gamma: f64,
-    observation: Observation,
-    assignment: Assignment,
+    tokenizer: Arc<Tokenizer>,
+    sight: Sight,
     teacher: Option<Box<dyn Scheduler>>,
     /// Planner of the set, if the episodes ask for it.
     planner: Option<Planner>,
@@ -116,8 +122,65 @@ pub struct FleetMember {
     episode: u64,
     /// What a recurrent network has seen in this episode; `None` before its first decision.
     past: Option<Past>,
-    /// Ready jobs, those that may be chosen first; working memory.
+}
+
+/// What the network sees at a choice.
+enum Sight {
+    /// Read once at each choice, because the simple schedulers that are asked for advice know one system.
+    Own(Box<Observation>),
+    /// Read by the thread's own observation when it is asked for.
+    Shared {
+        /// What the episode has shown before.
+        history: FirmHistory,
+        /// Each ready job with its row, once this choice has been read.
+        jobs: OnceLock<Vec<(JobId, u32)>>,
+    },
+}
+
+impl Sight {
+    fn new(tokenizer: &Tokenizer) -> Sight {
+        match tokenizer.asks_for_advice() {
+            true => Sight::Own(Box::default()),
+            false => Sight::Shared { history: FirmHistory::default(), jobs: OnceLock::new() },
+        }
+    }
+
+    fn start(&mut self, system: &System) {
+        match self {
+            Sight::Own(observation) => observation.start(system),
+            Sight::Shared { history, .. } => history.start(system),
+        }
+    }
+
+    fn note(&mut self, view: &SystemView<'_>) {
+        match self {
+            Sight::Own(observation) => observation.note(view),
+            Sight::Shared { history, .. } => history.note(view),
+        }
+    }
+}
+
+/// Working memory of a thread, which serves all members whose turn it is there. What is left in it never changes a
+/// result.
+#[derive(Default)]
+struct Workplace {
+    observation: Observation,
+    assignment: Assignment,
+    /// Ready jobs, those that may be chosen first.
     ready: Vec<JobId>,
+}
+
+thread_local! {
+    static WORKPLACE: Cell<Option<Box<Workplace>>> = const { Cell::new(None) };
+}
+
+/// Does some work at the thread's workplace. Work within it, such as that of another member which the thread takes over
+/// while it waits, has a workplace of its own.
+fn at_workplace<T>(work: impl FnOnce(&mut Workplace) -> T) -> T {
+    let mut workplace = WORKPLACE.take().unwrap_or_default();
+    let result = work(&mut workplace);
+    WORKPLACE.set(Some(workplace));
+    result
 }
 
 /// Derives a seed from a seed and a number. Seeds that are reserved for evaluation are skipped, so nothing is
@@ -139,29 +202,23 @@ const TRIALS: u64 = 0x0E57_0000;
 impl FleetMember {
     fn new(episodes: &Episodes, seed: u64) -> Result<FleetMember, FleetError> {
         let Begun { environment, gamma, teacher, planner } = begin(episodes, seed, 0)?;
-        let (observation, assignment, advice) = (Observation::default(), Assignment::default(), Assignment::default());
-        let mut member = FleetMember {
-            environment,
-            gamma,
-            observation,
-            assignment,
-            teacher,
-            planner,
-            advice,
-            seed,
-            episode: 0,
-            past: None,
-            ready: Vec::new(),
-        };
-        member.observation.start(member.environment.view().system);
+        let (tokenizer, sight) = (episodes.tokenizer.clone(), Sight::new(&episodes.tokenizer));
+        let (advice, past) = (Assignment::default(), None);
+        let mut member =
+            FleetMember { environment, gamma, tokenizer, sight, teacher, planner, advice, seed, episode: 0, past };
+        member.sight.start(member.environment.view().system);
         member.skip_forced(episodes, 1.0)?;
-        member.observe(episodes);
+        member.observe();
         Ok(member)
     }
 
-    fn observe(&mut self, episodes: &Episodes) {
+    /// Takes note that the environment is at another choice.
+    fn observe(&mut self) {
         let (view, scale) = (self.environment.view(), self.environment.scale());
-        self.observation.read(&episodes.tokenizer, scale, &view, false);
+        match &mut self.sight {
+            Sight::Own(observation) => observation.read(&self.tokenizer, scale, &view, false),
+            Sight::Shared { jobs, .. } => drop(jobs.take()),
+        }
     }
 
     fn ask_teacher(&mut self) {
@@ -175,30 +232,56 @@ impl FleetMember {
     /// Runs all ready jobs until there is a choice or the episode ends. Returns the discounted reward meanwhile and the
     /// discount at the end.
     fn skip_forced(&mut self, episodes: &Episodes, mut discount: f64) -> Result<(f64, f64), FleetError> {
-        let mut reward = 0.0;
-        while self.environment.ending().is_none() {
-            self.ask_teacher();
-            let view = self.environment.view();
-            self.observation.note(&view);
-            let jobs_of_a_choice = if episodes.speeds > 0 { 1 } else { view.cores() + 1 };
-            if episodes.tokenizer.choosable(&view, &mut self.ready) >= jobs_of_a_choice {
-                break;
+        at_workplace(|Workplace { assignment, ready, .. }| {
+            let mut reward = 0.0;
+            while self.environment.ending().is_none() {
+                self.ask_teacher();
+                let view = self.environment.view();
+                self.sight.note(&view);
+                let jobs_of_a_choice = if episodes.speeds > 0 { 1 } else { view.cores() + 1 };
+                if episodes.tokenizer.choosable(&view, ready) >= jobs_of_a_choice {
+                    break;
+                }
+                if let Some(planner) = &mut self.planner {
+                    planner.observe(&view);
+                }
+                assignment.reset(view.cores());
+                assignment.place(&view, ready);
+                let step = self.environment.act(assignment)?;
+                discount *= self.gamma.powf(step.elapsed);
+                reward += discount * step.reward;
             }
-            if let Some(planner) = &mut self.planner {
-                planner.observe(&view);
-            }
-            self.assignment.reset(view.cores());
-            self.assignment.place(&view, &self.ready);
-            let step = self.environment.act(&mut self.assignment)?;
-            discount *= self.gamma.powf(step.elapsed);
-            reward += discount * step.reward;
-        }
-        Ok((reward, discount))
+            Ok((reward, discount))
+        })
     }
 
-    /// Returns what the network sees at this choice.
-    pub fn observation(&self) -> &Observation {
-        &self.observation
+    /// Calls `look` with what the network sees at this choice. It may be read anew for each call: whoever needs it twice
+    /// keeps a [`FleetMember::sample`].
+    pub fn observed<T>(&self, look: impl FnOnce(&Observation) -> T) -> T {
+        let (history, jobs) = match &self.sight {
+            Sight::Own(observation) => return look(observation),
+            Sight::Shared { history, jobs } => (history, jobs),
+        };
+        at_workplace(|Workplace { observation, .. }| {
+            let (view, scale) = (self.environment.view(), self.environment.scale());
+            observation.read_after(history, &self.tokenizer, scale, &view, false);
+            jobs.get_or_init(|| observation.jobs().to_vec());
+            look(observation)
+        })
+    }
+
+    /// Returns each ready job with its row at this choice, which is counted from 1; 0 for one that has none and cannot be
+    /// chosen. They are in the order of the observation.
+    pub fn jobs(&self) -> &[(JobId, u32)] {
+        match &self.sight {
+            Sight::Own(observation) => observation.jobs(),
+            Sight::Shared { jobs, .. } => {
+                if jobs.get().is_none() {
+                    self.observed(|_| ());
+                }
+                jobs.get().map_or(&[], Vec::as_slice)
+            }
+        }
     }
 
     /// Returns the environment at this choice.
@@ -209,14 +292,17 @@ impl FleetMember {
     /// Returns a compact copy of what the network sees at this choice.
     pub fn sample(&self) -> Sample {
         let past = self.past.clone().map(Arc::new);
-        Sample { past, ..Sample::of(&self.observation, self.environment.view().cores()) }
+        let cores = self.environment.view().cores();
+        Sample { past, ..self.observed(|observation| Sample::of(observation, cores)) }
     }
 
     /// Adds what the network sees at this choice to some samples.
     pub fn add_sample(&self, samples: &mut Samples) {
         let past = self.past.clone().map(Arc::new);
-        let view = SampleView::of(&self.observation, self.environment.view().cores());
-        samples.push(SampleView { past: past.as_ref(), ..view });
+        let cores = self.environment.view().cores();
+        self.observed(|observation| {
+            samples.push(SampleView { past: past.as_ref(), ..SampleView::of(observation, cores) });
+        });
     }
 
     /// Remembers a decision of a recurrent network: what it saw and its state after that. After `truncation` decisions,
@@ -234,13 +320,20 @@ impl FleetMember {
     /// `score` is called with the id and the row of each job that may be chosen, in the order of the observation.
     pub fn top_jobs(&self, mut score: impl FnMut(JobId, u32) -> f32) -> Vec<JobId> {
         let view = self.environment.view();
-        let choosable = self.observation.jobs().iter().filter(|(_, row)| self.observation.may_choose(*row));
+        let choosable = self.jobs().iter().filter(|(_, row)| *row > 0);
         let mut jobs: Vec<_> = choosable.map(|(id, row)| (*id, score(*id, *row))).collect();
-        jobs.sort_unstable_by(|(a, score_a), (b, score_b)| {
-            let by_deadline = |id: JobId| (view.job(id).deadline, view.job(id).tie());
+        let by_deadline = |id: JobId| (view.job(id).deadline, view.job(id).tie());
+        let order = |(a, score_a): &(JobId, f32), (b, score_b): &(JobId, f32)| {
             score_b.total_cmp(score_a).then_with(|| by_deadline(*a).cmp(&by_deadline(*b)))
-        });
-        jobs.iter().take(view.cores()).map(|(id, _)| *id).collect()
+        };
+        // No two jobs are equal in this order, so the best ones are the same as after sorting all.
+        let cores = view.cores();
+        if cores < jobs.len() {
+            jobs.select_nth_unstable_by(cores - 1, order);
+            jobs.truncate(cores);
+        }
+        jobs.sort_unstable_by(order);
+        jobs.iter().map(|(id, _)| *id).collect()
     }
 
     /// Plans at this choice, with `suggestions` among the alternatives; `None` if the episodes ask for no planner. It
@@ -262,8 +355,8 @@ impl FleetMember {
 
     /// Returns the rows of some jobs, in the order of the jobs. One that may not be chosen has none.
     pub fn rows_of(&self, jobs: &[JobId]) -> Vec<u32> {
-        let row = |id: &JobId| self.observation.jobs().iter().find(|(job, _)| job == id).map(|(_, row)| *row);
-        jobs.iter().filter_map(row).filter(|row| self.observation.may_choose(*row)).collect()
+        let row = |id: &JobId| self.jobs().iter().find(|(job, _)| job == id).map(|(_, row)| *row);
+        jobs.iter().filter_map(row).filter(|row| *row > 0).collect()
     }
 
     /// Runs these jobs at full speed until the next choice or the end of the episode.
@@ -275,28 +368,30 @@ impl FleetMember {
     /// for the network's speed `i`. No speeds stand for full speed.
     pub fn act_at(&mut self, episodes: &Episodes, jobs: &[JobId], speeds: &[u8]) -> Result<ChoiceOutcome, FleetError> {
         temponet_cancel::checkpoint();
-        let view = self.environment.view();
-        self.assignment.reset(view.cores());
-        self.assignment.place(&view, jobs);
-        let speed_of = |id: JobId| {
-            let chosen = jobs.iter().zip(speeds).find(|(job, _)| **job == id).map_or(0, |(_, speed)| *speed);
-            core_speed(view.system, episodes.speeds, chosen)
-        };
-        if !speeds.is_empty() {
-            for core in view.system.core_ids() {
-                if let Some(id) = self.assignment.cores()[core] {
-                    self.assignment.set_speed(core, speed_of(id));
-                }
-            }
-        }
+        let (now, unit) = (self.environment.view().now, self.environment.scale().unit);
         if let Some(planner) = &mut self.planner {
             planner.carried_out(jobs);
         }
-        let (now, unit) = (view.now, self.environment.scale().unit);
-        let step = self.environment.act(&mut self.assignment)?;
+        let step = at_workplace(|Workplace { assignment, .. }| {
+            let view = self.environment.view();
+            assignment.reset(view.cores());
+            assignment.place(&view, jobs);
+            if !speeds.is_empty() {
+                let speed_of = |id: JobId| {
+                    let chosen = jobs.iter().zip(speeds).find(|(job, _)| **job == id).map_or(0, |(_, speed)| *speed);
+                    core_speed(view.system, episodes.speeds, chosen)
+                };
+                for core in view.system.core_ids() {
+                    if let Some(id) = assignment.cores()[core] {
+                        assignment.set_speed(core, speed_of(id));
+                    }
+                }
+            }
+            self.environment.act(assignment)
+        })?;
         let first = self.gamma.powf(step.elapsed);
         let (later, discount) = self.skip_forced(episodes, first)?;
-        self.observe(episodes);
+        self.observe();
         let elapsed = match episodes.horizon {
             Some(horizon) => -horizon * discount.ln(),
             None => (self.environment.view().now - now).0 as f64 / unit,
@@ -311,10 +406,10 @@ impl FleetMember {
             let Begun { environment, gamma, teacher, planner } = begin(episodes, self.seed, self.episode)?;
             (self.environment, self.gamma, self.teacher, self.planner) = (environment, gamma, teacher, planner);
             self.past = None;
-            self.observation.start(self.environment.view().system);
+            self.sight.start(self.environment.view().system);
             self.skip_forced(episodes, 1.0)?;
             if self.environment.ending().is_none() {
-                self.observe(episodes);
+                self.observe();
                 return Ok(());
             }
         }

@@ -67,6 +67,13 @@ impl<'a> SampleView<'a> {
         self.counts.len() + 1
     }
 
+    /// Returns the features and the real-valued inputs of a job row, which is counted from 1.
+    pub fn job_row(&self, row: u32) -> (&'a [u16], &'a [f32]) {
+        let (rows, place) = (self.counts.len(), row as usize - 1);
+        let (width, inputs) = (self.tokens.len() / rows, self.real.len() / rows);
+        (&self.tokens[place * width..][..width], &self.real[place * inputs..][..inputs])
+    }
+
     /// Returns a copy that is kept by itself.
     pub fn copied(&self) -> Sample {
         Sample {

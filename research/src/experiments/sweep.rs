@@ -170,7 +170,7 @@ fn overestimation(context: &Context<'_>, recipe: &Recipe, model: &Model) -> Resu
         // Values, rewards and discounts of an episode, choice by choice.
         let mut course: Vec<[f64; 3]> = Vec::new();
         let ending = loop {
-            network.forward(&member.observation().rows(), &mut q);
+            member.observed(|observation| network.forward(&observation.rows(), &mut q));
             let jobs = member.top_jobs(|_, row| q[row as usize]);
             let value = member.rows_of(&jobs).first().map_or(0.0, |row| f64::from(q[*row as usize]));
             let outcome = member.act(&fleet.episodes, &jobs).map_err(wrong)?;

@@ -86,6 +86,11 @@ impl DeadlineOrder {
 
     /// Takes the ready jobs of a decision.
     pub fn gather(&mut self, view: &SystemView<'_>) {
+        if self.keys.is_empty() {
+            self.keys.extend(view.ready().map(|(id, job)| (job.deadline, id.0)));
+            sort(&mut self.keys, |id| view.job(JobId(id)).tie());
+            return self.list_ready(view);
+        }
         self.decision += 1;
         self.seen.resize(view.jobs.len().max(self.seen.len()), 0);
         view.active.iter().for_each(|id| self.seen[id.index()] = self.decision);
@@ -114,6 +119,11 @@ impl DeadlineOrder {
             merge(&mut self.keys, &self.fresh, tie);
         }
         self.list_ready(view);
+    }
+
+    /// Forgets the order of the last decision, which is of no use where other jobs come next.
+    pub fn forget(&mut self) {
+        self.keys.clear();
     }
 
     /// Like [`DeadlineOrder::gather`], but takes at most `most` jobs, those with the earliest deadlines. If there are

@@ -10,7 +10,7 @@
 use temponet_task::{Arrival, SystemView, Task, TaskId, Tie, Time};
 
 use super::deadline_order::PlanEntry;
-use super::future_arrivals::{AHEAD, FutureArrivals, most_coming};
+use super::future_arrivals::{AHEAD, ArrivalRule, FutureArrivals, most_coming};
 use super::repair::{merge, sort};
 
 /// Future jobs of a system. The buffers are reused between decisions.
@@ -35,6 +35,33 @@ pub(super) struct Forecast {
     latest: Vec<Option<Time>>,
     /// Next arrivals of each task, as far as they can be foreseen.
     arrivals: Vec<Option<FutureArrivals>>,
+}
+
+/// The next arrivals of all tasks without the jobs that they release, for whoever plans nothing.
+#[derive(Clone, Debug, Default)]
+pub struct NextArrivals {
+    /// Release of each task's latest ready job; filled only where a task is sporadic.
+    latest: Vec<Option<Time>>,
+}
+
+impl NextArrivals {
+    /// Calls `take` with the tasks whose arrivals can be foreseen and their next ones, in the order of the tasks. `rules`
+    /// are those of all tasks of the view's system.
+    pub fn find(
+        &mut self,
+        view: &SystemView<'_>,
+        rules: impl Iterator<Item = Option<ArrivalRule>>,
+        mut take: impl FnMut(TaskId, FutureArrivals),
+    ) {
+        self.latest.clear();
+        for (id, rule) in view.system.task_ids().zip(rules) {
+            let Some(rule) = rule else { continue };
+            let arrivals = rule.next(view.now, || latest_release(&mut self.latest, view, id));
+            if arrivals.first < arrivals.end {
+                take(id, arrivals);
+            }
+        }
+    }
 }
 
 /// A future job.
@@ -256,4 +283,39 @@ fn latest_release(latest: &mut Vec<Option<Time>>, view: &SystemView<'_>, task: T
         }
     }
     latest[task]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use temponet_sim::generate::WorkloadRanges;
+    use temponet_sim::{Engine, Unobserved};
+    use temponet_task::{Assignment, JobId};
+
+    #[test]
+    fn arrivals_without_jobs_are_those_of_the_forecast() {
+        let (mut next, mut seen) = (NextArrivals::default(), [0, 0]);
+        for seed in 0..60 {
+            let set = WorkloadRanges::wide().draw(seed).unwrap();
+            let rules: Vec<_> = set.tasks().iter().map(ArrivalRule::of).collect();
+            let mut forecast = Forecast::default();
+            forecast.reserve(set.tasks());
+            let mut engine = Engine::new(&set, seed, Time::MAX_INPUT);
+            for _ in 0..80 {
+                assert!(engine.advance(&mut Unobserved));
+                let view = engine.view();
+                forecast.update(&view, Time::NEVER);
+                let mut found = Vec::new();
+                next.find(&view, rules.iter().copied(), |task, arrivals| found.push((task, arrivals)));
+                assert_eq!(found, forecast.arrivals().collect::<Vec<_>>());
+                seen[usize::from(forecast.sporadic.is_empty())] += found.len();
+                let mut assignment = Assignment::default();
+                assignment.reset(set.cores());
+                let chosen: Vec<JobId> = view.active.iter().copied().take(set.cores()).collect();
+                assignment.place(&view, &chosen);
+                engine.apply(&assignment, &mut Unobserved).unwrap();
+            }
+        }
+        assert!(seen.iter().all(|seen| *seen > 1_000), "{seen:?}");
+    }
 }

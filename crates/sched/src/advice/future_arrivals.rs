@@ -45,28 +45,52 @@ impl FutureArrivals {
     /// Returns the arrivals of a task after `now`. `last` is the release of its latest job that is still ready; it is
     /// asked only about sporadic tasks.
     pub fn of(task: &Task, now: Time, last: impl FnOnce() -> Option<Time>) -> Option<FutureArrivals> {
-        let on_grid = |gap: Time| {
-            let number = now.0.checked_sub(task.offset.0).map_or(0, |since| since / gap.0 + 1);
-            (Time(task.offset.0.saturating_add(number.saturating_mul(gap.0))), number)
+        ArrivalRule::of(task).map(|rule| rule.next(now, last))
+    }
+}
+
+/// What the future arrivals of a task follow from, without the rest of the task.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ArrivalRule {
+    offset: Time,
+    pattern: Pattern,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Pattern {
+    Grid { gap: Time, jobs: u32, end: Time },
+    Sporadic { minimum: Time, gap: Gap },
+}
+
+impl ArrivalRule {
+    /// Returns the rule of a task; `None` if its arrivals cannot be foreseen.
+    pub fn of(task: &Task) -> Option<ArrivalRule> {
+        let pattern = match task.arrival {
+            Arrival::Periodic { period } => Pattern::Grid { gap: period, jobs: 1, end: Time::NEVER },
+            Arrival::Burst { jobs, every, until } => Pattern::Grid { gap: every, jobs, end: until },
+            Arrival::Sporadic { minimum, gap } => Pattern::Sporadic { minimum, gap },
+            _ => return None,
         };
-        match task.arrival {
-            Arrival::Periodic { period } => {
-                let (first, number) = on_grid(period);
-                Some(FutureArrivals { first, number, gap: period, jobs: 1, end: Time::NEVER })
+        Some(ArrivalRule { offset: task.offset, pattern })
+    }
+
+    /// Returns the arrivals after `now`; see [`FutureArrivals::of`].
+    pub fn next(&self, now: Time, last: impl FnOnce() -> Option<Time>) -> FutureArrivals {
+        let offset = self.offset;
+        match self.pattern {
+            Pattern::Grid { gap, jobs, end } => {
+                let number = now.0.checked_sub(offset.0).map_or(0, |since| since / gap.0 + 1);
+                let first = Time(offset.0.saturating_add(number.saturating_mul(gap.0)));
+                FutureArrivals { first, number, gap, jobs: u64::from(jobs), end }
             }
-            Arrival::Burst { jobs, every, until } => {
-                let (first, number) = on_grid(every);
-                Some(FutureArrivals { first, number, gap: every, jobs: u64::from(jobs), end: until })
-            }
-            Arrival::Sporadic { minimum, gap } => {
+            Pattern::Sporadic { minimum, gap } => {
                 let mean = gap.mean(minimum);
-                let first = match now < task.offset {
-                    true => task.offset,
+                let first = match now < offset {
+                    true => offset,
                     false => now + time_left(minimum, gap, last().map(|last| now.saturating_sub(last))),
                 };
-                Some(FutureArrivals { first, number: 0, gap: mean, jobs: 1, end: Time::NEVER })
+                FutureArrivals { first, number: 0, gap: mean, jobs: 1, end: Time::NEVER }
             }
-            _ => None,
         }
     }
 }

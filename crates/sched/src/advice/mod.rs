@@ -18,7 +18,8 @@ use crate::schedulers::look_ahead::LookAhead;
 use crate::schedulers::mh_edf::MhEdf;
 use crate::schedulers::srpt::Srpt;
 
-pub use future_arrivals::{FutureArrivals, most_coming};
+pub use forecast::NextArrivals;
+pub use future_arrivals::{ArrivalRule, FutureArrivals, most_coming};
 pub use outcomes::Outcomes;
 pub use panel::Panel;
 

@@ -54,6 +54,12 @@ impl Panel {
         self.planners.iter_mut().for_each(|planner| drop(planner.start(system)));
     }
 
+    /// Forgets the ready jobs of the last decision. Nothing that the panel says depends on them, but it takes longer where
+    /// the next ones are others.
+    pub fn forget(&mut self) {
+        self.order.forget();
+    }
+
     /// Takes the jobs of a decision; `ahead` if planners will be asked as well.
     pub fn look(&mut self, view: &SystemView<'_>, ahead: bool) {
         self.has_asked = (false, false);
@@ -63,12 +69,10 @@ impl Panel {
         }
     }
 
-    /// Finds the next arrivals of the tasks. Call [`Panel::look`] before; if that looked ahead, it has found them.
-    pub fn foresee(&mut self, view: &SystemView<'_>) {
-        self.order.foresee(view);
-    }
-
-    /// Next arrivals of the tasks whose arrivals can be foreseen, as of the last look ahead or [`Panel::foresee`].
+    /// Next arrivals of the tasks whose arrivals can be foreseen, as of the last look ahead; [`NextArrivals`] finds them
+    /// without one.
+    ///
+    /// [`NextArrivals`]: super::NextArrivals
     pub fn arrivals(&self) -> impl Iterator<Item = (TaskId, FutureArrivals)> {
         self.order.arrivals()
     }

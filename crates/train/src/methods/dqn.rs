@@ -37,7 +37,7 @@ use crate::learner::Learner;
 use crate::method::{Algorithm, Phase, TensorVisitor};
 use crate::methods::logits_to_returns::map_outputs_to_returns;
 use crate::replay_buffer::{ReplayBuffer, Transition};
-use crate::sample::Sample;
+use crate::sample::{Sample, SampleView};
 use crate::updates::{StepSize, Updates};
 
 pub use settings::DqnSettings;
@@ -249,11 +249,11 @@ impl<D: LearningLosses> Dqn<D> {
         }
         let mut next_output = 0..states.len();
         let mut all = Vec::new();
-        for (member, is_random) in fleet.members.iter().zip(is_random) {
+        for ((member, is_random), sample) in fleet.members.iter().zip(is_random).zip(samples) {
             let view = member.environment().view();
             let bin = |row: u32| {
-                let (observation, scale) = (member.observation(), member.environment().scale());
-                fleet.episodes.tokenizer.bin(observation.token(row), observation.real(row), scale)
+                let (token, real) = SampleView::from(&**sample).job_row(row);
+                fleet.episodes.tokenizer.bin(token, real, member.environment().scale())
             };
             let speed_count = fleet.episodes.speeds as u8;
             let (jobs, speeds) = match if is_random { None } else { next_output.next() } {

@@ -68,9 +68,7 @@ impl TaughtMatching {
     pub(crate) fn of(member: &FleetMember) -> TaughtMatching {
         let view = member.environment().view();
         let last = |id| view.job(id).last_core.map(|core| core.0 as u16);
-        let observation = member.observation();
-        let jobs = observation.jobs().iter().filter(|(_, row)| observation.may_choose(*row));
-        let jobs: Vec<(JobId, u32)> = jobs.copied().collect();
+        let jobs: Vec<(JobId, u32)> = member.jobs().iter().filter(|(_, row)| *row > 0).copied().collect();
         let place = |id| jobs.iter().position(|(job, _)| *job == id);
         let taught = member.teacher_cores().iter().enumerate().filter_map(|(core, id)| {
             let (id, core) = ((*id)?, core as u16);

@@ -270,8 +270,7 @@ fn exchange(compared: &Compared, member: &FleetMember) -> Option<Exchange> {
 
 /// Replaces a random job of a choice by a random other one, if there is one.
 fn exchange_at_random(member: &FleetMember, jobs: &mut [JobId], rng: &mut Pcg64) {
-    let others: Vec<JobId> =
-        member.observation().jobs().iter().map(|(id, _)| *id).filter(|id| !jobs.contains(id)).collect();
+    let others: Vec<JobId> = member.jobs().iter().map(|(id, _)| *id).filter(|id| !jobs.contains(id)).collect();
     if !others.is_empty() && !jobs.is_empty() {
         let (index, other) = (rng.random_range(0..jobs.len()), rng.random_range(0..others.len()));
         jobs[index] = others[other];
