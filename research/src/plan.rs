@@ -3,8 +3,12 @@
 //! A plan is made by running the experiments with untrained networks, without the contests that take their time: so it
 //! names the trainings that the experiments ask for, and nothing has to be listed twice. A training that begins with a model that
 //! is not trained yet has to wait for it.
+//!
+//! Several processes share a plan by its parts ([`Part`]). They need not know of each other: each makes the plan itself and
+//! carries out what is at its own places.
 
 use std::collections::BTreeSet;
+use std::str::FromStr;
 use std::sync::{Mutex, PoisonError};
 
 use temponet::Model;
@@ -54,6 +58,41 @@ impl Planned {
     /// Number of updates of the network.
     pub fn updates(&self) -> u64 {
         updates(&self.training())
+    }
+}
+
+/// One of several parts of a plan, such as 2/16: every 16th training, from the second on. A training is at the same place
+/// of the plan whether others are done or not, so that parts are disjoint, whenever and wherever each is carried out.
+/// Neighbors in a plan are seeds of one variant, which take about equally long, and so do the parts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Part {
+    /// Number of this part, from 1.
+    number: usize,
+    of: usize,
+}
+
+impl Part {
+    /// The whole plan.
+    pub const WHOLE: Part = Part { number: 1, of: 1 };
+
+    /// Whether the training at this place of the plan, from 0, belongs to this part.
+    pub fn has(self, place: usize) -> bool {
+        place % self.of == self.number - 1
+    }
+}
+
+impl FromStr for Part {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Part, String> {
+        let numbers = text.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
+        match numbers {
+            Some((number, of)) if (1..=of).contains(&number) => Ok(Part { number, of }),
+            Some((number, of)) if of > 0 => {
+                Err(format!("there is no part {number} of {of}; they count from 1 to {of}"))
+            }
+            _ => Err("a part is a number and how many there are, such as 1/4".into()),
+        }
     }
 }
 
@@ -138,25 +177,62 @@ pub fn plan(
     Ok(plan.all.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Carries out the trainings that experiments need and the cache does not have, at most `most` of them. Returns the
-/// number of those that are left.
+/// What a call leaves to others.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Left {
+    /// Missing trainings of the part.
+    pub of_part: usize,
+    /// Missing trainings of the whole plan.
+    pub of_plan: usize,
+}
+
+/// Carries out the trainings of a part of the plan that the cache does not have, at most `most` of them. A training that
+/// begins with a model of another part is left to a later call if that model is not there when everything else is done.
 pub fn train(
     chosen: &[&'static Experiment],
     mode: Mode,
     roster: &Roster,
     cache: &Cache,
     trainer: &dyn Trainer,
+    part: Part,
     most: usize,
-) -> Result<usize, ReproduceError> {
+) -> Result<Left, ReproduceError> {
     let mut allowed = most;
     loop {
-        let mut missing = plan(chosen, mode, roster, cache, trainer)?;
-        missing.retain(|planned| !planned.is_done);
-        let ready: Vec<&Planned> = missing.iter().filter(|planned| !planned.waits).take(allowed).collect();
-        let Some(first) = ready.first() else { return Ok(missing.len()) };
+        let all = plan(chosen, mode, roster, cache, trainer)?;
+        let of_plan = all.iter().filter(|planned| !planned.is_done).count();
+        let own = all.iter().enumerate().filter(|(place, planned)| part.has(*place) && !planned.is_done);
+        let missing: Vec<&Planned> = own.map(|(_, planned)| planned).collect();
+        let ready: Vec<&&Planned> = missing.iter().filter(|planned| !planned.waits).take(allowed).collect();
+        let Some(first) = ready.first() else { return Ok(Left { of_part: missing.len(), of_plan }) };
         let experiment = super::find(first.experiment)?;
         let trainings: Vec<Training<'_>> = ready.iter().map(|planned| planned.training()).collect();
         Context::new(experiment, mode, roster, cache, trainer).trained_all(&trainings)?;
         allowed -= ready.len();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_training_is_in_one_part() {
+        let parts: Vec<Part> = ["1/3", "2/3", "3/3"].iter().map(|text| text.parse().unwrap()).collect();
+        for place in 0..20 {
+            assert_eq!(parts.iter().filter(|part| part.has(place)).count(), 1, "{place}");
+        }
+        assert!(parts[1].has(1) && parts[1].has(4) && (0..20).all(|place| Part::WHOLE.has(place)));
+        assert_eq!("1/1".parse(), Ok(Part::WHOLE));
+    }
+
+    #[test]
+    fn what_is_no_part_is_told() {
+        let error = |text: &str| text.parse::<Part>().unwrap_err();
+        assert_eq!(error("0/4"), "there is no part 0 of 4; they count from 1 to 4");
+        assert_eq!(error("5/4"), "there is no part 5 of 4; they count from 1 to 4");
+        for text in ["x", "", "1", "0/0", "1/0", "1/-2", "-1/2", "1/2/3", "1/99999999999999999999"] {
+            assert!(error(text).contains("such as 1/4"), "{text}");
+        }
     }
 }
