@@ -2,7 +2,7 @@
 //!
 //! A plan is made by running the experiments with untrained networks, without the contests that take their time: so it
 //! names the trainings that the experiments ask for, and nothing has to be listed twice. A training that begins with a model that
-//! is not trained yet has to wait for it.
+//! is not trained yet has to wait for it, and so has one whose rate or reward others choose.
 //!
 //! Several processes share a plan by its parts ([`Part`]). They need not know of each other: each makes the plan itself and
 //! carries out what is at its own places.
@@ -40,7 +40,7 @@ pub struct Planned {
     begin_with: Option<Model>,
     /// Whether the cache has its model.
     pub is_done: bool,
-    /// Whether it begins with a model that is not trained yet.
+    /// Whether it begins with a model that is not trained yet, or trainings that are not done choose its settings.
     pub waits: bool,
 }
 
@@ -102,6 +102,8 @@ pub struct Plan {
     all: Mutex<Vec<Planned>>,
     /// Keys of models that were handed out without being trained.
     untrained: Mutex<BTreeSet<String>>,
+    /// Variants, with their experiments, whose settings depend on trainings that are not done.
+    open: Mutex<BTreeSet<(&'static str, String)>>,
 }
 
 impl Plan {
@@ -115,7 +117,9 @@ impl Plan {
     ) -> Result<Trained, ReproduceError> {
         let mut untrained = self.untrained.lock().unwrap_or_else(PoisonError::into_inner);
         let begun = training.begin_with.map(model_key).transpose()?;
-        let waits = known.is_none() && begun.is_some_and(|key| untrained.contains(&key));
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_open = open.contains(&(experiment, training.name.to_string()));
+        let waits = known.is_none() && (is_open || begun.is_some_and(|key| untrained.contains(&key)));
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         if all.iter().all(|planned| planned.file != file) {
             all.push(Planned {
@@ -145,6 +149,18 @@ impl Plan {
         model.set_provenance(format!("untrained: {file}"));
         untrained.insert(model_key(&model)?);
         Ok(Trained { model, history: History { phases: Vec::new(), seconds: 0.0 } })
+    }
+}
+
+impl Context<'_> {
+    /// Says that these trainings choose settings of a variant. As long as one of them is not done, a plan has the variant's
+    /// trainings wait that follow.
+    pub(crate) fn chooses(&self, trained: &[Vec<Trained>], variant: &str) {
+        let Some(plan) = self.plan else { return };
+        if trained.iter().flatten().any(|trained| trained.history.phases.is_empty()) {
+            let mut open = plan.open.lock().unwrap_or_else(PoisonError::into_inner);
+            open.insert((self.experiment.id, variant.into()));
+        }
     }
 }
 

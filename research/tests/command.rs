@@ -129,6 +129,22 @@ fn parts_of_a_plan_are_carried_out_by_processes_of_one_cache_each_training_once(
     assert!(folder.error(&[&call[..], &["--part", "1/2"]].concat()).contains("--train"));
 }
 
+#[test]
+fn trainings_wait_for_those_that_choose_their_rate() {
+    let folder = Folder::new("trainings_wait_for_those_that_choose_their_rate");
+    let plan: Value = folder.json(&["reproduce", "E5", "--full", "--cache", "kept", "--plan", "--json"]);
+    let (mut trials, mut waiting) = (0, 0);
+    for training in plan["trainings"].as_array().unwrap() {
+        let name = training["name"].as_str().unwrap();
+        let is_trial = name.contains("rate times");
+        let is_chosen = name.starts_with("width_") && !is_trial;
+        assert_eq!(training["waits"].as_bool(), Some(is_chosen), "{training}");
+        trials += usize::from(is_trial);
+        waiting += usize::from(is_chosen);
+    }
+    assert!(trials > 0 && waiting > 0, "{plan}");
+}
+
 #[cfg(unix)]
 #[test]
 fn the_script_trains_by_several_processes_beside_each_other() {
