@@ -96,8 +96,9 @@ impl ExtraCommand for Reproduce {
             bail!("--models {}: there is no such folder", folder.display());
         }
         let roster = self.model.roster()?;
-        let cache =
-            Cache::open(&self.cache.clone().unwrap_or_else(Cache::default_folder))?.with_models(self.models.clone());
+        let cache = Cache::open(&self.cache.clone().unwrap_or_else(Cache::default_folder))?
+            .with_models(self.models.clone())
+            .anew(self.force);
         let trainer = trainer(&self.device)?;
         if self.plan || self.train {
             let chosen = crate::by_importance(chosen);
