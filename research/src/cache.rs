@@ -1,4 +1,5 @@
-//! Files kept between calls: the findings of each experiment and every trained model.
+//! Files kept between calls: the findings of each experiment, every trained model and, in the full mode, the runs of each
+//! scheduler.
 //!
 //! The name of a file is a hash of everything that decides its content. Nothing is therefore computed twice, and
 //! nothing stale is read. A file is written completely or not at all, so that readers and interrupted runs never see a
@@ -18,12 +19,14 @@ pub struct Cache {
     folder: PathBuf,
     /// Folder of models that the user has trained.
     models: Option<PathBuf>,
+    /// Whether results are worked out anew; trained models never are.
+    is_anew: bool,
 }
 
 impl Cache {
     /// Opens the cache in a folder, creating the folder if it does not exist.
     pub fn open(folder: &Path) -> Result<Cache, ReproduceError> {
-        let cache = Cache { folder: folder.into(), models: None };
+        let cache = Cache { folder: folder.into(), models: None, is_anew: false };
         std::fs::create_dir_all(folder).map_err(|error| cache.problem(folder, &error))?;
         Ok(cache)
     }
@@ -41,6 +44,16 @@ impl Cache {
     /// Adds a folder of models that take the place of the rivals' own.
     pub fn with_models(self, models: Option<PathBuf>) -> Cache {
         Cache { models, ..self }
+    }
+
+    /// Says whether results are worked out anew, and replaced.
+    pub fn anew(self, is_anew: bool) -> Cache {
+        Cache { is_anew, ..self }
+    }
+
+    /// Reads a part of an experiment's results; none if it does not exist or is worked out anew.
+    pub fn result(&self, name: &str) -> Result<Option<Vec<u8>>, ReproduceError> {
+        if self.is_anew { Ok(None) } else { self.read(name) }
     }
 
     /// Returns the folder of models that the user has trained, if there is one.

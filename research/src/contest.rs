@@ -11,9 +11,10 @@ use temponet_sim::{Metrics, SimError, Unobserved, simulate};
 use temponet_task::{Aim, Scheduler};
 
 use super::baselines::Baselines;
+use super::cache::{self, CODE, model_key, options_key};
 use super::paper_model::PAPER;
 use super::result_line::{Better, Line, RepeatedMean, Unit};
-use super::{Context, Protocol, ReproduceError, Size};
+use super::{Context, Mode, Protocol, ReproduceError, Size};
 use temponet_lab::arena::{Case, possible};
 use temponet_lab::clairvoyant::OptimumRange;
 use temponet_lab::comparison::CompareError;
@@ -74,6 +75,8 @@ pub struct Entrant<'a> {
     makes: Vec<Make<'a>>,
     /// Whether its name says what it is: results of the same runs are then kept.
     is_shared: bool,
+    /// What decides the results of each training beside the code and the runs; none if the clock does, too.
+    identities: Vec<Option<String>>,
 }
 
 /// Results of schedulers that are the same in every reading of the paper, and bounds on what is possible, by what they
@@ -236,9 +239,12 @@ impl Context<'_> {
     /// Returns entrants by the names of the roster: classical schedulers, and the learned one with or without its
     /// shield.
     pub fn entrants(&self, names: &[String]) -> Vec<Entrant<'_>> {
+        let model = self.roster.model.as_ref().and_then(|model| identity(model, &self.roster.options));
         let entrant = |name: &String| {
             let spec = name.clone();
+            let known = if kind(name).is_classical() { Some(String::new()) } else { model.clone() };
             Entrant {
+                identities: vec![known.map(|model| format!("{name} {model}"))],
                 name: self.roster.label(name),
                 is_classical: kind(name).is_classical(),
                 makes: vec![Box::new(move || Ok(self.roster.build(&spec)?))],
@@ -289,29 +295,35 @@ impl Context<'_> {
         let trainings: usize = entrants.iter().map(|entrant| entrant.makes.len()).sum();
         let progress = Progress::steps((cases.len() * (trainings + usize::from(oracle.is_some()))) as u64);
         progress.say(label);
-        let runs_key = || key(cases);
+        let runs = key(cases);
+        let runs_key = || runs.as_str();
         let possible = match oracle {
             None => Vec::new(),
             Some((aim, seconds)) => {
                 let name = format!("{aim:?} {seconds} {}", runs_key());
-                kept(&self.shared.possible, name, || {
-                    let one = |case: &Case| {
-                        let range = possible(*aim, *seconds, case);
-                        progress.step();
-                        range
-                    };
-                    Ok(cases.par_iter().map(one).collect())
-                })?
+                let one = |case: &Case| {
+                    let range = possible(*aim, *seconds, case);
+                    progress.step();
+                    range
+                };
+                let work_out = || Ok(cases.par_iter().map(one).collect());
+                kept(&self.shared.possible, name.clone(), || self.kept_result(Some(&name), work_out))?
             }
         };
         let (mut contenders, mut skipped) = (Vec::new(), Vec::new());
         for entrant in entrants {
             let (name, is_classical) = (entrant.name.clone(), entrant.is_classical);
-            let run = |make: &Make<'_>| self.runs(cases, &name, make, &progress);
+            let run = |(make, identity): (&Make<'_>, &Option<String>)| {
+                let identity = identity.as_ref().map(|identity| format!("{identity} {}", runs_key()));
+                self.kept_result(identity.as_deref(), || self.runs(cases, &name, make, &progress))
+            };
+            let mut trainings = entrant.makes.iter().zip(&entrant.identities);
             let found = match entrant.is_shared {
-                true => kept(&self.shared.runs, format!("{name} {}", runs_key()), || run(&entrant.makes[0]))?
-                    .map(|runs| vec![runs]),
-                false => entrant.makes.iter().map(run).collect::<Result<Result<Vec<_>, String>, ReproduceError>>()?,
+                true => {
+                    let work_out = || trainings.next().map_or(Ok(Ok(Vec::new())), run);
+                    kept(&self.shared.runs, format!("{name} {}", runs_key()), work_out)?.map(|runs| vec![runs])
+                }
+                false => trainings.map(run).collect::<Result<Result<Vec<_>, String>, ReproduceError>>()?,
             };
             match found {
                 Ok(mut trainings) if trainings.len() == 1 => {
@@ -327,6 +339,24 @@ impl Context<'_> {
         }
         progress.finish();
         Ok(Contest { contenders, skipped, possible })
+    }
+
+    /// Returns a result by what it is of, beside the code. In the full mode it is kept in the cache, so that an experiment
+    /// that is cut off loses only what it is at.
+    fn kept_result<T: Serialize + serde::de::DeserializeOwned>(
+        &self,
+        of: Option<&str>,
+        work_out: impl FnOnce() -> Result<T, ReproduceError>,
+    ) -> Result<T, ReproduceError> {
+        let Some(of) = of.filter(|_| self.mode == Mode::Full) else { return work_out() };
+        let file = format!("runs-{}.json", cache::key(&[CODE, of]));
+        if let Some(known) = self.cache.result(&file)?.and_then(|bytes| serde_json::from_slice(&bytes).ok()) {
+            return Ok(known);
+        }
+        let result = work_out()?;
+        let wrong = |error: serde_json::Error| ReproduceError::Cache(file.clone(), error.to_string());
+        self.cache.write(&file, &serde_json::to_vec(&result).map_err(wrong)?)?;
+        Ok(result)
     }
 
     /// Runs a scheduler on all cases, in parallel; or says why it is not applicable.
@@ -364,6 +394,12 @@ fn kept<T: Clone>(
     let found = work_out()?;
     known.lock().unwrap_or_else(PoisonError::into_inner).insert(name, found.clone());
     Ok(found)
+}
+
+/// Text that tells a model with its options apart; none if its decisions depend on the clock.
+fn identity(model: &Model, options: &Options) -> Option<String> {
+    let key = model_key(model).ok().filter(|_| options.budget_ns.is_none())?;
+    Some(format!("{key} {}", options_key(options)))
 }
 
 /// Text that tells runs apart.
@@ -412,7 +448,9 @@ pub fn models_entrant(name: &str, models: &[Arc<Model>], options: Options, is_sh
             })
         })
     };
-    Entrant { name: name.into(), is_classical: false, makes: models.iter().map(make).collect(), is_shared: false }
+    let of = |model: &Arc<Model>| Some(format!("{is_shielded} {}", identity(model, &options)?));
+    let (makes, identities) = (models.iter().map(make).collect(), models.iter().map(of).collect());
+    Entrant { name: name.into(), is_classical: false, makes, is_shared: false, identities }
 }
 
 impl Contest {
@@ -525,4 +563,54 @@ pub fn paired_gain(to: &[f64], from: &[f64]) -> String {
 /// Returns `to − from`, pair by pair.
 pub fn differences(to: &[f64], from: &[f64]) -> Vec<f64> {
     to.iter().zip(from).map(|(to, from)| to - from).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Cache, DeviceTrainer};
+    use temponet::stages::Tokenizer;
+    use temponet_lab::roster::Roster;
+    use temponet_task::{Task, TaskSet, Time};
+
+    fn edf<'a>(context: &'a Context<'_>) -> Entrant<'a> {
+        context.entrants(&["edf".into()]).remove(0)
+    }
+
+    #[test]
+    fn in_the_full_mode_a_contest_that_was_cut_off_goes_on_with_the_runs_that_are_missing() {
+        let folder = std::env::temp_dir().join(format!("temponet-contest-{}", std::process::id()));
+        let cache = Cache::open(&folder).unwrap();
+        let (roster, trainer) = (Roster::with(Model::random(Tokenizer::paper(), 1)), DeviceTrainer::cpu());
+        let context = |mode, cache| Context::new(&crate::ALL[0], mode, &roster, cache, &trainer);
+        let task = |name: &str, ms: u64| Task::periodic(name, Time(ms * 1_000_000), Time(ms * 600_000));
+        let set = TaskSet::new("two", vec![task("a", 10), task("b", 15)], 1);
+        let case = Case { set, seed: 1, horizon: Time(300_000_000) };
+        let bed = TestBed { label: "two".into(), cases: vec![case], classical: &[], oracle: Some((Aim::Met, 0.1)) };
+        let models = [1, 2].map(|seed| Arc::new(Model::random(Tokenizer::paper(), seed)));
+        // Two entrants of one identity: the second cannot run.
+        let able = || models_entrant("two", &models, Options::default(), false);
+        let broken = || {
+            let wrong = || SimError::IllegalAssignment { time: Time(0), what: "it was not asked to run".into() };
+            let make = || -> Make<'static> { Box::new(move || Err(CompareError::Run("broken".into(), wrong()))) };
+            Entrant { makes: vec![make(), make()], ..able() }
+        };
+        let full = context(Mode::Full, &cache);
+        assert!(full.contest_of(&bed, &[broken()]).is_err(), "nothing is known yet");
+        let first = full.contest_of(&bed, &[able(), edf(&full)]).unwrap();
+        let again = context(Mode::Full, &cache);
+        let second = again.contest_of(&bed, &[broken(), edf(&again)]).unwrap();
+        assert_eq!((second.contenders, second.possible), (first.contenders.clone(), first.possible));
+        assert_eq!(first.contenders[0].trainings.len(), 2);
+        let files = std::fs::read_dir(&folder).unwrap().count();
+        assert_eq!(files, 4, "the optimum, two trainings and EDF");
+        let other = models_entrant("two", &models, Options::default(), true);
+        assert!(other.identities.iter().zip(&able().identities).all(|(other, own)| other.is_some() && other != own));
+        let in_time = Options { budget_ns: Some(1_000), ..Options::default() };
+        assert!(models_entrant("two", &models, in_time, false).identities.iter().all(Option::is_none));
+        // A short look keeps and reads nothing, and neither does a forced call read.
+        assert!(context(Mode::Quick, &cache).contest_of(&bed, &[broken()]).is_err());
+        assert!(context(Mode::Full, &cache.clone().anew(true)).contest_of(&bed, &[broken()]).is_err());
+        std::fs::remove_dir_all(folder).unwrap();
+    }
 }

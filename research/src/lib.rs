@@ -57,7 +57,7 @@ pub use experiments::ALL;
 pub use findings::{Findings, FindingsTable, Picture, Verdict};
 pub use hours::hours;
 pub use paper_model::PAPER;
-pub use plan::{Plan, Planned, by_importance, plan, train};
+pub use plan::{Left, Part, Plan, Planned, by_importance, plan, train};
 pub use protocol::{Mode, Protocol, Size, TimedSize, Workload};
 pub use reading::{READINGS, Reading};
 pub use register::register;

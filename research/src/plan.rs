@@ -2,9 +2,13 @@
 //!
 //! A plan is made by running the experiments with untrained networks, without the contests that take their time: so it
 //! names the trainings that the experiments ask for, and nothing has to be listed twice. A training that begins with a model that
-//! is not trained yet has to wait for it.
+//! is not trained yet has to wait for it, and so has one whose rate or reward others choose.
+//!
+//! Several processes share a plan by its parts ([`Part`]). They need not know of each other: each makes the plan itself and
+//! carries out what is at its own places.
 
 use std::collections::BTreeSet;
+use std::str::FromStr;
 use std::sync::{Mutex, PoisonError};
 
 use temponet::Model;
@@ -36,7 +40,7 @@ pub struct Planned {
     begin_with: Option<Model>,
     /// Whether the cache has its model.
     pub is_done: bool,
-    /// Whether it begins with a model that is not trained yet.
+    /// Whether it begins with a model that is not trained yet, or trainings that are not done choose its settings.
     pub waits: bool,
 }
 
@@ -57,12 +61,49 @@ impl Planned {
     }
 }
 
+/// One of several parts of a plan, such as 2/16: every 16th training, from the second on. A training is at the same place
+/// of the plan whether others are done or not, so that parts are disjoint, whenever and wherever each is carried out.
+/// Neighbors in a plan are seeds of one variant, which take about equally long, and so do the parts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Part {
+    /// Number of this part, from 1.
+    number: usize,
+    of: usize,
+}
+
+impl Part {
+    /// The whole plan.
+    pub const WHOLE: Part = Part { number: 1, of: 1 };
+
+    /// Whether the training at this place of the plan, from 0, belongs to this part.
+    pub fn has(self, place: usize) -> bool {
+        place % self.of == self.number - 1
+    }
+}
+
+impl FromStr for Part {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Part, String> {
+        let numbers = text.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
+        match numbers {
+            Some((number, of)) if (1..=of).contains(&number) => Ok(Part { number, of }),
+            Some((number, of)) if of > 0 => {
+                Err(format!("there is no part {number} of {of}; they count from 1 to {of}"))
+            }
+            _ => Err("a part is a number and how many there are, such as 1/4".into()),
+        }
+    }
+}
+
 /// Trainings that were asked for so far.
 #[derive(Default)]
 pub struct Plan {
     all: Mutex<Vec<Planned>>,
     /// Keys of models that were handed out without being trained.
     untrained: Mutex<BTreeSet<String>>,
+    /// Variants, with their experiments, whose settings depend on trainings that are not done.
+    open: Mutex<BTreeSet<(&'static str, String)>>,
 }
 
 impl Plan {
@@ -76,7 +117,9 @@ impl Plan {
     ) -> Result<Trained, ReproduceError> {
         let mut untrained = self.untrained.lock().unwrap_or_else(PoisonError::into_inner);
         let begun = training.begin_with.map(model_key).transpose()?;
-        let waits = known.is_none() && begun.is_some_and(|key| untrained.contains(&key));
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_open = open.contains(&(experiment, training.name.to_string()));
+        let waits = known.is_none() && (is_open || begun.is_some_and(|key| untrained.contains(&key)));
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         if all.iter().all(|planned| planned.file != file) {
             all.push(Planned {
@@ -109,6 +152,18 @@ impl Plan {
     }
 }
 
+impl Context<'_> {
+    /// Says that these trainings choose settings of a variant. As long as one of them is not done, a plan has the variant's
+    /// trainings wait that follow.
+    pub(crate) fn chooses(&self, trained: &[Vec<Trained>], variant: &str) {
+        let Some(plan) = self.plan else { return };
+        if trained.iter().flatten().any(|trained| trained.history.phases.is_empty()) {
+            let mut open = plan.open.lock().unwrap_or_else(PoisonError::into_inner);
+            open.insert((self.experiment.id, variant.into()));
+        }
+    }
+}
+
 /// Returns the experiments in the order in which their trainings are worth most.
 pub fn by_importance(mut chosen: Vec<&'static Experiment>) -> Vec<&'static Experiment> {
     let place = |experiment: &&Experiment| FIRST.iter().position(|id| *id == experiment.id).unwrap_or(FIRST.len());
@@ -138,25 +193,62 @@ pub fn plan(
     Ok(plan.all.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Carries out the trainings that experiments need and the cache does not have, at most `most` of them. Returns the
-/// number of those that are left.
+/// What a call leaves to others.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Left {
+    /// Missing trainings of the part.
+    pub of_part: usize,
+    /// Missing trainings of the whole plan.
+    pub of_plan: usize,
+}
+
+/// Carries out the trainings of a part of the plan that the cache does not have, at most `most` of them. A training that
+/// begins with a model of another part is left to a later call if that model is not there when everything else is done.
 pub fn train(
     chosen: &[&'static Experiment],
     mode: Mode,
     roster: &Roster,
     cache: &Cache,
     trainer: &dyn Trainer,
+    part: Part,
     most: usize,
-) -> Result<usize, ReproduceError> {
+) -> Result<Left, ReproduceError> {
     let mut allowed = most;
     loop {
-        let mut missing = plan(chosen, mode, roster, cache, trainer)?;
-        missing.retain(|planned| !planned.is_done);
-        let ready: Vec<&Planned> = missing.iter().filter(|planned| !planned.waits).take(allowed).collect();
-        let Some(first) = ready.first() else { return Ok(missing.len()) };
+        let all = plan(chosen, mode, roster, cache, trainer)?;
+        let of_plan = all.iter().filter(|planned| !planned.is_done).count();
+        let own = all.iter().enumerate().filter(|(place, planned)| part.has(*place) && !planned.is_done);
+        let missing: Vec<&Planned> = own.map(|(_, planned)| planned).collect();
+        let ready: Vec<&&Planned> = missing.iter().filter(|planned| !planned.waits).take(allowed).collect();
+        let Some(first) = ready.first() else { return Ok(Left { of_part: missing.len(), of_plan }) };
         let experiment = super::find(first.experiment)?;
         let trainings: Vec<Training<'_>> = ready.iter().map(|planned| planned.training()).collect();
         Context::new(experiment, mode, roster, cache, trainer).trained_all(&trainings)?;
         allowed -= ready.len();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_training_is_in_one_part() {
+        let parts: Vec<Part> = ["1/3", "2/3", "3/3"].iter().map(|text| text.parse().unwrap()).collect();
+        for place in 0..20 {
+            assert_eq!(parts.iter().filter(|part| part.has(place)).count(), 1, "{place}");
+        }
+        assert!(parts[1].has(1) && parts[1].has(4) && (0..20).all(|place| Part::WHOLE.has(place)));
+        assert_eq!("1/1".parse(), Ok(Part::WHOLE));
+    }
+
+    #[test]
+    fn what_is_no_part_is_told() {
+        let error = |text: &str| text.parse::<Part>().unwrap_err();
+        assert_eq!(error("0/4"), "there is no part 0 of 4; they count from 1 to 4");
+        assert_eq!(error("5/4"), "there is no part 5 of 4; they count from 1 to 4");
+        for text in ["x", "", "1", "0/0", "1/0", "1/-2", "-1/2", "1/2/3", "1/99999999999999999999"] {
+            assert!(error(text).contains("such as 1/4"), "{text}");
+        }
     }
 }

@@ -10,7 +10,9 @@ use temponet_cli::setup::ModelArgs;
 use temponet_cli::{ExtraCommand, output, table};
 use temponet_train::TrainingDevice;
 
-use crate::{ALL, Cache, DeviceTrainer, Experiment, Findings, Line, Mode, Planned, RIVALS, Trainer, Verdict, page};
+use crate::{
+    ALL, Cache, DeviceTrainer, Experiment, Findings, Line, Mode, Part, Planned, RIVALS, Trainer, Verdict, page,
+};
 use temponet_wording::counted;
 
 /// Run the paper's experiments and compare the figures
@@ -62,6 +64,10 @@ pub struct Reproduce {
     /// Carry out the trainings of the plan that the cache does not have, and no experiment
     #[arg(long, conflicts_with_all = ["report", "markdown", "json"])]
     train: bool,
+    /// Carry out one of N parts of the plan with --train, K from 1 to N, so that N processes with the same experiments and
+    /// the same cache share the trainings, as research/train-beside does on one GPU
+    #[arg(long, value_name = "K/N", requires = "train")]
+    part: Option<Part>,
     /// Greatest number of trainings that --train carries out [default: all]
     #[arg(long, value_name = "COUNT", requires = "train")]
     most: Option<usize>,
@@ -93,8 +99,9 @@ impl ExtraCommand for Reproduce {
             bail!("--models {}: there is no such folder", folder.display());
         }
         let roster = self.model.roster()?;
-        let cache =
-            Cache::open(&self.cache.clone().unwrap_or_else(Cache::default_folder))?.with_models(self.models.clone());
+        let cache = Cache::open(&self.cache.clone().unwrap_or_else(Cache::default_folder))?
+            .with_models(self.models.clone())
+            .anew(self.force);
         let trainer = trainer(&self.device, self.together)?;
         if self.plan || self.train {
             let chosen = crate::by_importance(chosen);
@@ -106,8 +113,13 @@ impl ExtraCommand for Reproduce {
                 }
                 false => {
                     let most = self.most.unwrap_or(usize::MAX);
-                    let left = crate::train(&chosen, mode, &roster, &cache, &*trainer, most)?;
-                    output::print(&format!("{} left\n", counted(left, "training")))
+                    let part = self.part.unwrap_or(Part::WHOLE);
+                    let left = crate::train(&chosen, mode, &roster, &cache, &*trainer, part, most)?;
+                    let of_plan = counted(left.of_plan, "training");
+                    output::print(&match part {
+                        Part::WHOLE => format!("{of_plan} left\n"),
+                        _ => format!("{} left in this part, {of_plan} in all\n", counted(left.of_part, "training")),
+                    })
                 }
             };
         }
@@ -199,7 +211,14 @@ fn print_plan(all: &[Planned], hours: Option<&[f64]>, json: bool) -> Result<()> 
         }
     }
     if json {
-        return output::print_json(&serde_json::json!({ "experiments": rows, "all": total }));
+        let training = |planned: &Planned| {
+            serde_json::json!({
+                "experiment": planned.experiment, "name": planned.name, "file": planned.file, "updates": planned.updates(),
+                "done": planned.is_done, "waits": planned.waits,
+            })
+        };
+        let trainings: Vec<_> = all.iter().map(training).collect();
+        return output::print_json(&serde_json::json!({ "experiments": rows, "all": total, "trainings": trainings }));
     }
     let cells: Vec<Vec<String>> = rows.iter().chain([&total]).map(PlanRow::cells).collect();
     let mut header = vec!["experiment", "trainings", "updates", "done", "updates left"];

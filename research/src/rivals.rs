@@ -191,6 +191,7 @@ impl Context<'_> {
             Variant::new(format!("{name}, rate times {factor}"), recipe)
         });
         let swept = self.train_variants(&variants, 1)?;
+        self.chooses(&swept, name);
         let score = |trained: &[Trained]| {
             let phases = trained.iter().flat_map(|trained| &trained.history.phases);
             phases.map(|phase| phase.score).fold(0.0, f64::max)

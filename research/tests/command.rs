@@ -81,6 +81,97 @@ fn trainings_are_planned_and_carried_out_in_parts_and_the_experiment_finds_them(
 }
 
 #[test]
+fn parts_of_a_plan_are_carried_out_by_processes_of_one_cache_each_training_once() {
+    let folder = Folder::new("parts_of_a_plan_are_carried_out_by_processes_of_one_cache_each_training_once");
+    let call = ["reproduce", "E16", "--smallest", "--cache", "kept"];
+    let plan = || -> Vec<(String, bool, bool)> {
+        let plan: Value = folder.json(&[&call[..], &["--plan", "--json"]].concat());
+        let is = |of: &Value, key: &str| of[key].as_bool().unwrap();
+        let trainings = plan["trainings"].as_array().unwrap();
+        assert_eq!(trainings.len() as u64, plan["all"]["trainings"].as_u64().unwrap());
+        trainings.iter().map(|of| (of["file"].to_string(), is(of, "done"), is(of, "waits"))).collect()
+    };
+    let train = |part: &str| folder.stdout(&[&call[..], &["--train", "--part", part]].concat());
+    let before = plan();
+    let waiting = before.iter().filter(|(_, _, waits)| *waits).count();
+    assert!(waiting > 0 && waiting < before.len() && before.iter().all(|(_, done, _)| !done), "{before:?}");
+    let written = || {
+        let files = std::fs::read_dir(folder.0.join("kept")).unwrap().map(|entry| entry.unwrap());
+        let models = files.filter(|file| file.file_name().to_string_lossy().ends_with(".safetensors"));
+        models.map(|file| (file.file_name(), file.metadata().unwrap().modified().unwrap())).collect::<Vec<_>>()
+    };
+    // The second part has no training at the first place, so what begins with its model is left.
+    let said = train("2/2");
+    let own = |(place, (_, done, _)): (usize, &(String, bool, bool))| !*done && place % 2 == 1;
+    let left = plan();
+    let (of_part, of_plan) =
+        (left.iter().enumerate().filter(|of| own(*of)).count(), left.iter().filter(|of| !of.1).count());
+    let counted = |count: usize| format!("{count} training{}", if count == 1 { "" } else { "s" });
+    assert_eq!(said, format!("{} left in this part, {} in all\n", counted(of_part), counted(of_plan)));
+    assert!(of_part > 0 && left.iter().enumerate().all(|(place, of)| place % 2 == 1 || !of.1), "{left:?}");
+    // Two at the same time; what waits for the other is there the second time.
+    let mut known = written();
+    for _ in 0..2 {
+        std::thread::scope(|scope| {
+            let both = ["1/2", "2/2"].map(|part| scope.spawn(move || train(part)));
+            both.into_iter().for_each(|one| assert!(one.join().unwrap().contains(" left in this part, ")));
+        });
+        let all = written();
+        assert!(known.iter().all(|file| all.contains(file)), "a model was trained twice: {known:?} {all:?}");
+        known = all;
+    }
+    assert_eq!(train("1/2"), "0 trainings left in this part, 0 trainings in all\n");
+    assert_eq!(known.len(), before.len());
+    for (part, why) in [("0/4", "no part 0 of 4"), ("5/4", "no part 5 of 4"), ("x", "such as 1/4")] {
+        let error = folder.error(&[&call[..], &["--train", "--part", part]].concat());
+        assert!(error.contains("--part") && error.contains(why), "{error}");
+    }
+    assert!(folder.error(&[&call[..], &["--part", "1/2"]].concat()).contains("--train"));
+}
+
+#[test]
+fn trainings_wait_for_those_that_choose_their_rate() {
+    let folder = Folder::new("trainings_wait_for_those_that_choose_their_rate");
+    let plan: Value = folder.json(&["reproduce", "E5", "--full", "--cache", "kept", "--plan", "--json"]);
+    let (mut trials, mut waiting) = (0, 0);
+    for training in plan["trainings"].as_array().unwrap() {
+        let name = training["name"].as_str().unwrap();
+        let is_trial = name.contains("rate times");
+        let is_chosen = name.starts_with("width_") && !is_trial;
+        assert_eq!(training["waits"].as_bool(), Some(is_chosen), "{training}");
+        trials += usize::from(is_trial);
+        waiting += usize::from(is_chosen);
+    }
+    assert!(trials > 0 && waiting > 0, "{plan}");
+}
+
+#[cfg(unix)]
+#[test]
+fn the_script_trains_by_several_processes_beside_each_other() {
+    let folder = Folder::new("the_script_trains_by_several_processes_beside_each_other");
+    let run = |words: &[&str]| {
+        let mut script = std::process::Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/train-beside"));
+        script.args(words).current_dir(&folder.0).env("TEMPONET_PAPER", crate::PROGRAM);
+        let output = script.env("TRAIN_LOGS", "logs").output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let call = ["E22", "--smallest", "--cache", "kept"];
+    let plan = || -> Value { folder.json(&[&["reproduce"], &call[..], &["--plan", "--json"]].concat()) };
+    let updates = plan()["all"]["updates"].as_u64().unwrap();
+    let (code, said, _) = run(&[&["3"][..], &call].concat());
+    let lines: Vec<&str> = said.lines().collect();
+    let is_done = |at: usize| lines[at].starts_with(&format!("part {}/3: 0 trainings left in this part", at + 1));
+    assert!(code == Some(0) && lines.len() == 4 && (0..3).all(is_done), "{said}");
+    assert!(updates > 0 && lines[3].starts_with(&format!("{updates} updates in ")), "{said}");
+    let plan = plan();
+    assert_eq!(plan["all"]["done"], plan["all"]["trainings"]);
+    let (code, _, error) = run(&["3", "E99"]);
+    assert!(code == Some(2) && error.contains("\"E99\""), "{error}");
+    let (code, _, error) = run(&["none", "E22"]);
+    assert!(code == Some(2) && error.starts_with("usage:"), "{error}");
+}
+
+#[test]
 fn an_unknown_experiment_is_an_error_that_lists_them() {
     let folder = Folder::new("an_unknown_experiment_is_an_error_that_lists_them");
     let error = folder.error(&["reproduce", "E99", "--cache", "kept"]);

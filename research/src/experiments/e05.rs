@@ -46,7 +46,9 @@ pub fn run(context: &Context<'_>, findings: &mut Findings) -> Result<(), Reprodu
     for (name, shape) in &shapes {
         if !variants.iter().any(|variant| variant.recipe.network == *shape) {
             let own = learner::with_shape(&recipe, *shape);
-            let own = match settings.rate_phases.filter(|_| name.starts_with("width_")) {
+            // No judged figure is of a width, and a further reading has none.
+            let is_tuned = name.starts_with("width_") && !context.is_further();
+            let own = match settings.rate_phases.filter(|_| is_tuned) {
                 Some(phases) => with_best_rate(context, findings, name, own, phases)?,
                 None => own,
             };

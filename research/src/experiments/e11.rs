@@ -140,9 +140,9 @@ fn tuned(
         }
         let tried: Shapes = weights.iter().map(|weight| shapes(*weight).swap_remove(place)).collect();
         let mut best = f64::MIN;
-        for ((weight, (_, tried)), trained) in
-            weights.iter().zip(&tried).zip(context.train_variants(&variants(&recipe, &tried), settings.tuning_seeds)?)
-        {
+        let trained = context.train_variants(&variants(&recipe, &tried), settings.tuning_seeds)?;
+        context.chooses(&trained, name);
+        for ((weight, (_, tried)), trained) in weights.iter().zip(&tried).zip(trained) {
             let of_one = |one: &crate::Trained| one.history.phases.iter().map(|phase| phase.score).fold(0.0, f64::max);
             let score = mean(&trained.iter().map(of_one).collect::<Vec<f64>>());
             if score > best {
