@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::fmt;
 
-use temponet_task::{RequestIndex, Score};
+use temponet_task::{IndexedRequest, RequestIndex, RequestLengths, Score};
 
 use crate::Policy;
 use crate::estimator::Length;
@@ -62,7 +62,8 @@ pub(crate) struct Guard {
     pending: VecDeque<Pending>,
     /// Number of the first of them.
     first: u64,
-    /// Ratios of lengths to predictions.
+    /// What due times and medians tell of lengths, and ratios of lengths to what is predicted by that.
+    lengths: RequestLengths,
     ratios: Sketch,
     workers: usize,
     /// Time of the last arrival, and mean time between two of late.
@@ -85,8 +86,22 @@ struct Pending {
     /// Median of its length, and standard deviation of its logarithm.
     median: Length,
     spread: f64,
+    /// Logarithm by which its length is expected to be beyond the median.
+    correction: f64,
     start: Option<u64>,
     length: Option<u64>,
+}
+
+impl Pending {
+    fn indexed(&self) -> IndexedRequest {
+        let Pending { arrival, due, value, spread, .. } = *self;
+        IndexedRequest { arrival, due, median: self.median.nanoseconds(), spread, value }
+    }
+
+    /// Median of its length by what has left, in nanoseconds; zero if nothing is known.
+    fn expected(&self) -> f64 {
+        self.median.nanoseconds() as f64 * self.correction.exp()
+    }
 }
 
 struct Shadow {
@@ -121,6 +136,7 @@ impl Guard {
             followed: 0,
             pending: VecDeque::new(),
             first: 0,
+            lengths: RequestLengths::default(),
             ratios: Sketch::new(),
             workers,
             last_arrival: 0,
@@ -156,7 +172,10 @@ impl Guard {
         self.last_arrival = now;
         let (median, spread) = median;
         let (start, length) = (None, None);
-        self.pending.push_back(Pending { arrival: now, due, value, lengths, median, spread, start, length });
+        let mut pending =
+            Pending { arrival: now, due, value, lengths, median, spread, correction: 0.0, start, length };
+        pending.correction = self.lengths.correction(&pending.indexed()).0;
+        self.pending.push_back(pending);
         if self.pending.len() > MOST_PENDING {
             self.enter(now);
         }
@@ -173,10 +192,12 @@ impl Guard {
     pub fn leave(&mut self, seq: u64, now: u64, executed: Option<u64>, is_complete: bool) {
         self.longest = self.longest.max(executed.unwrap_or(0));
         let Some(pending) = self.pending_at(seq) else { return };
-        let median = pending.median.nanoseconds();
-        if let (Some(executed), true) = (executed, median > 0) {
-            let ratio = UNIT * executed as f64 / median as f64;
-            self.ratios.add(ratio as u64, is_complete);
+        let (median, indexed) = (pending.expected(), pending.indexed());
+        if let Some(executed) = executed {
+            self.lengths.learn(&indexed, executed, is_complete);
+            if median > 0.0 {
+                self.ratios.add((UNIT * executed as f64 / median) as u64, is_complete);
+            }
         }
         let length = match (executed, is_complete) {
             (Some(executed), true) => executed,
@@ -222,16 +243,16 @@ impl Guard {
     /// A length for a request of which only its median and the least are known; always the same for the same request. At
     /// most the longest that any has been served, or what all workers do while the guard's memory passes: an estimate
     /// of a year that nothing bears out would else hold the workers of all shadows for that year.
-    fn drawn(&self, seq: u64, median: u64, least: u64) -> u64 {
+    fn drawn(&self, seq: u64, median: f64, least: u64) -> u64 {
         // The multiplier of Knuth's hash spreads consecutive numbers evenly.
         let share = (seq.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 11) as f64 / (1u64 << 53) as f64;
-        if median == 0 {
+        if median <= 0.0 {
             return least;
         }
-        let beyond = UNIT * least as f64 / median as f64;
+        let beyond = UNIT * least as f64 / median;
         let drawn = match self.ratios.quantile_beyond(beyond as u64, share) {
-            Some(ratio) => (ratio as f64 / UNIT * median as f64) as u64,
-            None => median,
+            Some(ratio) => (ratio as f64 / UNIT * median) as u64,
+            None => median as u64,
         };
         drawn.min(self.longest.max((MEMORIES[1] * self.workers as f64 * self.gap) as u64)).max(least)
     }
@@ -252,7 +273,7 @@ impl Guard {
         self.entered += 1;
         let length = pending.length.unwrap_or_else(|| {
             let executed = pending.start.map_or(0, |start| now.saturating_sub(start));
-            self.drawn(seq, pending.median.nanoseconds(), executed)
+            self.drawn(seq, pending.expected(), executed)
         });
         for (shadow, planned) in self.shadows.iter_mut().zip(pending.lengths) {
             let Pending { arrival, due, value, spread, .. } = pending;

@@ -70,7 +70,7 @@ pub use mode::Mode;
 pub use precedence::{Chain, Communication, DueDates, Precedence, PrecedenceProblem, levels};
 pub use product_limit::ProductLimit;
 pub use ready_jobs::{Decision, JobHandle, ReadyJobs, ReadyJobsError, Release, StoppedJob};
-pub use request_index::{IndexWeights, IndexedRequest, RequestIndex, Score, WeightsProblem};
+pub use request_index::{IndexWeights, IndexedRequest, Lengths as RequestLengths, RequestIndex, Score, WeightsProblem};
 pub use scheduler::{Assignment, MOST_LOOKED_AT, NotApplicable, Scheduler};
 pub use sections::{Protocol, Section, SectionProblem, Step, ceilings, preemption_levels, steps};
 pub use set::{Costs, OnMiss, Server, TaskSet};

@@ -26,9 +26,11 @@ const MOST_CORRECTION: f64 = 4.0;
 /// Error of a logarithm below which all errors weigh alike, and the same as a share of the standard deviation.
 const LEAST_ERROR: (f64, f64) = (0.05, 0.1);
 
-/// Means and products of differences from them: of the two logarithms that are known, and of the ratio to explain.
+/// What requests that have left tell of the lengths of others, beyond what is known of each: by the time that they have,
+/// and by what is known itself. The index of requests corrects lengths by it.
+// Means and products of differences from them: of the two logarithms that are known, and of the ratio to explain.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Lengths {
+pub struct Lengths {
     count: f64,
     /// Sum of the weights in the means and products.
     weight: f64,
@@ -40,7 +42,7 @@ pub(super) struct Lengths {
 }
 
 impl Lengths {
-    /// Learns from a request that was served this long.
+    /// Learns from a request that was served this long, in nanoseconds, and was complete or not.
     pub fn learn(&mut self, request: &IndexedRequest, executed: u64, is_complete: bool) {
         if request.median == 0 || request.due == u64::MAX {
             return;

@@ -25,7 +25,7 @@ mod lengths;
 mod traffic;
 mod weights;
 
-use lengths::Lengths;
+pub use lengths::Lengths;
 use traffic::Traffic;
 pub use weights::{IndexWeights, WeightsProblem};
 
