@@ -52,8 +52,8 @@ pub(crate) struct Facts {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Length {
     Unknown,
-    /// Left out of account, so that lengths like it become known.
-    Probe,
+    /// Learned from others, but left out of account, so that lengths like it become known.
+    Probe(u64),
     /// Said of the request.
     Given(u64),
     /// Learned from others; may change while the request waits.
@@ -64,7 +64,7 @@ impl Length {
     /// Returns the length, zero if it is unknown.
     pub fn nanoseconds(self) -> u64 {
         match self {
-            Length::Unknown | Length::Probe => 0,
+            Length::Unknown | Length::Probe(_) => 0,
             Length::Given(length) | Length::Learned(length) => length.max(1),
         }
     }
@@ -138,7 +138,7 @@ impl Lengths {
     /// Returns the length by now of a request that came with this one.
     pub fn length_by_now(&mut self, facts: &Facts, quantile: usize, then: Length) -> Length {
         match then {
-            Length::Probe | Length::Given(_) => then,
+            Length::Probe(_) | Length::Given(_) => then,
             Length::Unknown | Length::Learned(_) => self.length(facts, quantile),
         }
     }

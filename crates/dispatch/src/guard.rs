@@ -147,10 +147,14 @@ impl Guard {
         }
     }
 
-    /// Returns the place of the rule to follow before anything is known of lengths, if it is another one. Rules that plan
-    /// would then go by due times alone, which is the worst to do in overload. The newest first wastes the least; where
-    /// what is late ends, so does the order of arrival, and it keeps nobody waiting for nothing.
+    /// Returns the place of the rule to follow before anything is known of lengths, if it is another one. A learned index
+    /// has met such traffic. Other rules that plan would go by due times alone, which is the worst to do in overload. The
+    /// newest first wastes the least; where what is late ends, so does the order of arrival, and it keeps nobody waiting
+    /// for nothing.
     pub fn follow_blindly(&mut self, cancels: bool) -> Option<usize> {
+        if matches!(self.shadows.get(self.followed)?.queue.rule(), Policy::Learned(_)) {
+            return None;
+        }
         let wanted = if cancels { Policy::Fcfs } else { Policy::Lifo };
         let place = self.shadows.iter().position(|shadow| *shadow.queue.rule() == wanted)?;
         (std::mem::replace(&mut self.followed, place) != place).then_some(place)
@@ -215,6 +219,10 @@ impl Guard {
             return None;
         }
         self.next_review = self.entered + REVIEW;
+        if std::env::var("DBG").is_ok() && self.entered / 500 != (self.entered - REVIEW) / 500 {
+            let line: Vec<String> = self.shadows.iter().map(|s| format!("{} {:.3}/{:.3}", s.queue.rule(), s.share_met(0), s.share_met(1))).collect();
+            eprintln!("{} f={} {}", self.entered, self.followed, line.join(" "));
+        }
         let share = |memory: usize, place: &usize| self.shadows[*place].share_met(memory);
         let best_in = |memory: usize| {
             let best = (0..self.shadows.len()).max_by(|a, b| share(memory, a).total_cmp(&share(memory, b)))?;
@@ -271,10 +279,12 @@ impl Guard {
         let seq = self.first;
         self.first += 1;
         self.entered += 1;
+        let was_known = pending.length.is_some();
         let length = pending.length.unwrap_or_else(|| {
             let executed = pending.start.map_or(0, |start| now.saturating_sub(start));
             self.drawn(seq, pending.expected(), executed)
         });
+        if std::env::var("DBL").is_ok() { eprintln!("len {} known {was_known} begun {} {:.3} expected {:.3} median {:.3} window {:.1}", seq, pending.start.is_some(), length as f64 / 1e9, pending.expected() / 1e9, pending.median.nanoseconds() as f64 / 1e9, (pending.due - pending.arrival) as f64 / 1e9); }
         for (shadow, planned) in self.shadows.iter_mut().zip(pending.lengths) {
             let Pending { arrival, due, value, spread, .. } = pending;
             let score = Score::default();

@@ -35,7 +35,11 @@ impl<P> Waiting<P> {
     /// The request as a learned index sees it.
     pub fn indexed(&self) -> IndexedRequest {
         let Waiting { arrival, due, value, spread, .. } = *self;
-        IndexedRequest { arrival, due, median: self.length.nanoseconds(), spread, value }
+        let median = match self.length {
+            Length::Probe(learned) => learned,
+            length => length.nanoseconds(),
+        };
+        IndexedRequest { arrival, due, median, spread, value }
     }
 }
 

@@ -90,7 +90,7 @@ impl Regressor {
         }
         self.read(features, estimate, false);
         let [least, most] = self.range;
-        let logarithm = self.lines[quantile].value(&self.inputs).clamp(least - 1.0, most + 1.0);
+        let logarithm = self.lines[quantile].value(&self.inputs).clamp(least, most);
         Some(logarithm.exp() as u64)
     }
 

@@ -238,7 +238,7 @@ impl<T> State<T> {
         let refused = |queue: &Queue<_>, waiting: &Waiting<_>| queue.reason_to_refuse(waiting, now);
         let mut reason = self.is_closed.then_some(Reason::Shutdown).or_else(|| refused(&self.queue, &waiting));
         if reason == Some(Reason::PredictedLate) && self.lengths.lets_through(&waiting.content.facts, length) {
-            waiting.length = Length::Probe;
+            waiting.length = Length::Probe(length.nanoseconds());
             reason = refused(&self.queue, &waiting);
         }
         if let Some(reason) = reason {
@@ -269,7 +269,7 @@ impl<T> State<T> {
         let current = |waiting: &Waiting<Entry<T>>| lengths.length_by_now(&waiting.content.facts, at, waiting.length);
         let (place, waiting) = self.queue.pop(now, busy, current, &mut effects.leaving)?;
         let planned_end = now.saturating_add(waiting.length.nanoseconds());
-        let (is_probe, indexed) = (waiting.length == Length::Probe, waiting.indexed());
+        let (is_probe, indexed) = (matches!(waiting.length, Length::Probe(_)), waiting.indexed());
         let Waiting { seq, arrival, due, content: Entry { payload, facts, notice }, .. } = waiting;
         if self.cancels && due != NEVER {
             self.dues.insert((due, seq));
@@ -339,7 +339,7 @@ impl<T> State<T> {
         self.queue.change(place, |waiting| {
             waiting.content.facts.estimate = estimate.parameters();
             waiting.length = match (waiting.length, lengths.length(&waiting.content.facts, at)) {
-                (Length::Probe, Length::Learned(_)) => Length::Probe,
+                (Length::Probe(_), Length::Learned(learned)) => Length::Probe(learned),
                 (_, length) => length,
             };
             waiting.spread = ninth_decile.map_or(0.0, |at| lengths.spread(&waiting.content.facts, at));

@@ -76,14 +76,19 @@ pub fn print(learned: &Policy, loads: u64) {
             }
             println!("{line}");
         }
-        for (title, kept) in [
-            ("the guard, behind the best of all", [false, true]),
-            ("the same, where nothing is cancelled", [false; 2]),
-            ("the same, where requests are cancelled", [true; 2]),
+        // Each rule and its distance from the best with hindsight, the index and the guard among them.
+        let last = policies.len() - 1;
+        for (title, of, kept) in [
+            ("the index, behind the best of all", 0, [false, true]),
+            ("the same, where nothing is cancelled", 0, [false; 2]),
+            ("the same, where requests are cancelled", 0, [true; 2]),
+            ("the guard, behind the best of all", last, [false, true]),
+            ("the same, where nothing is cancelled", last, [false; 2]),
+            ("the same, where requests are cancelled", last, [true; 2]),
         ] {
             let mut line = format!("| {title} |");
             for found in &found {
-                let behind = |row: &[f64]| row[..row.len() - 1].iter().copied().fold(0.0, f64::max) - row[row.len() - 1];
+                let behind = |row: &[f64]| row[..row.len() - 1].iter().copied().fold(0.0, f64::max) - row[of];
                 let mut all: Vec<f64> = found
                     .iter()
                     .filter(|(cancels, _)| kept.contains(cancels))
