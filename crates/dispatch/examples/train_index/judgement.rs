@@ -32,8 +32,11 @@ pub fn print(learned: &Policy, loads: u64) {
         ("σ = 0.5", Known::Estimate { error: 0.5 }),
         ("exact", Known::Estimate { error: 0.0 }),
     ];
-    for (kinds, title) in [(Kinds::Training, "Kinds of training"), (Kinds::Judgement, "Kinds that training never drew")]
-    {
+    for (kinds, title) in [
+        (Kinds::Training, "Kinds of training"),
+        (Kinds::Judgement, "Kinds that training never drew"),
+        (Kinds::Foreign, "Spells, regimes, and estimates that are off"),
+    ] {
         println!(
             "{title}, {loads} loads each:\n\n| | {} |\n|---|{}",
             known.map(|(name, _)| format!("{name} | learned")).join(" | "),

@@ -74,6 +74,9 @@ pub enum Kinds {
     Training,
     /// Kinds that training never draws.
     Judgement,
+    /// Kinds that are unlike those of training in more than shape: long requests come in spells, regimes change, what is
+    /// said of lengths is off by a factor or says little.
+    Foreign,
 }
 
 /// What is said of lengths in a load.
@@ -105,7 +108,15 @@ impl Load {
         let known = known.unwrap_or(drawn);
         // What is said of the error may itself be wrong.
         let misjudged = if draws.share() < 0.2 { draws.ratio(0.5, 2.0) } else { 1.0 };
-        let (lengths, classes) = draw_lengths(draws, kinds, count);
+        let (lengths, classes) = match kinds {
+            Kinds::Foreign => draw_spells(draws, count),
+            _ => draw_lengths(draws, kinds, count),
+        };
+        // By how much estimates are off in common, and what power of the length a feature goes with.
+        let (factor, power) = match kinds {
+            Kinds::Foreign => (draws.ratio(0.5, 2.0), draws.between(0.0, 0.6)),
+            _ => (1.0, 1.0),
+        };
         let mean = lengths.iter().sum::<f64>() / count as f64;
         let load = draws.ratio(0.7, 3.0);
         let arrivals = draw_arrivals(draws, kinds, count, mean / (slots as f64 * load));
@@ -116,10 +127,10 @@ impl Load {
             let (estimate, feature) = match known {
                 Known::Nothing => (None, None),
                 Known::Estimate { error } => {
-                    let median = length * (error * draws.normal()).exp();
+                    let median = factor * length * (error * draws.normal()).exp();
                     (Some([median, median * (1.281_551_565_544_6 * error * misjudged).exp()]), None)
                 }
-                Known::Feature { error } => (None, Some(length * (error * draws.normal()).exp())),
+                Known::Feature { error } => (None, Some(length.powf(power) * (error * draws.normal()).exp())),
             };
             let (arrival, window, value) = (arrivals[place], windows[place], values[place]);
             Asked { arrival, length, window, value, class: classes[place], estimate, feature }
@@ -147,16 +158,28 @@ fn draw_lengths(draws: &mut Draws, kinds: Kinds, count: usize) -> (Vec<f64>, Vec
             }
             (Kinds::Training, _) => draws.share().powf(-1.0 / tail).min(300.0),
             // Weibull, of a tail between the exponential and the heavy one.
-            (Kinds::Judgement, 0) => draws.exponential().powf(0.5 + sigma),
+            (Kinds::Judgement | Kinds::Foreign, 0) => draws.exponential().powf(0.5 + sigma),
             // Uniform.
-            (Kinds::Judgement, 1) => draws.between(0.1, 2.0),
+            (Kinds::Judgement | Kinds::Foreign, 1) => draws.between(0.1, 2.0),
             // Hyperexponential: two kinds of exponential lengths.
-            (Kinds::Judgement, _) => draws.exponential() * if draws.share() < often { long / 4.0 } else { 1.0 },
+            (Kinds::Judgement | Kinds::Foreign, _) => draws.exponential() * if draws.share() < often { long / 4.0 } else { 1.0 },
         };
         lengths.push(length.max(1e-3) * scales[class as usize]);
         of_class.push(class as u32);
     }
     (lengths, of_class)
+}
+
+/// Lengths of a common kind that go up and down slowly, cut off at a limit, as where the mood of clients changes.
+fn draw_spells(draws: &mut Draws, count: usize) -> (Vec<f64>, Vec<u32>) {
+    let (sigma, slow, stay) = (draws.between(0.2, 1.2), draws.between(0.0, 1.0), draws.ratio(20.0, 1_000.0));
+    let (limit, fading) = ((sigma * draws.between(0.5, 3.0)).exp(), (-1.0 / stay).exp());
+    let mut spell = draws.normal();
+    let length = |_| {
+        spell = fading * spell + (1.0 - fading * fading).sqrt() * draws.normal();
+        (sigma * draws.normal() + slow * spell).exp().min(limit)
+    };
+    ((0..count).map(length).collect(), vec![0; count])
 }
 
 /// Dates of arrival with about this mean time between two.
@@ -167,6 +190,7 @@ fn draw_arrivals(draws: &mut Draws, kinds: Kinds, count: usize, gap: f64) -> Vec
     let (mut now, mut is_busy) = (0.0, draws.share() < 0.5);
     let mut dates = Vec::with_capacity(count);
     let crowd = draws.below(count as u64) as usize;
+    let mut regime = 1.0;
     for place in 0..count {
         let progress = place as f64 / count as f64;
         let rate = match (kinds, shape) {
@@ -176,6 +200,13 @@ fn draw_arrivals(draws: &mut Draws, kinds: Kinds, count: usize, gap: f64) -> Vec
                 if is_busy { contrast.sqrt() } else { 1.0 / contrast.sqrt() }
             }
             (Kinds::Training, _) => 1.0 + amplitude * (std::f64::consts::TAU * waves * progress).sin(),
+            // Regimes of some hundred requests, underload among them.
+            (Kinds::Foreign, _) => {
+                if draws.share() < 0.25 / stay {
+                    regime = draws.ratio(0.3, 3.0);
+                }
+                regime
+            }
             // Bunches that come at once.
             (Kinds::Judgement, 0) => {
                 if draws.share() < 1.0 / contrast {
@@ -218,7 +249,10 @@ fn draw_windows(draws: &mut Draws, kinds: Kinds, lengths: &[f64], mean: f64) -> 
         (Kinds::Training, 2) => tight * (spread * draws.normal()).exp(),
         (Kinds::Training, _) => base + factor * length,
         (Kinds::Judgement, 0 | 1) => tight * (0.2 + draws.exponential()),
-        (Kinds::Judgement, _) => (base + tight * draws.share() + factor * length.sqrt()).max(1.1 * length),
+        // A few that wait much longer than the others, also independent of lengths.
+        (Kinds::Foreign, 0 | 1) => tight * [1.0, wide, wide * wide][(3.0 * draws.share().powf(1.0 / often)) as usize],
+        (Kinds::Foreign, 2) => base + factor * length,
+        (Kinds::Judgement | Kinds::Foreign, _) => (base + tight * draws.share() + factor * length.sqrt()).max(1.1 * length),
     };
     lengths.iter().map(window).collect()
 }
