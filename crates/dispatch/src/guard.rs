@@ -3,7 +3,7 @@
 //! Every rule has a shadow, a simulation of the same arrivals on as many workers. A request enters the shadows once its
 //! length is known, in the order of arrival. Where it is not known, because the request was refused, cut off, or takes
 //! long, it is drawn from the lengths that others had for what was predicted of them, beyond where this one came. So a
-//! rule that refuses long requests does not make them look short.
+//! rule that refuses long requests does not make them look short. Which shadow leads is told in `contest.rs`.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -12,25 +12,18 @@ use std::fmt;
 use temponet_task::{IndexedRequest, RequestIndex, RequestLengths, Score};
 
 use crate::Policy;
+use crate::contest::{BLOCK, Contest, Lead};
 use crate::estimator::Length;
 use crate::policy::MOST_CANDIDATES;
 use crate::queue::{Leaving, Queue, Waiting};
 use crate::sketch::{Sketch, UNIT};
 
-/// Numbers of requests after which one that was met counts for 1/e: the first shows what has changed, the second tells
-/// rules apart that differ little.
-const MEMORIES: [f64; 2] = [200.0, 1000.0];
+/// Number of requests over which the time between two arrivals is averaged.
+const MEMORY: f64 = 200.0;
+/// Number of requests whose work bounds what a drawn length may be.
+const LONGEST: f64 = 1000.0;
 /// The most requests whose lengths are waited for.
 const MOST_PENDING: usize = 200;
-/// Requests between two choices.
-const REVIEW: u64 = 25;
-/// Requests before the first choice.
-const FIRST_REVIEW: u64 = 100;
-/// Shares of the value of requests by which another rule must be better, in either memory.
-const MARGINS: [f64; 2] = [0.1, 0.005];
-/// The most requests that wait in a shadow, for each worker. One that waits behind more is seldom in time.
-const MOST_WAITING: usize = 16;
-
 /// Another rule is followed. As text it is a line for a log.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -65,6 +58,7 @@ pub(crate) struct Guard {
     /// What due times and medians tell of lengths, and ratios of lengths to what is predicted by that.
     lengths: RequestLengths,
     ratios: Sketch,
+    contest: Contest,
     workers: usize,
     /// Time of the last arrival, and mean time between two of late.
     last_arrival: u64,
@@ -110,15 +104,12 @@ struct Shadow {
     cancels: bool,
     /// Times at which workers become free, and at which they should by what was planned.
     ends: BinaryHeap<Reverse<(u64, u64)>>,
-    /// Sums of the faded values of the requests that were met, in each memory.
-    met: [f64; 2],
-    /// The same of all that are judged; see [`Shadow::is_judged_late`].
-    judged: [f64; 2],
+    /// Numbers of requests that have been decided on, and how much of their value is met, until the contest is told.
+    decided: Vec<(u64, f64)>,
 }
 
 impl Guard {
     pub fn new(rules: &[Policy], workers: usize, capacity: usize, cancels: bool) -> Guard {
-        let capacity = capacity.min(workers.saturating_mul(MOST_WAITING));
         let index = |rule: &Policy| match rule {
             Policy::Learned(weights) => Some(RequestIndex::new(weights.clone(), workers, cancels)),
             _ => None,
@@ -128,8 +119,7 @@ impl Guard {
             workers,
             cancels,
             ends: BinaryHeap::new(),
-            met: [0.0; 2],
-            judged: [0.0; 2],
+            decided: Vec::new(),
         };
         Guard {
             shadows: rules.iter().map(shadow).collect(),
@@ -138,12 +128,13 @@ impl Guard {
             first: 0,
             lengths: RequestLengths::default(),
             ratios: Sketch::new(),
+            contest: Contest::new(rules.len()),
             workers,
             last_arrival: 0,
             gap: 0.0,
             longest: 0,
             entered: 0,
-            next_review: FIRST_REVIEW,
+            next_review: BLOCK,
         }
     }
 
@@ -171,13 +162,12 @@ impl Guard {
     ) {
         let seen = (self.first + self.pending.len() as u64) as f64;
         if seen > 0.0 {
-            self.gap += (now.saturating_sub(self.last_arrival) as f64 - self.gap) / seen.min(MEMORIES[0]);
+            self.gap += (now.saturating_sub(self.last_arrival) as f64 - self.gap) / seen.min(MEMORY);
         }
         self.last_arrival = now;
         let (median, spread) = median;
         let (start, length) = (None, None);
-        let mut pending =
-            Pending { arrival: now, due, value, lengths, median, spread, correction: 0.0, start, length };
+        let mut pending = Pending { arrival: now, due, value, lengths, median, spread, correction: 0.0, start, length };
         pending.correction = self.lengths.correction(&pending.indexed()).0;
         self.pending.push_back(pending);
         if self.pending.len() > MOST_PENDING {
@@ -218,30 +208,18 @@ impl Guard {
         if self.entered < self.next_review {
             return None;
         }
-        self.next_review = self.entered + REVIEW;
-        if std::env::var("DBG").is_ok() && self.entered / 500 != (self.entered - REVIEW) / 500 {
-            let line: Vec<String> = self.shadows.iter().map(|s| format!("{} {:.3}/{:.3}", s.queue.rule(), s.share_met(0), s.share_met(1))).collect();
-            eprintln!("{} f={} {}", self.entered, self.followed, line.join(" "));
-        }
-        let share = |memory: usize, place: &usize| self.shadows[*place].share_met(memory);
-        let best_in = |memory: usize| {
-            let best = (0..self.shadows.len()).max_by(|a, b| share(memory, a).total_cmp(&share(memory, b)))?;
-            let (from, to) = (share(memory, &self.followed), share(memory, &best));
-            (to > from + MARGINS[memory]).then_some((best, from, to))
-        };
-        // What was better for long, but is not of late, may have had its day.
-        let is_still_better = |(best, ..): &(usize, f64, f64)| share(0, best) >= share(0, &self.followed);
-        let (best, met_from, met_to) = best_in(0).or_else(|| best_in(1).filter(is_still_better))?;
+        self.next_review = self.entered + BLOCK;
+        let Lead { place, met: [met_from, met_to] } = self.contest.leader(self.followed)?;
         let rule = |place: usize| self.shadows[place].queue.rule().clone();
         let switch = Switch {
             from: rule(self.followed),
-            to: rule(best),
+            to: rule(place),
             met_from,
             met_to,
             requests: self.first + self.pending.len() as u64,
         };
-        self.followed = best;
-        Some((best, switch))
+        self.followed = place;
+        Some((place, switch))
     }
 
     fn pending_at(&mut self, seq: u64) -> Option<&mut Pending> {
@@ -262,7 +240,7 @@ impl Guard {
             Some(ratio) => (ratio as f64 / UNIT * median) as u64,
             None => median as u64,
         };
-        drawn.min(self.longest.max((MEMORIES[1] * self.workers as f64 * self.gap) as u64)).max(least)
+        drawn.min(self.longest.max((LONGEST * self.workers as f64 * self.gap) as u64)).max(least)
     }
 
     /// Moves the first pending request into the shadows if its length is known. One at a time, since no call should take
@@ -279,45 +257,26 @@ impl Guard {
         let seq = self.first;
         self.first += 1;
         self.entered += 1;
-        let was_known = pending.length.is_some();
         let length = pending.length.unwrap_or_else(|| {
             let executed = pending.start.map_or(0, |start| now.saturating_sub(start));
             self.drawn(seq, pending.expected(), executed)
         });
-        if std::env::var("DBL").is_ok() { eprintln!("len {} known {was_known} begun {} {:.3} expected {:.3} median {:.3} window {:.1}", seq, pending.start.is_some(), length as f64 / 1e9, pending.expected() / 1e9, pending.median.nanoseconds() as f64 / 1e9, (pending.due - pending.arrival) as f64 / 1e9); }
-        for (shadow, planned) in self.shadows.iter_mut().zip(pending.lengths) {
+        self.contest.offer(seq, pending.value);
+        for (place, (shadow, planned)) in self.shadows.iter_mut().zip(pending.lengths).enumerate() {
             let Pending { arrival, due, value, spread, .. } = pending;
             let score = Score::default();
             shadow.arrive(Waiting { seq, arrival, due, value, length: planned, spread, score, content: length });
+            shadow.decided.drain(..).for_each(|(seq, met)| self.contest.decide(seq, place, met));
         }
     }
 }
 
 impl Shadow {
-    /// Share of the value of recent requests that was met.
-    fn share_met(&self, memory: usize) -> f64 {
-        if self.judged[memory] > 0.0 { self.met[memory] / self.judged[memory] } else { 0.0 }
-    }
-
-    /// Whether a request is judged when it begins or leaves. What waits is as good as lost until it begins, so that a
-    /// growing queue is no success; but where a rule sheds by a length that was stated, what waits can be in time.
-    fn is_judged_late(&self, request: &Waiting<u64>) -> bool {
-        self.queue.rule().sheds() && matches!(request.length, Length::Given(_))
-    }
-
     fn judge(&mut self, request: &Waiting<u64>, is_met: bool) {
-        let judged = if self.is_judged_late(request) { request.value } else { 0.0 };
-        self.judged.iter_mut().for_each(|sum| *sum += judged);
-        self.met.iter_mut().for_each(|sum| *sum += if is_met { request.value } else { 0.0 });
+        self.decided.push((request.seq, if is_met { request.value } else { 0.0 }));
     }
 
     fn arrive(&mut self, mut request: Waiting<u64>) {
-        let value = if self.is_judged_late(&request) { 0.0 } else { request.value };
-        for (memory, length) in MEMORIES.into_iter().enumerate() {
-            let fading = 1.0 - 1.0 / length;
-            self.met[memory] *= fading;
-            self.judged[memory] = self.judged[memory] * fading + value;
-        }
         let now = request.arrival;
         while let Some(Reverse((end, _))) = self.ends.peek().copied()
             && end <= now

@@ -41,6 +41,7 @@
 
 mod builder;
 mod clock;
+mod contest;
 mod dispatcher;
 mod estimator;
 mod gate;

@@ -29,8 +29,8 @@ pub(crate) struct Regressor {
     /// Ratios of lengths to their predicted medians.
     ratios: Sketch,
     seen: f64,
-    /// Logarithms of the shortest and the longest length seen.
-    range: [f64; 2],
+    /// Logarithms of the shortest length seen, the longest that was complete, and the longest that was cut off.
+    range: [f64; 3],
     /// Inputs of the last request; kept for its memory.
     inputs: Vec<f64>,
 }
@@ -78,7 +78,7 @@ impl Regressor {
             lines: shares.iter().map(line).collect(),
             ratios: Sketch::new(),
             seen: 0.0,
-            range: [f64::INFINITY, f64::NEG_INFINITY],
+            range: [f64::INFINITY, f64::NEG_INFINITY, f64::NEG_INFINITY],
             inputs: Vec::with_capacity(width),
         }
     }
@@ -89,7 +89,9 @@ impl Regressor {
             return None;
         }
         self.read(features, estimate, false);
-        let [least, most] = self.range;
+        // Where lines go on, nothing bears them out: what is refused for such a length never tells how long it is.
+        let [least, complete, cut_off] = self.range;
+        let most = if cut_off >= complete { cut_off + 1.0 } else { complete };
         let logarithm = self.lines[quantile].value(&self.inputs).clamp(least, most);
         Some(logarithm.exp() as u64)
     }
@@ -102,7 +104,9 @@ impl Regressor {
             self.lines.iter_mut().for_each(|line| line.weights[constant] = logarithm);
         }
         self.seen += 1.0;
-        self.range = [self.range[0].min(logarithm), self.range[1].max(logarithm)];
+        let longest = &mut self.range[if is_complete { 1 } else { 2 }];
+        *longest = longest.max(logarithm);
+        self.range[0] = self.range[0].min(logarithm);
         self.read(features, estimate, true);
         let median = self.lines[0].value(&self.inputs);
         let ratio = |logarithm: f64| (UNIT * (logarithm - median).clamp(-20.0, 20.0).exp()) as u64;
@@ -220,6 +224,22 @@ mod tests {
         }
         // The noise alone has a mean of 0.24; without features it would be 0.7.
         assert!(error < 0.32, "{error}");
+    }
+
+    /// Lengths that grow with a feature up to where they are known, and all that is beyond is refused for its length.
+    #[test]
+    fn no_length_is_believed_beyond_those_that_were_seen() {
+        let mut draws = Draws(11);
+        let mut regressor = Regressor::new(1, &[0.5]);
+        for _ in 0..2_000 {
+            let feature = 1.0 + 9.0 * draws.next();
+            regressor.observe(&[feature], None, (feature * feature * 1e6) as u64, true);
+        }
+        let longest = regressor.predict(&[1e6], None, 0).unwrap();
+        assert!((80_000_000..=101_000_000).contains(&longest), "{longest}");
+        // One that was cut off beyond them says that there are longer ones.
+        regressor.observe(&[10.0], None, 200_000_000, false);
+        assert!(regressor.predict(&[1e6], None, 0).unwrap() > longest);
     }
 
     #[test]

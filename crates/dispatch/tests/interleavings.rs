@@ -9,6 +9,8 @@
 mod builder;
 #[path = "../src/clock.rs"]
 mod clock;
+#[path = "../src/contest.rs"]
+mod contest;
 #[path = "../src/dispatcher.rs"]
 mod dispatcher;
 #[path = "../src/estimator.rs"]

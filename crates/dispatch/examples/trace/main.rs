@@ -76,7 +76,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let mut line = format!("| `{policy}` |");
             for (_, known) in known {
                 for cancels in [false, true] {
-                    if std::env::var("DBG").is_ok() { eprintln!("{load} {policy} {cancels}"); }
                     line += &format!(" {:.1} |", 100.0 * share_met(&trace, load, policy, known, cancels));
                 }
             }

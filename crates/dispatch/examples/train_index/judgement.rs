@@ -92,11 +92,8 @@ pub fn print(learned: &Policy, loads: u64) {
             let mut line = format!("| {title} |");
             for found in &found {
                 let behind = |row: &[f64]| row[..row.len() - 1].iter().copied().fold(0.0, f64::max) - row[of];
-                let mut all: Vec<f64> = found
-                    .iter()
-                    .filter(|(cancels, _)| kept.contains(cancels))
-                    .map(|(_, row)| behind(row))
-                    .collect();
+                let mut all: Vec<f64> =
+                    found.iter().filter(|(cancels, _)| kept.contains(cancels)).map(|(_, row)| behind(row)).collect();
                 let (mean, interval) = interval(&all);
                 all.sort_by(f64::total_cmp);
                 line += &format!(" {mean:.1} ± {interval:.1} | {:.1} |", all[all.len() * 9 / 10]);

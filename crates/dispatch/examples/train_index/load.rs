@@ -162,7 +162,9 @@ fn draw_lengths(draws: &mut Draws, kinds: Kinds, count: usize) -> (Vec<f64>, Vec
             // Uniform.
             (Kinds::Judgement | Kinds::Foreign, 1) => draws.between(0.1, 2.0),
             // Hyperexponential: two kinds of exponential lengths.
-            (Kinds::Judgement | Kinds::Foreign, _) => draws.exponential() * if draws.share() < often { long / 4.0 } else { 1.0 },
+            (Kinds::Judgement | Kinds::Foreign, _) => {
+                draws.exponential() * if draws.share() < often { long / 4.0 } else { 1.0 }
+            }
         };
         lengths.push(length.max(1e-3) * scales[class as usize]);
         of_class.push(class as u32);
@@ -252,7 +254,9 @@ fn draw_windows(draws: &mut Draws, kinds: Kinds, lengths: &[f64], mean: f64) -> 
         // A few that wait much longer than the others, also independent of lengths.
         (Kinds::Foreign, 0 | 1) => tight * [1.0, wide, wide * wide][(3.0 * draws.share().powf(1.0 / often)) as usize],
         (Kinds::Foreign, 2) => base + factor * length,
-        (Kinds::Judgement | Kinds::Foreign, _) => (base + tight * draws.share() + factor * length.sqrt()).max(1.1 * length),
+        (Kinds::Judgement | Kinds::Foreign, _) => {
+            (base + tight * draws.share() + factor * length.sqrt()).max(1.1 * length)
+        }
     };
     lengths.iter().map(window).collect()
 }
