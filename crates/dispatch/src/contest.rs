@@ -1,6 +1,6 @@
 //! Which of several rules leads, by what each would have met of the same requests.
 //!
-//! Requests are counted in blocks, in the order of arrival, and a block counts once every rule has decided on all of its
+//! Requests are counted in blocks, in the order of arrival, and a block counts if every rule has decided on all of its
 //! requests: counting sooner would take what still waits for lost, or for nothing, and flatter rules that let nothing
 //! wait or those that work off what is due.
 //!
@@ -14,7 +14,6 @@
 //! rule that is a point ahead while little is asked can be thirty behind in the overload that comes then.
 
 use std::collections::VecDeque;
-use std::ops::Range;
 
 use crate::policy::MOST_CANDIDATES;
 
@@ -65,7 +64,8 @@ impl Contest {
         while self.first + (self.blocks.len() as u64) <= number {
             self.blocks.push_back(Block::default());
             if self.blocks.len() > MOST {
-                self.forget(1);
+                self.blocks.pop_front();
+                self.first += 1;
             }
         }
         let rules = self.rules;
@@ -85,11 +85,12 @@ impl Contest {
 
     /// Returns the rule to follow in place of this one, if it is ahead.
     pub fn leader(&mut self, followed: usize) -> Option<Lead> {
-        let count = self.decided();
+        let decided = self.decided();
+        let count = decided.len();
         // The last blocks, twice as many each time, and all of them.
         let lengths = (0..).map(|doublings| PARTS << doublings).take_while(|length| *length < count);
         let lengths = lengths.chain((count >= PARTS).then_some(count));
-        let scales: Vec<Parts> = lengths.map(|length| self.parts(count - length..count)).collect();
+        let scales: Vec<Parts> = lengths.map(|length| Parts::of(&decided[count - length..])).collect();
         let all = scales.last()?;
         let to = |place: usize| {
             let share = |rule: usize| all.met(rule, |_| true) / all.offered();
@@ -106,33 +107,14 @@ impl Contest {
         if best != followed && is_ahead && scales.iter().all(is_still) { to(best) } else { None }
     }
 
-    fn parts(&self, range: Range<usize>) -> Parts {
-        let count = range.len();
-        let mut parts = [Block::default(); PARTS];
-        for (place, block) in self.blocks.range(range).enumerate() {
-            let part = &mut parts[place * PARTS / count];
-            part.offered += block.offered;
-            part.met.iter_mut().zip(block.met).for_each(|(sum, met)| *sum += met);
-        }
-        Parts(parts)
-    }
-
     fn block_of(&mut self, seq: u64) -> Option<&mut Block> {
         self.blocks.get_mut(usize::try_from((seq / BLOCK).checked_sub(self.first)?).ok()?)
     }
 
-    fn forget(&mut self, count: usize) {
-        self.blocks.drain(..count);
-        self.first += count as u64;
-    }
-
-    /// Number of the first blocks, all of whose requests have been decided on. What some rule does not decide on for half
-    /// of the memory counts as not met.
-    fn decided(&self) -> usize {
-        let overdue = self.blocks.len().saturating_sub(MOST / 2);
-        // The last one may not be full.
+    /// Blocks, all of whose requests have been decided on. The last one may not be full.
+    fn decided(&self) -> Vec<&Block> {
         let full = self.blocks.len().saturating_sub(1);
-        (overdue..full).find(|place| self.blocks[*place].undecided > 0).unwrap_or(full)
+        self.blocks.range(..full).filter(|block| block.undecided == 0).collect()
     }
 }
 
@@ -140,6 +122,16 @@ impl Contest {
 struct Parts([Block; PARTS]);
 
 impl Parts {
+    fn of(blocks: &[&Block]) -> Parts {
+        let mut parts = [Block::default(); PARTS];
+        for (place, block) in blocks.iter().enumerate() {
+            let part = &mut parts[place * PARTS / blocks.len()];
+            part.offered += block.offered;
+            part.met.iter_mut().zip(block.met).for_each(|(sum, met)| *sum += met);
+        }
+        Parts(parts)
+    }
+
     fn offered(&self) -> f64 {
         self.0.iter().map(|part| part.offered).sum()
     }
@@ -168,6 +160,8 @@ impl Parts {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
+
     use super::*;
 
     /// Offers requests of value 1 in order; a rule meets one with this probability, by draws of its own.
@@ -216,11 +210,14 @@ mod tests {
                 contest.decide(seq - 200, 0, 0.0);
             }
             let count = (seq + 1).saturating_sub(200) / BLOCK;
-            assert!(contest.decided().abs_diff(count as usize) <= 1, "{seq}");
+            assert!(contest.decided().len().abs_diff(count as usize) <= 1, "{seq}");
         }
         assert_eq!(contest.leader(0).map(|lead| lead.place), Some(1));
-        // What is never decided on counts as not met in the end, and what is remembered has a bound.
-        served(&mut contest, 400..20_000, &[1.0, 0.0]);
+        // What waits for ever is left out, and what is remembered has a bound.
+        contest.offer(400, 1.0);
+        served(&mut contest, 401..1_000, &[1.0, 0.0]);
+        assert_eq!(contest.decided().len(), 99 - 21);
+        served(&mut contest, 1_000..20_000, &[1.0, 0.0]);
         assert_eq!(contest.leader(1).map(|lead| lead.place), Some(0));
         assert_eq!(contest.blocks.len(), MOST);
     }
