@@ -82,6 +82,8 @@ pub(super) struct Review<'a> {
     pub candidates: &'a [Candidate],
     /// Place of the followed candidate. Another one takes its place only if it is better on the remembered jobs.
     pub followed: usize,
+    /// Place of the candidate that was followed at the start.
+    pub home: usize,
     /// Whether the candidates run behind the shield.
     pub is_shielded: bool,
     /// Effort that a review may take, over all candidates.

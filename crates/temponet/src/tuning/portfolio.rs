@@ -267,7 +267,8 @@ impl Portfolio {
         let (is_shielded, effort) =
             (self.settings.is_shielded, self.settings.effort.saturating_mul(self.settings.patience));
         let told_network = view.system;
-        Some(review(&self.history, &Review { known, told_network, candidates, followed, is_shielded, effort }))
+        let home = self.choice.as_ref().and_then(|choice| self.place_of(&choice.name)).unwrap_or(followed);
+        Some(review(&self.history, &Review { known, told_network, candidates, followed, home, is_shielded, effort }))
     }
 
     fn place_of(&self, name: &str) -> Option<usize> {
